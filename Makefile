@@ -1,0 +1,43 @@
+# Needs make and Python 3.11 or newer, nothing else: every target makes .venv first if it is missing or stale.
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,$(if \
+	$(shell $(name) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(name))))
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test check lint types tests bench clean
+
+help:
+	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
+	@echo "make test    lint, types and tests; make check is the same"
+	@echo "make lint | types | tests    one of the three"
+	@echo "make bench   the benchmarks"
+	@echo "make clean   remove what the other targets made"
+
+demo: $(READY)
+	$(BIN)/anyshape demo
+
+test check: lint types tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+# One thread of linear algebra per worker: two workers already fill two cores.
+tests: $(READY)
+	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist *.egg-info demo_loss.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,8 @@
+"""Derivatives of creation ops: they have no operand, so nothing can reach them; declared zero."""
+
+from anyshape.autodiff.tables import zero
+from anyshape.ops import creation as cr
+
+zero(cr.full_op)
+zero(cr.iota_op)
+zero(cr.size_value_op)

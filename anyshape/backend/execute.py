@@ -1,0 +1,203 @@
+"""From a plan to a Python function: one generated function per plan, with sizes as local ints and kernels bound as names.
+
+The function takes the input arrays and returns the list of outputs. Under ANYSHAPE_CHECK=1 it verifies the metadata of
+every value as soon as the value exists.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.errors import MetadataError, SizeMismatchError
+from anyshape.graph import dims
+from anyshape.graph.conditions import Condition
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf
+from anyshape.graph.extents import Exact, TensorMeta, UpperBound
+from anyshape.graph.ir import has_local
+from anyshape.ops.core import find_kernel
+
+
+def checking() -> bool:
+    """Whether ANYSHAPE_CHECK=1 asks for metadata to be verified after each step."""
+    return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
+
+
+def compile_plan(plan: Plan) -> Callable[..., list[Any]]:
+    """The function that runs a plan. Its source is kept as `__source__`."""
+    writer = _Writer(plan)
+    source = writer.source()
+    file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    space = writer.names
+    exec(compile(source, file, "exec"), space)
+    run = space["run"]
+    run.__source__ = source
+    return run
+
+
+class _Writer:
+    """Collects the lines of the generated function and the objects its names are bound to."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.names: dict[str, Any] = {"_fail": _fail, "_array": np.array}
+        self.size_name = {v: f"n{i}" for i, (v, _) in enumerate(plan.dims)}
+        self.lines: list[str] = []
+        self.checks = checking()
+        self.computed: dict[DimExpr, str] = {}
+
+    def name(self, leaf: Leaf) -> str:
+        return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
+
+    def bind(self, prefix: str, thing: Any) -> str:
+        name = f"{prefix}{len(self.names)}"
+        self.names[name] = thing
+        return name
+
+    def source(self) -> str:
+        plan = self.plan
+        for slot, array in plan.constants:
+            self.names[slot] = array
+        self._sizes()
+        self._assertions()
+        if self.checks:
+            for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
+                self._verify(slot, meta, None)
+        for step in plan.steps:
+            self._step(step)
+        outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
+        body = "\n    ".join([*self.lines, f"return [{', '.join(outputs)}]"])
+        return f"def run({', '.join(plan.inputs)}):\n    {body}\n"
+
+    # -- entry
+
+    def _sizes(self) -> None:
+        """Read the variables that anything needs off the input shapes."""
+        needed = self._needed()
+        for variable, size in self.plan.dims:
+            if variable in needed:
+                text = dims.to_source(size, _shape_of_input)
+                self.lines.append(f"{self.size_name[variable]} = {text}")
+
+    def _needed(self) -> set[DimVar]:
+        plan = self.plan
+        found = {v for c in plan.conditions if c.kind == "assertion" for v in c.claim.variables()}
+        for step in plan.steps:
+            for _, param in step.params:
+                found.update(_variables(param))
+        if self.checks:
+            metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
+            found.update(v for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound)) for v in dims.variables(e.size))
+        return found
+
+    def _assertions(self) -> None:
+        for condition in self.plan.conditions:
+            if condition.kind == "assertion":
+                used = {v.name: self.size_name[v] for v in condition.claim.variables()}
+                sizes = ", ".join(f"{n!r}: {local}" for n, local in used.items())
+                fail = f"_fail({self.bind('condition', condition)}, {{{sizes}}})"
+                self.lines.append(f"if not ({condition.claim.source(self.name)}): {fail}")
+
+    # -- steps
+
+    def _step(self, step: Step) -> None:
+        inputs = [self._operand(i) for i in step.inputs]
+        if step.reuse is not None:
+            inputs.append(step.reuse)
+        function, arguments = self._kernel(step)
+        target = ", ".join(step.outputs)
+        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+        if self.checks:
+            for slot, meta in zip(step.outputs, step.results, strict=True):
+                self._verify(slot, meta, step.where)
+        drops = [d for d in step.drops if not d.startswith("x")]
+        if drops:
+            self.lines.append(f"del {', '.join(drops)}")
+
+    def _kernel(self, step: Step) -> tuple[str, list[str]]:
+        """The name of the function to call, and its keyword arguments."""
+        kernel, params = find_kernel(step.op), dict(step.params)
+        if not any(has_local(p) for p in params.values()):
+            special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
+            if special is not None:
+                return self.bind("k_", special), []
+            run = functools.partial(kernel.run, **params) if params else kernel.run
+            return self.bind(f"k_{step.op.name}_", run), []
+        return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self._param(p)}" for k, p in params.items()]
+
+    def _param(self, param: Any) -> str:
+        if isinstance(param, tuple):
+            inner = ", ".join(self._param(p) for p in param)
+            return f"({inner},)" if len(param) == 1 else f"({inner})"
+        if isinstance(param, DimExpr):
+            return self._size(param)
+        if isinstance(param, (int, str, type(None))):
+            return repr(param)
+        return self.bind("p", param)
+
+    def _size(self, size: DimExpr) -> str:
+        """A local that holds the size; an expression is computed once."""
+        atom = dims.as_atom(size)
+        if isinstance(atom, DimVar):
+            return self.size_name[atom]
+        if size not in self.computed:
+            local = f"s{len(self.computed)}"
+            self.lines.append(f"{local} = {dims.to_source(size, self.name)}")
+            self.computed[size] = local
+        return self.computed[size]
+
+    def _operand(self, operand: str | Literal) -> str:
+        return self.bind("literal", operand.array()) if isinstance(operand, Literal) else operand
+
+    def _output(self, slot: str | Literal, copied: bool) -> str:
+        return f"_array({self._operand(slot)})" if copied else str(slot)
+
+    def _verify(self, slot: str, meta: TensorMeta, where: Any) -> None:
+        """A line that checks a value against its metadata."""
+        if "_verify" not in self.names:
+            self.names["_verify"] = _verify
+        bounds = ", ".join(_bound_source(e, self.name) for e in meta.extents)
+        comma = "," if meta.rank == 1 else ""
+        self.lines.append(f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})")
+
+
+def _variables(param: Any) -> list[DimVar]:
+    if isinstance(param, tuple):
+        return [v for p in param for v in _variables(p)]
+    return dims.variables(param) if isinstance(param, DimExpr) else []
+
+
+def _shape_of_input(leaf: Leaf) -> str:
+    if isinstance(leaf, InputAxis):
+        return f"x{leaf.operand}.shape[{leaf.axis}]"
+    raise TypeError(f"{leaf} is no axis of an input")
+
+
+def _bound_source(extent: Any, name: Callable[[Leaf], str]) -> str:
+    return dims.to_source(extent.size, name) if isinstance(extent, (Exact, UpperBound)) else "None"
+
+
+def _fail(condition: Condition, sizes: Mapping[str, int]) -> None:
+    raise SizeMismatchError(condition.primitive, str(condition.claim), sizes, condition.why, condition.where)
+
+
+def _verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:
+    """Law 2: rank, dtype and extents of an actual value are what its metadata promise."""
+    shape, dtype = np.shape(value), np.asarray(value).dtype
+    fits = len(shape) == meta.rank and dtype == meta.dtype
+    for extent, size, bound in zip(meta.extents, shape, bounds, strict=False):
+        if isinstance(extent, Exact):
+            fits &= size == bound
+        elif isinstance(extent, UpperBound):
+            fits &= bound is not None and size <= bound
+    if not fits:
+        raise MetadataError(slot, f"{meta} with sizes {bounds}", f"{dtype}{list(shape)}", where)
+
+

@@ -1,0 +1,211 @@
+"""From a graph to a plan: broadcasts are left to NumPy where it does the same, buffers are reused after last use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.graph import dims
+from anyshape.graph.dims import InputAxis, Size
+from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.ir import Graph, Node, Value, bind_local
+from anyshape.graph.scope import Scope
+from anyshape.ops.core import find_kernel
+from anyshape.ops.creation import full_op
+from anyshape.ops.movement import broadcast_in_dim_op
+
+Slot = str | Literal
+
+
+def lower(graph: Graph) -> Plan:
+    """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove."""
+    return _Lowering(graph).plan()
+
+
+class _Lowering:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.scope = Scope(conditions=graph.conditions)
+        self.producer = {v: n for n in graph.nodes for v in n.outputs}
+        self.operands = {n: self._absorbed(n) for n in graph.nodes}
+        self.needed = self._live()
+        self.slot: dict[Value, Slot] = {v: f"x{i}" for i, v in enumerate(graph.inputs)}
+        self.slot |= {v: f"c{i}" for i, (v, _) in enumerate(graph.constants)}
+
+    # -- which operands a step really reads
+
+    def _literal(self, value: Value) -> Literal | None:
+        node = self.producer.get(value)
+        if node is not None and node.op is full_op:
+            params = dict(node.params)
+            return Literal(params["value"], params["dtype"])
+        return None
+
+    def _absorbed(self, node: Node) -> tuple[Value | Literal, ...]:
+        """The operands of a step, with stretches and fills that NumPy makes itself left out."""
+        plain = tuple(v if v.meta.rank else (self._literal(v) or v) for v in node.inputs)
+        if node.op.family != "elementwise":
+            return node.inputs
+        candidates = [self._unstretched(v) for v in node.inputs]
+        shape = node.outputs[0].meta
+        for kept in (None, *range(len(candidates))):
+            chosen = tuple(node.inputs[i] if i == kept else c for i, c in enumerate(candidates))
+            if self._broadcast_of(chosen, shape):
+                return chosen
+        return plain
+
+    def _unstretched(self, value: Value) -> Value | Literal:
+        literal = self._literal(value)
+        if literal is not None:
+            return literal
+        node = self.producer.get(value)
+        if node is not None and node.op is broadcast_in_dim_op:
+            axes, rank = dict(node.params)["axes"], value.meta.rank
+            if axes == tuple(range(rank - len(axes), rank)):
+                return self._unstretched(node.inputs[0])
+        return value
+
+    def _broadcast_of(self, operands: tuple[Value | Literal, ...], shape: TensorMeta) -> bool:
+        """NumPy's broadcasting of the operands gives exactly this shape."""
+        metas = [o.meta for o in operands if isinstance(o, Value)]
+        if any(m.extents == shape.extents for m in metas):
+            return True
+        if shape.sizes is None or any(m.sizes is None for m in metas):
+            return False
+        result: list[Size] = [1] * shape.rank
+        for meta in metas:
+            for axis, size in enumerate(meta.sizes or ()):
+                place = shape.rank - meta.rank + axis
+                result[place] = dims.broadcast(result[place], size)
+        return bool(metas) and all(self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True))
+
+    # -- order and liveness
+
+    def _live(self) -> set[Node]:
+        live: set[Node] = set()
+        todo = [self.producer[v] for v in self.graph.outputs if v in self.producer]
+        while todo:
+            node = todo.pop()
+            if node not in live:
+                live.add(node)
+                read = [*self.operands[node], *self._noted(node)]
+                todo.extend(self.producer[v] for v in read if isinstance(v, Value) and v in self.producer)
+        return live
+
+    def _noted(self, node: Node) -> list[Value]:
+        """Sources whose sizes have no name and are read from the arrays themselves."""
+        return [v for v in node.sources if v.meta.sizes is None]
+
+    # -- steps
+
+    def plan(self) -> Plan:
+        graph = self.graph
+        steps = [self._step(n) for n in graph.nodes if n in self.needed]
+        outputs = tuple([self._output(v) for v in graph.outputs])
+        buffers = _Buffers(steps, outputs)
+        finished = buffers.assign()
+        return Plan(
+            name=graph.name,
+            inputs=tuple(f"x{i}" for i in range(len(graph.inputs))),
+            input_metas=tuple(v.meta for v in graph.inputs),
+            input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(graph.inputs))),
+            constants=tuple((f"c{i}", a) for i, (_, a) in enumerate(graph.constants)),
+            dims=tuple((s.variable, s.size) for s in graph.dims),
+            conditions=graph.conditions,
+            steps=tuple(finished),
+            outputs=outputs,
+            output_metas=tuple(v.meta for v in graph.outputs),
+            copied=buffers.copied(),
+        )
+
+    def _output(self, value: Value) -> Slot:
+        return self.slot[value]
+
+    def _step(self, node: Node) -> Step:
+        start = len(self.slot)
+        for i, v in enumerate(node.outputs):
+            self.slot[v] = f"v{start + i}"
+        inputs = tuple(o if isinstance(o, Literal) else self.slot[o] for o in self.operands[node])
+        metas = tuple(TensorMeta(o.dtype, ()) if isinstance(o, Literal) else o.meta for o in self.operands[node])
+        params = tuple((k, self._named(node, p)) for k, p in node.params)
+        outputs = tuple(str(self.slot[v]) for v in node.outputs)
+        results = tuple(v.meta for v in node.outputs)
+        return Step(node.op, inputs, params, outputs, metas, results, where=node.where)
+
+    def _named(self, node: Node, param: Any) -> Any:
+        operands = node.operands
+
+        def size_of(leaf: InputAxis) -> Size | None:
+            extent = operands[leaf.operand].meta.extents[leaf.axis]
+            return self.scope.normal(extent.size) if isinstance(extent, Exact) else None
+
+        return bind_local(param, size_of)
+
+
+class _Buffers:
+    """Which step writes into the buffer of a dead slot, and where slots are freed."""
+
+    def __init__(self, steps: list[Step], outputs: tuple[Slot, ...]) -> None:
+        self.steps = steps
+        self.last: dict[Slot, int] = {}
+        for i, step in enumerate(steps):
+            self.last |= dict.fromkeys([*step.inputs, *step.outputs], i)
+        self.last |= dict.fromkeys(outputs, len(steps))
+        self.metas = {o: m for s in steps for o, m in zip(s.outputs, s.results, strict=True)}
+        self.outputs = outputs
+        self.fresh = {o for s in steps if not find_kernel(s.op).view for o in s.outputs}
+        self.base: dict[Slot, Slot] = {}  # a view -> the slot whose memory it may share
+        self.stretched: set[Slot] = set()
+        for step in steps:
+            if find_kernel(step.op).view:
+                source = step.inputs[0]
+                self.base[step.outputs[0]] = self.base.get(source, source)
+                if find_kernel(step.op).stretch or source in self.stretched:
+                    self.stretched.add(step.outputs[0])
+        self.shared = set(self.base.values())
+
+    def _reusable(self, slot: Slot) -> bool:
+        meta = self.metas.get(str(slot))
+        return slot in self.fresh and slot not in self.shared and meta is not None and bool(meta.sizes)
+
+    def copied(self) -> tuple[bool, ...]:
+        """Which outputs may share memory with an input, a constant or an earlier output, or cannot be written to."""
+        owned: set[Slot] = set()
+        result = []
+        for slot in self.outputs:
+            base = self.base.get(slot, slot)
+            result.append(base not in self.fresh or base in owned or slot in self.stretched)
+            owned.add(base)
+        return tuple(result)
+
+    def assign(self) -> list[Step]:
+        """The steps with `reuse` and `drops` filled in."""
+        free: dict[tuple[Any, ...], list[str]] = {}
+        reuse: dict[int, str] = {}
+        for i, step in enumerate(self.steps):
+            dying = [s for s in dict.fromkeys([*step.inputs, *step.outputs]) if isinstance(s, str) and self.last[s] == i]
+            for slot in dying:
+                if slot in step.inputs and self._reusable(slot):
+                    free.setdefault(_buffer_key(self.metas[slot]), []).append(slot)
+            if find_kernel(step.op).out and step.results[0].sizes:
+                pool = free.get(_buffer_key(step.results[0]), [])
+                preferred = [s for s in pool if s in step.inputs] or pool
+                if preferred:
+                    reuse[i] = preferred[-1]
+                    pool.remove(preferred[-1])
+        return self._with_drops(reuse)
+
+    def _with_drops(self, reuse: dict[int, str]) -> list[Step]:
+        taken = {slot: i for i, slot in reuse.items()}
+        drops: dict[int, list[str]] = {}
+        for slot, i in self.last.items():
+            if isinstance(slot, str) and i < len(self.steps) and not slot.startswith("c"):
+                drops.setdefault(taken.get(slot, i), []).append(slot)
+        return [
+            Step(s.op, s.inputs, s.params, s.outputs, s.metas, s.results, reuse.get(i), tuple(drops.get(i, ())), s.where)
+            for i, s in enumerate(self.steps)
+        ]
+
+
+def _buffer_key(meta: TensorMeta) -> tuple[Any, ...]:
+    return meta.dtype, meta.extents

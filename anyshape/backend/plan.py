@@ -1,0 +1,87 @@
+"""A plan: a graph lowered to straight-line steps on named slots. Frozen data; nothing is left to decide but sizes.
+
+Sizes in a plan are value-side expressions over the variables of the program, read off the inputs at entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Condition, Where
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.ir import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A scalar operand that is known when the plan is made."""
+
+    value: Any
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"{self.value}"
+
+    def array(self) -> np.ndarray:
+        return np.array(self.value, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Run a kernel on slots, into slots. `reuse`: the slot whose buffer takes the result; `drops`: slots to free after."""
+
+    op: Op
+    inputs: tuple[str | Literal, ...]
+    params: tuple[tuple[str, Any], ...]
+    outputs: tuple[str, ...]
+    metas: tuple[TensorMeta, ...]  # of the inputs, for the choice of a kernel
+    results: tuple[TensorMeta, ...]
+    reuse: str | None = None
+    drops: tuple[str, ...] = ()
+    where: Where | None = None
+
+    def __str__(self) -> str:
+        params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
+        inside = f" in {self.reuse}" if self.reuse else ""
+        drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
+        operands = ", ".join(map(str, self.inputs))
+        return f"{', '.join(self.outputs)} = {self.op}({operands}){' {' + params + '}' if params else ''}{inside}{drops}"
+
+
+def _text(param: Any) -> str:
+    if isinstance(param, tuple):
+        return f"({', '.join(map(_text, param))}{',' if len(param) == 1 else ''})"
+    return str(param)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps, with the slots that inputs and constants start in and those that outputs are taken from.
+
+    `copied` outputs may share memory with an input, a constant or each other, and are copied before they are returned.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    input_metas: tuple[TensorMeta, ...]
+    input_names: tuple[str, ...]
+    constants: tuple[tuple[str, np.ndarray], ...]
+    dims: tuple[tuple[DimVar, Size], ...]
+    conditions: tuple[Condition, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[str | Literal, ...]
+    output_metas: tuple[TensorMeta, ...]
+    copied: tuple[bool, ...] = field(default=())
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
+        sizes = [f"  {v} = {dims.show(s)}" for v, s in self.dims]
+        checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
+        body = [f"  {s}" for s in self.steps]
+        ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))
+        return "\n".join([f"plan {self.name}({arguments})", *sizes, *checks, *body, f"  return {ends}"])

@@ -1,0 +1,200 @@
+"""The exceptions of anyshape. Each is built from data, which it keeps as attributes; the first line says what
+happened and where, the second what to do.
+
+    AnyshapeError
+    ├── ShapeError (ValueError)                 sizes that cannot agree
+    │   └── SizeMismatchError                   an assertion of a program failed at a call
+    ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
+    ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
+    ├── SpecError (ValueError)                  a shape specification that cannot be read or solved
+    ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
+    ├── ConcretizationError (TypeError)         Python asked for the value of a traced array
+    ├── MutationError (TypeError)               in-place change of a traced array
+    ├── SymbolicIterationError (TypeError)      iteration over an axis of unknown size
+    ├── LeakedTracerError (RuntimeError)        a traced array used after its trace ended
+    ├── UnsupportedFunctionError (TypeError)    a NumPy function that has no traced counterpart
+    ├── UnsupportedDynamicShapeError (TypeError) a parameter that cannot hold a run-time size
+    ├── MissingRuleError (NotImplementedError)  an op has no entry in a rule table
+    ├── IllegalGraphError (ValueError)          a graph that breaks the rules of graphs
+    ├── MetadataError (RuntimeError)            a value contradicts its metadata (ANYSHAPE_CHECK=1)
+    └── GradientCheckError (AssertionError)     derivatives that disagree with finite differences
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class AnyshapeError(Exception):
+    """Base of every error raised on purpose by anyshape."""
+
+
+def _at(where: object) -> str:
+    """The user's line as a suffix, when it is known."""
+    return f" at {where}" if where is not None else ""
+
+
+class ShapeError(AnyshapeError, ValueError):
+    """The sizes of the operands of a primitive cannot agree."""
+
+    def __init__(self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None) -> None:
+        self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
+        got = ", ".join(str(o) for o in self.operands)
+        advice = f"got {got}; change the operands so that NumPy would accept them" if got else "change the sizes"
+        super().__init__(f"{primitive}: {why}{_at(where)}\n  {advice}")
+
+
+class SizeMismatchError(ShapeError):
+    """A condition that a program needs of the sizes of its inputs does not hold at this call."""
+
+    def __init__(self, primitive: str, claim: str, sizes: Mapping[str, int], why: str, where: object = None) -> None:
+        self.claim, self.sizes = claim, dict(sizes)
+        got = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        super().__init__(primitive, f"{why}; {claim} does not hold", (got,), where)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.primitive, self.claim, self.sizes, self.why.rpartition("; ")[0], self.where)
+
+
+class DTypeError(AnyshapeError, TypeError):
+    """A primitive or a transform met a dtype it cannot take."""
+
+    def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
+        self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
+        super().__init__(f"{primitive}: {why}{_at(where)}\n  {advice}")
+
+
+class ArgumentError(AnyshapeError, TypeError):
+    """An argument (named by its path) or a result of a function is not what a transform needs."""
+
+    def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
+        self.function, self.path, self.problem, self.advice = function, path, problem, advice
+        super().__init__(f"{function}: {path} {problem}\n  {advice}")
+
+
+class SpecError(AnyshapeError, ValueError):
+    """A shape specification cannot be read, or sizes do not fit it."""
+
+    def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
+        self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
+        pointer = "" if column is None else f"\n  {spec}\n  {' ' * column}^"
+        super().__init__(f"{spec!r}: {problem}{pointer}\n  {advice}")
+
+
+class InconclusiveDimensionError(AnyshapeError, TypeError):
+    """Python asked a question about a size whose answer differs between the sizes the program is to serve."""
+
+    def __init__(self, claim: str, witnesses: Mapping[bool, Mapping[str, int]], where: object = None) -> None:
+        self.claim, self.where = claim, where
+        self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
+        shown = "; ".join(
+            f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(self.witnesses.items())
+        )
+        super().__init__(
+            f"{claim} is neither true nor false for every size{_at(where)} ({shown or 'no witness found'})\n"
+            f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
+            f"or write the choice with np.where"
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.claim, self.witnesses, self.where)
+
+
+class ConcretizationError(AnyshapeError, TypeError):
+    """Python asked for the value of a traced array, which exists only when the program runs."""
+
+    def __init__(self, asked: str, value: str, where: object = None) -> None:
+        self.asked, self.value, self.where = asked, value, where
+        super().__init__(
+            f"{asked} of a traced array {value}{_at(where)}: its value is not known while tracing\n"
+            f"  write a choice with np.where, or move this code outside the traced function"
+        )
+
+
+class MutationError(AnyshapeError, TypeError):
+    """A traced array was to be changed in place."""
+
+    def __init__(self, asked: str, instead: str, where: object = None) -> None:
+        self.asked, self.instead, self.where = asked, instead, where
+        super().__init__(f"{asked}: a traced array cannot be changed in place{_at(where)}\n  write {instead}")
+
+
+class SymbolicIterationError(AnyshapeError, TypeError):
+    """Iteration over an axis whose size is not known while tracing."""
+
+    def __init__(self, value: str, where: object = None) -> None:
+        self.value, self.where = value, where
+        super().__init__(
+            f"iteration over the first axis of {value}, whose size is not known while tracing{_at(where)}\n"
+            f"  write it with array operations or vmap, or give the axis a fixed size"
+        )
+
+
+class LeakedTracerError(AnyshapeError, RuntimeError):
+    """A traced array outlived its trace, through a global, an attribute or a closure."""
+
+    def __init__(self, value: str, origin: object = None, where: object = None) -> None:
+        self.value, self.origin, self.where = value, origin, where
+        super().__init__(
+            f"the traced array {value} made{_at(origin)} was used{_at(where)} after its trace had ended\n"
+            f"  return it from the traced function instead of storing it"
+        )
+
+
+class UnsupportedFunctionError(AnyshapeError, TypeError):
+    """A NumPy function, or one of its arguments, has no counterpart on traced arrays."""
+
+    def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
+        self.function, self.problem, self.advice, self.where = function, problem, advice, where
+        super().__init__(f"{function}: {problem}{_at(where)}\n  {advice}")
+
+
+class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
+    """A field of a primitive needs an exact size and met something weaker."""
+
+    def __init__(self, primitive: str, field: str, axis: int, observed: str, where: object = None) -> None:
+        self.primitive, self.field, self.axis, self.observed, self.where = primitive, field, axis, observed, where
+        super().__init__(
+            f"{primitive}: {field} needs the exact size of axis {axis}, which is {observed}{_at(where)}\n"
+            f"  take the size from an array that has it, or fix it before this operation"
+        )
+
+
+class MissingRuleError(AnyshapeError, NotImplementedError):
+    """An op has no entry in a rule table."""
+
+    def __init__(self, op: str, table: str, file: str) -> None:
+        self.op, self.table, self.file = op, table, file
+        super().__init__(f"{op}: no {table} rule\n  add one in {file}, or declare the op zero() there")
+
+
+class IllegalGraphError(AnyshapeError, ValueError):
+    """A graph refers to a value before it exists, or its metadata do not follow from its ops."""
+
+    def __init__(self, node: str, problem: str) -> None:
+        self.node, self.problem = node, problem
+        super().__init__(f"illegal graph at `{node}`: {problem}\n  this is a defect of the pass that made the graph")
+
+
+class MetadataError(AnyshapeError, RuntimeError):
+    """A run produced a value that contradicts its metadata; only checked under ANYSHAPE_CHECK=1."""
+
+    def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
+        self.value, self.promised, self.observed, self.where = value, promised, observed, where
+        super().__init__(
+            f"{value} was promised as {promised} and is {observed}{_at(where)}\n"
+            f"  this is a defect of a shape rule or a kernel; please report it"
+        )
+
+
+class GradientCheckError(AnyshapeError, AssertionError):
+    """A derivative disagrees with finite differences, or the two modes disagree."""
+
+    def __init__(self, check: str, expected: object, observed: object, error: float, tolerance: float) -> None:
+        self.check, self.expected, self.observed = check, expected, observed
+        self.error, self.tolerance = error, tolerance
+        super().__init__(
+            f"{check}: expected {expected}, got {observed}; error {error:.3g} exceeds {tolerance:.3g}\n"
+            f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
+        )

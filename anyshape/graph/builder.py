@@ -1,0 +1,188 @@
+"""Building graphs: one builder per graph, a stack of active builders, and values of an outer graph met in an inner one."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import LeakedTracerError
+from anyshape.graph.conditions import Where
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.extents import TensorMeta, tensor
+from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
+from anyshape.graph.scope import Scope
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+_FOREIGN = (_PACKAGE, str(Path(np.__file__).parent), "<__array_function__", "<string>")
+
+
+def user_line() -> Where | None:
+    """The innermost line that is neither anyshape's nor NumPy's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_FOREIGN) or file.startswith(_DEMO):
+            return Where(file, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_DEMO = f"{_PACKAGE}/demo"
+
+
+class Traced:
+    """A handle of a value of a graph under construction. Subclasses add what users may do with it."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: Builder, value: Value) -> None:
+        self.builder, self.value = builder, value
+
+    @property
+    def meta(self) -> TensorMeta:
+        return self.value.meta
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.value.meta.dtype
+
+    def __repr__(self) -> str:
+        return f"Traced<{self.value.meta}>"
+
+
+class Builder:
+    """Collects the nodes of one graph. Values of its parents are captured as further inputs when they are met."""
+
+    def __init__(self, scope: Scope, parent: Builder | None = None, handle: type[Traced] = Traced) -> None:
+        self.scope, self.parent, self.handle = scope, parent, handle
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.closed = False
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.constants: dict[int, tuple[Value, np.ndarray]] = {}
+        self.captured: dict[Value, tuple[Traced, Value]] = {}
+        self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
+        self.where: Where | None = None
+
+    # -- what enters
+
+    def input(self, meta: TensorMeta) -> Traced:
+        """A new input."""
+        value = Value(meta)
+        self.inputs.append(value)
+        return self.handle(self, value)
+
+    def constant(self, array: np.ndarray) -> Traced:
+        """An array that the program closes over, by reference: the same array is one constant."""
+        found = self.constants.get(id(array))
+        if found is None:
+            found = Value(tensor(array.dtype, array.shape)), array
+            self.constants[id(array)] = found
+        return self.handle(self, found[0])
+
+    def adopt(self, x: Traced) -> Value:
+        """The value of a handle in this graph; a value of an enclosing graph becomes a captured input."""
+        if x.builder is self:
+            return x.value
+        found = self.captured.get(x.value)
+        if found is not None:
+            return found[1]
+        if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
+            raise LeakedTracerError(str(x.value.meta), where=user_line())
+        outer = self.parent.adopt(x)
+        inner = Value(x.value.meta)
+        self.captured[x.value] = (self.parent.handle(self.parent, outer), inner)
+        return inner
+
+    def define_dim(self, variable: DimVar, size: Size) -> None:
+        """The variable's value, as an op-local expression over the inputs of this graph."""
+        self.dims[variable] = (size, DimSource(variable, size))
+
+    def dim_owner(self, variable: DimVar) -> Builder | None:
+        """The enclosing graph that gives the variable its value."""
+        builder: Builder | None = self
+        while builder is not None and variable not in builder.dims:
+            builder = builder.parent
+        return builder
+
+    # -- what is emitted
+
+    def emit(
+        self, op: Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
+    ) -> tuple[Traced, ...]:
+        """Append one application of `op`; its shape rule derives the metadata of its outputs."""
+        where = self.where if self.where is not None else user_line()
+        values = tuple([self.adopt(x) for x in inputs])
+        shape_values = tuple([self.adopt(x) for x in sources])
+        metas = [v.meta for v in values]
+        context = ShapeGuardContext(self.scope, op.name, where, [*metas, *[v.meta for v in shape_values]])
+        result = op.infer(context, *metas, **params)
+        outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
+        self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
+        return tuple([self.handle(self, v) for v in outputs])
+
+    def append(self, node: Node) -> None:
+        """Append a finished node, whose metadata are known to hold here."""
+        self.nodes.append(node)
+
+    def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> Graph:
+        """The finished graph. Captured values are its last inputs, in the order of `captures()`."""
+        ends = tuple([self.adopt(x) for x in outputs])
+        self.closed = True
+        return Graph(
+            name=name,
+            inputs=(*self.inputs, *[inner for _, inner in self.captured.values()]),
+            constants=tuple(self.constants.values()),
+            nodes=tuple(self.nodes),
+            outputs=ends,
+            dims=tuple(source for _, source in self.dims.values()),
+            conditions=tuple(self.scope.conditions),
+            input_names=tuple(input_names),
+        )
+
+    def captures(self) -> list[Traced]:
+        """The values of the parent that the graph reads."""
+        return [outer for outer, _ in self.captured.values()]
+
+
+# -- the active builders -----------------------------------------------------------------------------------------
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.builders: list[Builder] = []
+
+
+_STACK = _Stack()
+
+
+def active() -> Builder | None:
+    """The innermost builder of this thread, or None outside any trace."""
+    return _STACK.builders[-1] if _STACK.builders else None
+
+
+@contextlib.contextmanager
+def activate(builder: Builder) -> Iterator[Builder]:
+    """Make `builder` the innermost one; it is closed on the way out, also after an error."""
+    _STACK.builders.append(builder)
+    try:
+        yield builder
+    finally:
+        _STACK.builders.pop()
+
+
+@contextlib.contextmanager
+def at_line(builder: Builder, where: Where | None) -> Iterator[None]:
+    """Give nodes emitted meanwhile this line of the user's program."""
+    before, builder.where = builder.where, where
+    try:
+        yield
+    finally:
+        builder.where = before

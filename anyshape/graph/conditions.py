@@ -1,0 +1,118 @@
+"""Claims about sizes, what is known of them, and the conditions a program records."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from anyshape.graph import dims
+from anyshape.graph.dims import DimVar, Leaf, Size
+
+Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
+
+
+class Verdict(enum.Enum):
+    """What is known of a claim. Has no truth value: name the answer you want."""
+
+    YES, NO, UNKNOWN = "yes", "no", "unknown"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Verdict has no truth value; compare with `is Verdict.YES`")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`left relation right`, with the text as it was asked.
+
+    `broadcasts`: equal, or one of them is 1. `stretches`: equal, or left is 1.
+    """
+
+    relation: Relation
+    left: Size
+    right: Size
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"{self.left} {_WORDS.get(self.relation, self.relation)} {self.right}"
+
+    def variables(self) -> list[DimVar]:
+        return list(dict.fromkeys([*dims.variables(self.left), *dims.variables(self.right)]))
+
+    def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
+        """Whether the claim is true for actual sizes."""
+        return _HOLDS[self.relation](dims.evaluate(self.left, leaf_value), dims.evaluate(self.right, leaf_value))
+
+    def negated(self) -> Claim:
+        """The claim that holds exactly when this one does not."""
+        text = f"not ({self})"
+        if self.relation == ">=":
+            return Claim(">=", self.right - 1, self.left, text)
+        if self.relation in _WORDS:
+            raise ValueError(f"`{self}` is a precondition and has no negation")
+        return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
+
+    def source(self, name: Callable[[Leaf], str]) -> str:
+        """A Python expression that is true when the claim holds."""
+        left, right = dims.to_source(self.left, name), dims.to_source(self.right, name)
+        if self.relation == "broadcasts":
+            return f"({left} == {right} or {left} == 1 or {right} == 1)"
+        if self.relation == "stretches":
+            return f"({left} == {right} or {left} == 1)"
+        return f"{left} {self.relation} {right}"
+
+
+_WORDS = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}
+_HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    "broadcasts": lambda a, b: a == b or a == 1 or b == 1,
+    "stretches": lambda a, b: a == b or a == 1,
+}
+
+
+def equal(a: Size, b: Size, text: str = "") -> Claim:
+    return Claim("==", a, b, text)
+
+
+def at_least(a: Size, b: Size, text: str = "") -> Claim:
+    return Claim(">=", a, b, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A claim a program relies on: an assertion (NumPy would raise otherwise) or a guard (Python decided on it)."""
+
+    kind: Literal["assertion", "guard", "constraint"]
+    claim: Claim
+    primitive: str
+    why: str
+    where: Where | None = None
+
+    def __str__(self) -> str:
+        where = f"  # {self.where}" if self.where else ""
+        return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
+
+
+def substitute_claim(claim: Claim, replace: Callable[[dims.Atom], Size | None]) -> Claim:
+    """The same claim with atoms replaced; keeps its text."""
+    left, right = dims.substitute(claim.left, replace), dims.substitute(claim.right, replace)
+    return Claim(claim.relation, left, right, claim.text)
+
+
+def facts_of(conditions: Iterable[Condition]) -> tuple[Claim, ...]:
+    return tuple(c.claim for c in conditions)

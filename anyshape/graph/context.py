@@ -1,0 +1,123 @@
+"""`ShapeGuardContext`: the only window through which shape rules, AD rules and passes see shapes.
+
+What a rule asked and got is recorded, so that it can be shown what every rule relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, Where, equal
+from anyshape.graph.dims import DimExpr, InputAxis, Size
+from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
+from anyshape.graph.ir import bind_local
+from anyshape.graph.scope import Scope
+
+
+class HasMeta(Protocol):
+    """A value or a handle of one."""
+
+    @property
+    def meta(self) -> TensorMeta: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """One answer that a rule was given."""
+
+    primitive: str
+    question: str
+    answer: str
+
+
+class ShapeGuardContext:
+    """Answers questions about shapes for one primitive, from one scope."""
+
+    __slots__ = ("metas", "primitive", "relied", "scope", "where")
+
+    def __init__(self, scope: Scope, primitive: str, where: Where | None, metas: Sequence[TensorMeta] = ()) -> None:
+        self.scope, self.primitive, self.where, self.metas = scope, primitive, where, metas
+        self.relied: list[Reliance] = []
+
+    def rank(self, x: HasMeta) -> int:
+        """The number of axes, always exact."""
+        return x.meta.rank
+
+    def extent(self, x: HasMeta, axis: int) -> ShapeExtent:
+        """Whatever is guaranteed of the axis."""
+        return x.meta.extents[axis]
+
+    def exact(self, x: HasMeta, axis: int, *, field: str) -> Size:
+        """The exact size of the axis, for a field that needs one."""
+        extent = x.meta.extents[axis]
+        if not isinstance(extent, Exact):
+            raise UnsupportedDynamicShapeError(self.primitive, field, axis, str(extent), self.where)
+        self.relied.append(Reliance(self.primitive, f"exact size of axis {axis} for {field}", str(extent)))
+        return extent.size
+
+    def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
+        """The exact sizes of all axes."""
+        return tuple([self.exact(x, axis, field=field) for axis in range(x.meta.rank)])
+
+    def require(self, claim: Claim, why: str) -> None:
+        """Hold now, fail now, or be asserted when the program is called."""
+        self.scope.require(claim, self.primitive, why, self.metas, self.where)
+
+    def fail(self, why: str) -> ShapeError:
+        """The error for operands that cannot agree, to be raised by the caller."""
+        return ShapeError(self.primitive, why, self.metas, self.where)
+
+    def bad_dtype(self, why: str, advice: str) -> DTypeError:
+        """The error for a dtype the primitive cannot take, to be raised by the caller."""
+        return DTypeError(self.primitive, why, advice, self.where)
+
+    def same(self, a: Size, b: Size) -> bool:
+        """The sizes are proved equal."""
+        return self.scope.same(a, b)
+
+    def resolve(self, size: Size) -> ShapeExtent:
+        """The extent that an op-local size means for the operands at hand; never stronger than they are."""
+        weakest: list[ShapeExtent] = []
+
+        def read(leaf: InputAxis) -> Size | None:
+            extent = self.metas[leaf.operand].extents[leaf.axis]
+            if isinstance(extent, Exact):
+                return extent.size
+            weakest.append(extent)
+            return None
+
+        bound = bind_local(size, read)
+        if weakest:
+            alone = dims.as_atom(size) if len(weakest) == 1 else None
+            return weakest[0] if isinstance(alone, InputAxis) else Unknown()
+        return Exact(self.scope.normal(bound))
+
+    def bind(self, param: Any, *, field: str) -> Any:
+        """A param (nested tuples of op-local sizes) as exact value-side sizes of the operands at hand."""
+        if isinstance(param, tuple):
+            return tuple([self.bind(p, field=field) for p in param])
+        if not isinstance(param, DimExpr):
+            return param
+        extent = self.resolve(param)
+        if not isinstance(extent, Exact):
+            raise UnsupportedDynamicShapeError(self.primitive, field, 0, str(extent), self.where)
+        return extent.size
+
+    def same_extents(self, a: TensorMeta, b: TensorMeta) -> bool:
+        """Equal rank, and axis by axis proved equal or both of the same unnamed kind."""
+        return a.extents is b.extents or (
+            a.rank == b.rank and all(self._same_extent(e, f) for e, f in zip(a.extents, b.extents, strict=True))
+        )
+
+    def _same_extent(self, a: ShapeExtent, b: ShapeExtent) -> bool:
+        if isinstance(a, Exact) and isinstance(b, Exact):
+            return self.scope.same(a.size, b.size)
+        return not isinstance(a, (Exact, UpperBound)) or not isinstance(b, (Exact, UpperBound)) or a == b
+
+    def require_equal(self, a: Size, b: Size, why: str) -> None:
+        """The two sizes agree, or the call fails."""
+        self.require(equal(a, b), why)

@@ -1,0 +1,96 @@
+"""From facts to a verdict: what follows about a claim. Stateless; sound, and complete for what intervals can see.
+
+Every answer here is a proof: from the canonical form, from the bounds of variables, or from one known fact whose
+distance to the claim has a sign. Anything else is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, Verdict
+from anyshape.graph.dims import Size
+
+
+def _least(size: Size, facts: Sequence[Claim]) -> int | None:
+    """A sound lower bound: the interval's, or that of the distance to one fact `left - right >= 0`."""
+    best = dims.bounds(size)[0]
+    if isinstance(size, int):
+        return size
+    for fact in facts:
+        if fact.relation == ">=":
+            low = dims.bounds(size - (fact.left - fact.right))[0]
+            if low is not None and (best is None or low > best):
+                best = low
+    return best
+
+
+def _is_zero(gap: Size, facts: Sequence[Claim]) -> Verdict:
+    if isinstance(gap, int):
+        return Verdict.YES if gap == 0 else Verdict.NO
+    low, negated_low = _least(gap, facts), _least(-gap, facts)
+    if (low is not None and low > 0) or (negated_low is not None and negated_low > 0):
+        return Verdict.NO
+    if low == 0 and negated_low == 0:
+        return Verdict.YES
+    if any(f.relation == "!=" and (f.left - f.right) in (gap, -gap) for f in facts):
+        return Verdict.NO
+    return Verdict.UNKNOWN
+
+
+_OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
+
+
+def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
+    """Whether `claim` holds for all sizes that satisfy `facts`, for none, or neither could be shown."""
+    gap = claim.left - claim.right
+    if claim.relation == "==":
+        return _is_zero(gap, facts)
+    if claim.relation == "!=":
+        return _OPPOSITE[_is_zero(gap, facts)]
+    if claim.relation == ">=":
+        low = _least(gap, facts)
+        if low is not None and low >= 0:
+            return Verdict.YES
+        opposite = _least(-gap, facts)
+        return Verdict.NO if opposite is not None and opposite >= 1 else Verdict.UNKNOWN
+    return _broadcasts(claim, facts) if claim.relation == "broadcasts" else _stretches(claim, facts)
+
+
+def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
+    parts = [_is_zero(g, facts) for g in (claim.left - claim.right, claim.left - 1, claim.right - 1)]
+    if any(p is Verdict.YES for p in parts):
+        return Verdict.YES
+    if all(p is Verdict.NO for p in parts):
+        return Verdict.NO
+    known = {claim.left, claim.right}
+    if any(f.relation == "broadcasts" and {f.left, f.right} == known for f in facts):
+        return Verdict.YES
+    return Verdict.UNKNOWN
+
+
+def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
+    if _reaches(claim.left, claim.right, facts, set()):
+        return Verdict.YES
+    gaps = (claim.left - claim.right, claim.left - 1)
+    return Verdict.NO if all(_is_zero(g, facts) is Verdict.NO for g in gaps) else Verdict.UNKNOWN
+
+
+def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> bool:
+    """`old` is 1 or equals `new`: as a part of it, or through known facts."""
+    if old == 1 or old == new:
+        return True
+    seen = seen | {new}
+    parts, goals = dims.broadcast_parts(old), dims.broadcast_parts(new)
+    if len(parts) > 1:
+        return all(_reaches(p, new, facts, seen) for p in parts)
+    if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals if g not in seen):
+        return True
+    for fact in facts:
+        if fact.relation == "broadcasts" and isinstance(new, int) and new != 1 and {fact.left, fact.right} == {old, new}:
+            return True
+        if fact.relation == "stretches" and fact.right == new and fact.left not in seen and fact.left != new:
+            if _reaches(old, fact.left, facts, seen):
+                return True
+    return False

@@ -1,0 +1,651 @@
+"""Integer expressions over unknown sizes, in canonical form. Pure data: knows no scope, no prover and no array.
+
+A size is a Python int or a `DimExpr`: a polynomial with integer coefficients over atoms. An atom is a leaf
+(`DimVar`, `InputAxis`, `RuntimeScalar`) or a `Call` (floordiv, mod, max, min, broadcast) of sizes. Expressions are
+interned, so equal expressions are one object and `is` compares them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, Union
+from weakref import WeakValueDictionary
+
+Bound: TypeAlias = "int | None"  # None: no bound on that side
+_PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
+_COUNTER = itertools.count()
+
+
+class DimVar:
+    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity."""
+
+    __slots__ = ("__weakref__", "lower", "name", "uid", "upper")
+    _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
+
+    name: str
+    lower: int
+    upper: Bound
+    uid: tuple[str, int]
+
+    def __new__(cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None) -> DimVar:
+        found = cls._known.get(uid) if uid is not None else None
+        if found is not None:
+            return found
+        self = super().__new__(cls)
+        self.name, self.lower, self.upper = name, lower, upper
+        self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
+        cls._known[self.uid] = self
+        return self
+
+    def __reduce__(self) -> Any:
+        return DimVar, (self.name, self.lower, self.upper, self.uid)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DimVar:
+        return self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return self.lower, self.upper
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, self.name, self.uid
+
+
+@dataclass(frozen=True, slots=True)
+class InputAxis:
+    """Op-local leaf: the size of an axis of an operand of the node that holds it."""
+
+    operand: int
+    axis: int
+
+    def __repr__(self) -> str:
+        return f"in{self.operand}.shape[{self.axis}]"
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return 0, None
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, "", (str(self.operand), self.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeScalar:
+    """Op-local leaf: the value of a scalar operand, read as a size. `semantics` names the rounding of floats."""
+
+    operand: int
+    semantics: str = "round"
+
+    def __repr__(self) -> str:
+        return f"size(in{self.operand})"
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return None, None
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, "", (self.semantics, self.operand)
+
+
+class Call:
+    """An interned application of floordiv, mod, max, min or broadcast to sizes, opaque to the polynomial around it."""
+
+    __slots__ = ("__weakref__", "args", "function", "limits")
+    _known: WeakValueDictionary[tuple[Any, ...], Call] = WeakValueDictionary()
+
+    function: str
+    args: tuple[Size, ...]
+    limits: tuple[Bound, Bound]
+
+    def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
+        found = cls._known.get((function, *args))
+        if found is not None:
+            return found
+        self = super().__new__(cls)
+        self.function, self.args = function, args
+        self.limits = _CALL_BOUNDS[function](*[bounds(a) for a in args])
+        return cls._known.setdefault((function, *args), self)
+
+    def __reduce__(self) -> Any:
+        return Call, (self.function, self.args)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Call:
+        return self
+
+    def __repr__(self) -> str:
+        return show_call(self, str)
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return self.limits
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 1, self.function, tuple((0, a) if isinstance(a, int) else (1, a.sort_key()) for a in self.args)
+
+
+Leaf: TypeAlias = DimVar | InputAxis | RuntimeScalar
+Atom: TypeAlias = Union[Leaf, Call]
+Monomial: TypeAlias = tuple[tuple[Atom, int], ...]  # (atom, power) pairs in order; () is the constant term
+Terms: TypeAlias = dict[Monomial, int]
+
+
+class DimExpr:
+    """A size that is not a constant. Equality and hash are identity of the canonical form."""
+
+    __slots__ = ("__weakref__", "_bounds", "_hash", "terms")
+    _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> DimExpr:
+        found = cls._known.get(terms)
+        if found is not None:
+            return found
+        self = super().__new__(cls)
+        self.terms = terms
+        self._bounds: tuple[Bound, Bound] | None = None
+        return cls._known.setdefault(terms, self)
+
+    def __reduce__(self) -> Any:
+        return DimExpr, (self.terms,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DimExpr:
+        return self
+
+    def __repr__(self) -> str:
+        return show(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the size {self} has no truth value; ask its scope")
+
+    def __add__(self, other: Size) -> Size:
+        return add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Size) -> Size:
+        return add(self, mul(-1, other))
+
+    def __rsub__(self, other: Size) -> Size:
+        return add(other, mul(-1, self))
+
+    def __neg__(self) -> Size:
+        return mul(-1, self)
+
+    def __mul__(self, other: Size) -> Size:
+        return mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Size) -> Size:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Size) -> Size:
+        return floordiv(other, self)
+
+    def __mod__(self, other: Size) -> Size:
+        return mod(self, other)
+
+    def __rmod__(self, other: Size) -> Size:
+        return mod(other, self)
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return tuple((tuple((a.sort_key(), p) for a, p in m), c) for m, c in self.terms)
+
+
+Size: TypeAlias = int | DimExpr
+
+
+# -- construction ------------------------------------------------------------------------------------------------
+
+
+def from_atom(atom: Atom) -> DimExpr:
+    """The expression that is this atom alone."""
+    return DimExpr(((((atom, 1),), 1),))
+
+
+def variable(name: str, lower: int = 0, upper: Bound = None) -> DimExpr:
+    """A new unknown size."""
+    return from_atom(DimVar(name, lower, upper))
+
+
+def as_atom(size: Size) -> Atom | None:
+    """The atom that `size` is, or None when it is anything else."""
+    if isinstance(size, DimExpr) and len(size.terms) == 1:
+        monomial, coefficient = size.terms[0]
+        if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+            return monomial[0][0]
+    return None
+
+
+def _terms(size: Size) -> Terms:
+    if isinstance(size, DimExpr):
+        return dict(size.terms)
+    return {(): int(size)} if size else {}
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[Any, ...]:
+    monomial, _ = term
+    return -sum(p for _, p in monomial), tuple((a.sort_key(), -p) for a, p in monomial)
+
+
+def _build(terms: Terms) -> Size:
+    """The canonical size of a sum of terms."""
+    kept = [(m, c) for m, c in terms.items() if c != 0]
+    if not kept:
+        return 0
+    if len(kept) == 1:
+        monomial, coefficient = kept[0]
+        return coefficient if not monomial else DimExpr((kept[0],))
+    return DimExpr(tuple(sorted(kept, key=_order)))
+
+
+def add(a: Size, b: Size) -> Size:
+    """a + b."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    terms = _terms(a)
+    for monomial, coefficient in _terms(b).items():
+        terms[monomial] = terms.get(monomial, 0) + coefficient
+    return _build(terms)
+
+
+def _join_monomials(a: Monomial, b: Monomial) -> Monomial:
+    if not a or not b:
+        return a or b
+    powers: dict[Atom, int] = dict(a)
+    for atom, power in b:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: item[0].sort_key()))
+
+
+def mul(a: Size, b: Size) -> Size:
+    """a * b."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    terms: Terms = {}
+    for (m, c), (n, d) in itertools.product(_terms(a).items(), _terms(b).items()):
+        key = _join_monomials(m, n)
+        terms[key] = terms.get(key, 0) + c * d
+    return _build(terms)
+
+
+def floordiv(a: Size, b: Size) -> Size:
+    """The floor of a / b, as Python's `//`."""
+    if isinstance(b, int):
+        if isinstance(a, int):
+            return a // b
+        if b == 0:
+            raise ZeroDivisionError(f"{a} // 0")
+        if b < 0:
+            return floordiv(mul(-1, a), -b)
+        return _floordiv_constant(a, b)
+    if a == 0 and positive(b):
+        return 0
+    quotient = divide_exactly(a, b) if positive(b) else None
+    return quotient if quotient is not None else from_atom(Call("floordiv", (a, b)))
+
+
+def _floordiv_constant(a: DimExpr, b: int) -> Size:
+    """a // b = q + r // b for a = q * b + r, term by term; nested quotients merge."""
+    whole: Terms = {m: c // b for m, c in a.terms}
+    rest = _build({m: c % b for m, c in a.terms})
+    quotient = _build(whole)
+    low, high = bounds(rest)
+    if low is not None and high is not None and low // b == high // b:
+        return add(quotient, low // b)
+    atom = as_atom(rest)
+    if isinstance(atom, Call) and atom.function == "floordiv" and isinstance(atom.args[1], int) and atom.args[1] > 0:
+        return add(quotient, floordiv(atom.args[0], atom.args[1] * b))
+    common = math.gcd(b, *_terms(rest).values())
+    if common > 1:
+        return add(quotient, floordiv(_build({m: c // common for m, c in _terms(rest).items()}), b // common))
+    return add(quotient, from_atom(Call("floordiv", (rest, b))))
+
+
+def divide_exactly(a: Size, b: Size) -> Size | None:
+    """a / b for b != 0, when b is a constant or one term that divides every term of a; None otherwise."""
+    if isinstance(b, int):
+        b = DimExpr((((), b),)) if b > 1 else b
+    if isinstance(b, int):
+        return a if b == 1 else None
+    if len(b.terms) != 1:
+        return 1 if a is b else None
+    (divisor, factor) = b.terms[0]
+    powers = dict(divisor)
+    terms: Terms = {}
+    for monomial, coefficient in _terms(a).items():
+        left = dict(monomial)
+        for atom, power in powers.items():
+            left[atom] = left.get(atom, 0) - power
+        if coefficient % factor or any(p < 0 for p in left.values()):
+            return None
+        terms[tuple((atom, p) for atom, p in left.items() if p)] = coefficient // factor
+    return _build(terms)
+
+
+def mod(a: Size, b: Size) -> Size:
+    """a - b * (a // b), as Python's `%`."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    if isinstance(b, int):
+        if b == 0:
+            raise ZeroDivisionError(f"{a} % 0")
+        if b > 0:
+            a = _build({m: c % b for m, c in _terms(a).items()})
+        low, high = bounds(a)
+        if b > 0 and low is not None and high is not None and low // b == high // b:
+            return add(a, -b * (low // b))
+    elif a == 0 or (positive(b) and divide_exactly(a, b) is not None):
+        return 0
+    return from_atom(Call("mod", (a, b)))
+
+
+def ceildiv(a: Size, b: Size) -> Size:
+    """The smallest integer not below a / b."""
+    return mul(-1, floordiv(mul(-1, a), b))
+
+
+def positive(a: Size) -> bool:
+    """a >= 1 follows from the bounds of its variables alone."""
+    low = bounds(a)[0]
+    return low is not None and low >= 1
+
+
+def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
+    flat: list[Size] = []
+    for arg in args:
+        atom = as_atom(arg)
+        inner = atom.args if isinstance(atom, Call) and atom.function == function else (arg,)
+        flat.extend(a for a in inner if a not in flat)
+    return flat
+
+
+def _above(a: Size, b: Size) -> bool:
+    low = bounds(a - b)[0]
+    return low is not None and low >= 0
+
+
+def _extremum(function: str, args: tuple[Size, ...], beats: Callable[[Size, Size], bool]) -> Size:
+    """Keep the arguments that no other one beats everywhere."""
+    kept: list[Size] = []
+    for arg in _flatten(function, args):
+        if not any(beats(other, arg) for other in kept):
+            kept = [other for other in kept if not beats(arg, other)] + [arg]
+    return kept[0] if len(kept) == 1 else from_atom(Call(function, tuple(sorted(kept, key=_arg_order))))
+
+
+def _arg_order(arg: Size) -> tuple[Any, ...]:
+    return (1, arg) if isinstance(arg, int) else (0, *arg.sort_key())
+
+
+def maximum(*args: Size) -> Size:
+    """The largest of the arguments."""
+    return _extremum("max", args, _above)
+
+
+def minimum(*args: Size) -> Size:
+    """The smallest of the arguments."""
+    return _extremum("min", args, lambda a, b: _above(b, a))
+
+
+def broadcast(*args: Size) -> Size:
+    """The size that axes of these sizes broadcast to: the one that is not 1. A constant other than 1 decides."""
+    flat = [a for a in _flatten("broadcast", args) if a != 1]
+    constants = [a for a in flat if isinstance(a, int)]
+    if constants:
+        return constants[0]
+    if len(flat) <= 1:
+        return flat[0] if flat else 1
+    return from_atom(Call("broadcast", tuple(sorted(flat, key=_arg_order))))
+
+
+def broadcast_parts(size: Size) -> tuple[Size, ...]:
+    """The sizes that broadcast to `size`, when it is such an expression; else `size` alone."""
+    atom = as_atom(size)
+    return atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (size,)
+
+
+_BUILDERS: dict[str, Callable[..., Size]] = {
+    "floordiv": floordiv,
+    "mod": mod,
+    "max": maximum,
+    "min": minimum,
+    "broadcast": broadcast,
+}
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------
+
+
+def _scale(interval: tuple[Bound, Bound], factor: int) -> tuple[Bound, Bound]:
+    low, high = (None if b is None else b * factor for b in interval)
+    return (low, high) if factor >= 0 else (high, low)
+
+
+def _plus(a: Bound, b: Bound) -> Bound:
+    return None if a is None or b is None else a + b
+
+
+def _product(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    if None not in a and None not in b:
+        corners = [x * y for x in a for y in b if x is not None and y is not None]
+        return min(corners), max(corners)
+    if a[0] is not None and b[0] is not None and a[0] >= 0 and b[0] >= 0:
+        return a[0] * b[0], None
+    return None, None
+
+
+def _monomial_bounds(monomial: Monomial) -> tuple[Bound, Bound]:
+    result: tuple[Bound, Bound] = (1, 1)
+    for atom, power in monomial:
+        for _ in range(power):
+            result = _product(result, atom.bounds())
+        if power % 2 == 0 and result[0] is None:
+            result = (0, None) if len(monomial) == 1 else result
+    return result
+
+
+def bounds(size: Size) -> tuple[Bound, Bound]:
+    """Sound lower and upper bounds from the bounds of the leaves (None: unbounded)."""
+    if isinstance(size, int):
+        return size, size
+    if size._bounds is None:
+        low: Bound = 0
+        high: Bound = 0
+        for monomial, coefficient in size.terms:
+            term = _scale(_monomial_bounds(monomial), coefficient)
+            low, high = _plus(low, term[0]), _plus(high, term[1])
+        size._bounds = (low, high)
+    return size._bounds
+
+
+def _floordiv_bounds(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    if b[0] is None or b[0] < 1 or a[0] is None:
+        return None, None
+    low = a[0] // b[0] if a[0] < 0 else (0 if b[1] is None else a[0] // b[1])
+    high = None if a[1] is None else (a[1] // b[0] if a[1] >= 0 else -1)
+    return low, high
+
+
+def _mod_bounds(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    if b[0] is None or b[0] < 1:
+        return None, None
+    high = None if b[1] is None else b[1] - 1
+    if a[0] is not None and a[0] >= 0 and a[1] is not None:
+        high = a[1] if high is None else min(a[1], high)
+    return 0, high
+
+
+def _max_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    lows = [low for low, _ in args if low is not None]
+    highs = [high for _, high in args if high is not None]
+    return (max(lows) if lows else None), (max(highs) if len(highs) == len(args) else None)
+
+
+def _min_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    low, high = _max_bounds(*[_scale(a, -1) for a in args])
+    return _scale((low, high), -1)
+
+
+def _broadcast_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
+    return _min_bounds(*args)[0], _max_bounds(*args)[1]
+
+
+_CALL_BOUNDS: dict[str, Callable[..., tuple[Bound, Bound]]] = {
+    "floordiv": _floordiv_bounds,
+    "mod": _mod_bounds,
+    "max": _max_bounds,
+    "min": _min_bounds,
+    "broadcast": _broadcast_bounds,
+}
+
+
+# -- use ---------------------------------------------------------------------------------------------------------
+
+
+def broadcast_ints(*sizes: int) -> int:
+    """`broadcast` of actual sizes; the caller has checked that they agree."""
+    return next((s for s in sizes if s != 1), 1)
+
+
+_EVALUATORS: dict[str, Callable[..., int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+    "broadcast": broadcast_ints,
+}
+
+
+def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
+    """The integer that `size` is when each leaf has the given value."""
+    if isinstance(size, int):
+        return size
+    total = 0
+    for monomial, coefficient in size.terms:
+        product = coefficient
+        for atom, power in monomial:
+            if isinstance(atom, Call):
+                value = _EVALUATORS[atom.function](*[evaluate(a, leaf_value) for a in atom.args])
+            else:
+                value = leaf_value(atom)
+            product *= value**power
+        total += product
+    return total
+
+
+def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
+    """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
+    if isinstance(size, int):
+        return size
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        product: Size = coefficient
+        for atom, power in monomial:
+            new = replace(atom)
+            if new is None and isinstance(atom, Call):
+                args = [substitute(a, replace) for a in atom.args]
+                new = _BUILDERS[atom.function](*args)
+                again = as_atom(new)
+                if again is not None and again is not atom:
+                    new = replace(again) or new
+            for _ in range(power):
+                product = mul(product, from_atom(atom) if new is None else new)
+        total = add(total, product)
+    return total
+
+
+def leaves(size: Size) -> Iterable[Leaf]:
+    """Every leaf of the expression, with repetitions, in order."""
+    if isinstance(size, DimExpr):
+        for monomial, _ in size.terms:
+            for atom, _ in monomial:
+                if isinstance(atom, Call):
+                    for arg in atom.args:
+                        yield from leaves(arg)
+                else:
+                    yield atom
+
+
+def variables(size: Size) -> list[DimVar]:
+    """The distinct variables of the expression, in order."""
+    return list(dict.fromkeys(leaf for leaf in leaves(size) if isinstance(leaf, DimVar)))
+
+
+# -- printing ----------------------------------------------------------------------------------------------------
+
+_INFIX = {"floordiv": "//", "mod": "%"}
+
+
+def _parenthesised(size: Size, name: Callable[[Leaf], str]) -> str:
+    text = show(size, name)
+    return text if isinstance(size, int) or as_atom(size) is not None and text.isidentifier() else f"({text})"
+
+
+def show_call(call: Call, name: Callable[[Leaf], str]) -> str:
+    if call.function in _INFIX:
+        left, right = (_parenthesised(a, name) for a in call.args)
+        return f"{left} {_INFIX[call.function]} {right}"
+    return f"{call.function}({', '.join(show(a, name) for a in call.args)})"
+
+
+def show(size: Size, name: Callable[[Leaf], str] = str) -> str:
+    """The expression as users write it: `2*n + 1`, `(n + 7) // 8`, `broadcast(a, b)`."""
+    if isinstance(size, int):
+        return str(size)
+    pieces: list[str] = []
+    for monomial, coefficient in size.terms:
+        factors = []
+        for atom, power in monomial:
+            text = show_call(atom, name) if isinstance(atom, Call) else name(atom)
+            infix = isinstance(atom, Call) and atom.function in _INFIX
+            alone = len(size.terms) == 1 and len(monomial) == 1 and coefficient == 1 and power == 1
+            text = f"({text})" if infix and not alone else text
+            factors.append(text if power == 1 else f"{text}**{power}")
+        if not monomial or abs(coefficient) != 1:
+            factors.insert(0, str(abs(coefficient)))
+        sign = "-" if coefficient < 0 else "+"
+        pieces.append(f" {sign} " + "*".join(factors) if pieces else ("-" if sign == "-" else "") + "*".join(factors))
+    return "".join(pieces)
+
+
+def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
+    """A `leaf_value` for `evaluate` that reads a mapping of variables."""
+    return lambda leaf: values[leaf]  # type: ignore[index]
+
+
+# -- generated code ----------------------------------------------------------------------------------------------
+
+
+def to_source(size: Size, name: Callable[[Leaf], str]) -> str:
+    """Python source that computes the expression from local ints, with the leaves under the given names."""
+    if isinstance(size, int):
+        return repr(size)
+    terms = []
+    for monomial, coefficient in size.terms:
+        factors = [str(coefficient)] if coefficient != 1 or not monomial else []
+        for atom, power in monomial:
+            text = _call_source(atom, name) if isinstance(atom, Call) else name(atom)
+            factors.extend([text] * power)
+        terms.append("*".join(factors))
+    return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
+
+
+def _call_source(call: Call, name: Callable[[Leaf], str]) -> str:
+    args = [to_source(a, name) for a in call.args]
+    if call.function in _INFIX:
+        return f"({args[0]} {_INFIX[call.function]} {args[1]})"
+    if call.function == "broadcast":
+        head, *rest = args
+        other = rest[0] if len(rest) == 1 else _broadcast_source(rest)
+        return f"({other} if {head} == 1 else {head})"
+    return f"{call.function}({', '.join(args)})"
+
+
+def _broadcast_source(args: list[str]) -> str:
+    head, *rest = args
+    return head if not rest else f"({_broadcast_source(rest)} if {head} == 1 else {head})"

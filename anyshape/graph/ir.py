@@ -1,0 +1,166 @@
+"""What a program is: values, nodes and graphs. Frozen data that prints, compares and pickles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError
+from anyshape.graph import dims
+from anyshape.graph.conditions import Condition, Where
+from anyshape.graph.dims import DimVar, InputAxis, Size
+from anyshape.graph.extents import TensorMeta
+
+ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
+Params: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class Op:
+    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Everything else is in tables keyed by it."""
+
+    __slots__ = ("family", "infer", "name")
+
+    def __init__(self, name: str, infer: ShapeRule, family: str) -> None:
+        self.name, self.infer, self.family = name, infer, family
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return find_op, (self.name,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self
+
+
+OPS: dict[str, Op] = {}
+
+
+def define(name: str, infer: ShapeRule) -> Op:
+    """A new primitive. Its family is the file that defines it."""
+    if name in OPS:
+        raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
+    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2])
+    return OPS[name]
+
+
+def find_op(name: str) -> Op:
+    """The primitive of this name."""
+    return OPS[name]
+
+
+_IDS = itertools.count()
+
+
+class Value:
+    """One array of a program. Compared by identity; its number only orders and names it."""
+
+    __slots__ = ("id", "meta")
+
+    def __init__(self, meta: TensorMeta) -> None:
+        self.meta, self.id = meta, next(_IDS)
+
+    def __repr__(self) -> str:
+        return f"%{self.id}: {self.meta}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One application of an op. `sources` are read only for their sizes; op-local leaves count inputs, then sources."""
+
+    op: Op
+    inputs: tuple[Value, ...]
+    sources: tuple[Value, ...]
+    params: Params
+    outputs: tuple[Value, ...]
+    where: Where | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        return self.inputs + self.sources
+
+
+@dataclass(frozen=True, slots=True)
+class DimSource:
+    """Where a variable gets its value: an op-local expression over the inputs of the graph."""
+
+    variable: DimVar
+    size: Size
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A program: inputs, constants (arrays it closes over, by reference), nodes in order, outputs and conditions."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    constants: tuple[tuple[Value, np.ndarray], ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    dims: tuple[DimSource, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    input_names: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def numbering(self) -> dict[Value, int]:
+        """A number for each value, in order of appearance."""
+        values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
+        return {v: i for i, v in enumerate(values)}
+
+    @cached_property
+    def _canonical(self) -> tuple[Any, ...]:
+        number = self.numbering
+        nodes = tuple(
+            (n.op.name, *[tuple(number[v] for v in vs) for vs in (n.inputs, n.sources, n.outputs)], freeze(n.params))
+            for n in self.nodes
+        )
+        constants = tuple((number[v], a.dtype.str, a.shape, a.tobytes()) for v, a in self.constants)
+        metas = tuple(v.meta for v in number)
+        ends = tuple(number[v] for v in self.outputs)
+        return self.name, metas, constants, nodes, ends, self.dims, self.conditions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and self._canonical == other._canonical
+
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.nodes), tuple(n.op.name for n in self.nodes)))
+
+    def __reduce__(self) -> Any:
+        names = ("name", "inputs", "constants", "nodes", "outputs", "dims", "conditions", "input_names")
+        return Graph, tuple(getattr(self, n) for n in names)
+
+
+def freeze(params: Any) -> Any:
+    """Params as a key: numbers by dtype and bits, so that NaN equals itself, 0.0 is not -0.0 and 1 is not True."""
+    if isinstance(params, tuple):
+        return tuple(freeze(p) for p in params)
+    if isinstance(params, (bool, int)):
+        return type(params).__name__, params
+    if isinstance(params, (float, complex)):
+        return type(params).__name__, repr(params)
+    return params
+
+
+def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
+    """A param with its op-local leaves replaced; leaves for which `extent_of` gives None stay."""
+    if isinstance(param, dims.DimExpr):
+        return dims.substitute(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
+    if isinstance(param, tuple):
+        return tuple([bind_local(p, extent_of) for p in param])
+    return param
+
+
+def has_local(param: Any) -> bool:
+    """The param holds an expression over operands."""
+    if isinstance(param, tuple):
+        return any(has_local(p) for p in param)
+    return isinstance(param, dims.DimExpr)
+
+
+def params_tuple(params: Mapping[str, Any]) -> Params:
+    return tuple(sorted(params.items()))

@@ -1,0 +1,110 @@
+"""Type arithmetic: the sizes that broadcasting, reshaping, contracting, slicing and padding give. No ops, no arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, at_least, equal
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Size
+
+Sizes = tuple[Size, ...]
+
+
+def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size) -> Size:
+    """The size that two axes broadcast to; asserts that they do when that is not proved."""
+    if a is b or ctx.same(a, b):
+        return a
+    if b == 1:
+        return a
+    if a == 1:
+        return b
+    claim = Claim("broadcasts", a, b)
+    ctx.require(claim, f"sizes {a} and {b} differ and neither is 1")
+    return ctx.scope.normal(dims.broadcast(a, b))
+
+
+def broadcast_sizes(ctx: ShapeGuardContext, shapes: Sequence[Sizes]) -> Sizes:
+    """NumPy's broadcasting of any number of shapes, aligned at the last axis."""
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[Size] = [1] * rank
+    for shape in shapes:
+        offset = rank - len(shape)
+        for axis, size in enumerate(shape):
+            result[offset + axis] = broadcast_size(ctx, result[offset + axis], size)
+    return tuple(result)
+
+
+def numel(sizes: Sequence[Size]) -> Size:
+    """The number of elements."""
+    return math.prod(sizes, start=1)  # type: ignore[return-value, call-overload]
+
+
+def infer_reshape(ctx: ShapeGuardContext, old: Sizes, new: Sizes) -> Sizes:
+    """The sizes of a reshape, with one -1 resolved; the numbers of elements must agree."""
+    unknown = [i for i, s in enumerate(new) if isinstance(s, int) and s == -1]
+    if len(unknown) > 1:
+        raise ctx.fail("only one size of a reshape can be -1")
+    total = numel(old)
+    if unknown:
+        others = numel([s for i, s in enumerate(new) if i not in unknown])
+        ctx.require(at_least(others, 1), "a reshape with -1 needs the other sizes to be at least 1")
+        whole = dims.divide_exactly(total, others)
+        if whole is None:
+            ctx.require(equal(dims.mod(total, others), 0), f"{total} elements do not divide into rows of {others}")
+            whole = dims.floordiv(total, others)
+        return tuple(ctx.scope.normal(whole) if i in unknown else s for i, s in enumerate(new))
+    for size in new:
+        ctx.require(at_least(size, 0), "a size cannot be negative")
+    ctx.require(equal(total, numel(new)), f"cannot reshape {_tuple(old)} to {_tuple(new)}")
+    return new
+
+
+def _tuple(sizes: Sizes) -> str:
+    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+
+
+def free_axes(rank: int, *taken: Sequence[int]) -> tuple[int, ...]:
+    """The axes that are in none of the given groups."""
+    used = {a for group in taken for a in group}
+    return tuple(a for a in range(rank) if a not in used)
+
+
+def strided_size(size: Size, step: Size) -> Size:
+    """How many elements of `size` in a row a positive step visits."""
+    return size if step == 1 else dims.ceildiv(size, step)
+
+
+def dilated_size(size: Size, interior: Size) -> Size:
+    """The length of `size` elements with `interior` elements between neighbours."""
+    return size if interior == 0 else size + dims.maximum(size - 1, 0) * interior
+
+
+def slice_bounds(ctx: ShapeGuardContext, part: slice, size: Size) -> tuple[Size, Size, Size]:
+    """(start, length, step) of a Python slice of an axis, step never 0; as `slice.indices`, on symbolic sizes."""
+    step: Size = 1 if part.step is None else part.step
+    if isinstance(step, int) and step == 0:
+        raise ctx.fail("a slice step cannot be zero")
+    forward = _decided(ctx, step, "step")
+    low: Size = 0 if forward else -1
+    high: Size = size if forward else size - 1
+    start = _clamp(ctx, part.start, size, low, high) if part.start is not None else (low if forward else high)
+    stop = _clamp(ctx, part.stop, size, low, high) if part.stop is not None else (high if forward else low)
+    span = stop - start if forward else start - stop
+    stride = step if forward else -step
+    return start, dims.maximum(strided_size(span, stride), 0), step
+
+
+def _decided(ctx: ShapeGuardContext, size: Size, what: str) -> bool:
+    """Whether the size is positive (or zero), decided if it must be."""
+    if isinstance(size, int):
+        return size >= 0
+    return ctx.scope.ask(at_least(size, 0, f"slice {what} {size} >= 0"), ctx.where)
+
+
+def _clamp(ctx: ShapeGuardContext, bound: Size, size: Size, low: Size, high: Size) -> Size:
+    if _decided(ctx, bound, "bound"):
+        return dims.minimum(bound, high)
+    return dims.maximum(bound + size, low)

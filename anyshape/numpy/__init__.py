@@ -1,0 +1,1 @@
+"""NumPy's functions for arrays of a program, and for concrete arrays too: what people write."""

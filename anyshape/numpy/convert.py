@@ -1,0 +1,152 @@
+"""From what users pass to operands of ops: lifting, NumPy 2 promotion with weak Python scalars, sizes and axes.
+
+A traced Python scalar (and what Python operators make of such scalars alone) is weak: it takes the dtype of the array
+it meets, as the Python scalar itself would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.graph.builder import Traced, user_line
+from anyshape.graph.dims import DimExpr, Size
+from anyshape.graph.scope import SymbolicSize
+from anyshape.ops.core import context_of, sizes_of
+from anyshape.ops.creation import full, size_value
+from anyshape.ops.elementwise import convert
+
+NUMERIC = "biufc"
+_PYTHON_TYPES = (bool, int, float, complex)
+_PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def is_traced(*xs: Any) -> bool:
+    """Whether any of the operands, or of the members of a list of them, belongs to a program."""
+    return any(
+        isinstance(x, (Traced, SymbolicSize)) or (isinstance(x, (list, tuple)) and is_traced(*x)) for x in xs
+    )
+
+
+def is_weak(x: Any) -> bool:
+    """Whether x is a Python scalar, or stands for one."""
+    return isinstance(x, (bool, int, float, complex, SymbolicSize)) and not isinstance(x, np.generic) or (
+        isinstance(x, Traced) and getattr(x, "weak", False)
+    )
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of an operand; the Python type of a weak one, as NumPy's promotion takes it."""
+    if isinstance(x, SymbolicSize):
+        return int
+    if isinstance(x, Traced):
+        return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
+    return type(x) if is_weak(x) else np.asarray(x).dtype
+
+
+def result_type(*xs: Any) -> np.dtype:
+    """NumPy 2's promotion of operands and dtypes, Python scalars being weak."""
+    samples = []
+    for x in xs:
+        kind = x if isinstance(x, (np.dtype, type)) else dtype_of(x)
+        samples.append(kind(0) if isinstance(kind, type) and kind in _PYTHON_TYPES else np.dtype(kind))
+    return np.result_type(*samples)
+
+
+def operand(x: Any, function: str = "array") -> Any:
+    """x as an operand of ops: a traced array or a NumPy array of numbers."""
+    if isinstance(x, Traced):
+        return x
+    if isinstance(x, SymbolicSize):
+        return size_value(x.expr)
+    if isinstance(x, (list, tuple)) and is_traced(*x):
+        raise UnsupportedFunctionError(
+            function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()
+        )
+    array = np.asarray(x)
+    if array.dtype.kind not in NUMERIC:
+        raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")
+    return array
+
+
+def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
+    """x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
+    if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
+        return full((), x, dtype)
+    x = operand(x, function)
+    if isinstance(x, Traced):
+        return convert(x, dtype)
+    return full((), x.item(), dtype) if x.ndim == 0 else x.astype(dtype, copy=False)
+
+
+def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
+    """x as a traced operand of its own dtype, or of `dtype`."""
+    target = np.dtype(dtype) if dtype is not None else result_type(x) if is_weak(x) else operand(x, function).dtype
+    return typed(x, target, function)
+
+
+def size_of(x: Any) -> Size:
+    """A size as ops take it: a Python int, or the expression of a symbolic one."""
+    if isinstance(x, SymbolicSize):
+        return x.scope.normal(x.expr)
+    if isinstance(x, DimExpr):
+        return x
+    return operator_index(x)
+
+
+def operator_index(x: Any) -> int:
+    """x as a Python int, refusing floats and arrays."""
+    try:
+        return int(x.__index__())
+    except AttributeError:
+        raise DTypeError("size", f"{x!r} is not an integer", "pass an int or an entry of x.shape", user_line()) from None
+
+
+def shape_of(shape: Any) -> tuple[Size, ...]:
+    """A shape argument: one size or a sequence of them."""
+    return tuple([size_of(s) for s in shape]) if isinstance(shape, Iterable) else (size_of(shape),)
+
+
+def sizes(x: Any) -> tuple[Size, ...]:
+    """The exact sizes of an operand."""
+    return sizes_of(context_of("shape", x), x)
+
+
+def axis_of(axis: Any, rank: int, function: str) -> int:
+    """A possibly negative axis as one in 0..rank-1."""
+    index = operator_index(axis)
+    if not -rank <= index < rank:
+        raise np.exceptions.AxisError(index, rank, function)
+    return index % rank
+
+
+def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
+    """None (all axes), one axis or a tuple of them, as sorted non-negative axes."""
+    if axis is None:
+        return tuple(range(rank))
+    chosen = [axis_of(a, rank, function) for a in (axis if isinstance(axis, Sequence) else (axis,))]
+    if len(set(chosen)) != len(chosen):
+        raise ArgumentError(function, f"axis {axis}", "names an axis twice", "name each axis once")
+    return tuple(sorted(chosen))
+
+
+def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
+    """The operands in the dtypes of the loop that NumPy's ufunc would choose for them."""
+    if dtype is not None:
+        target = np.dtype(dtype)
+        found: Sequence[Any] = ufunc.resolve_dtypes((*[dtype_of(x) for x in xs], target), signature=None)
+    else:
+        kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
+        if all(isinstance(k, type) for k in kinds):
+            kinds = [np.dtype(k) for k in kinds]  # a ufunc of Python scalars alone takes their default dtypes
+        else:
+            kinds = [np.dtype(bool) if k is bool else k for k in kinds]
+        try:
+            found = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
+        except TypeError as error:
+            names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
+            raise DTypeError(ufunc.__name__, f"no loop for operands {names}", "convert them with astype", user_line()) from error
+    return [typed(x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]

@@ -1,0 +1,135 @@
+"""What users see in `x.shape`: a size that behaves as an int. With floats and arrays it becomes an array value."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph import dims
+from anyshape.graph.builder import user_line
+from anyshape.graph.conditions import Claim, at_least, equal
+from anyshape.graph.dims import Size
+from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.ops.creation import size_value
+
+
+def symdim(size: Size, scope: Scope) -> Any:
+    """The size as users see it: an int when it is known, else a SymDim."""
+    known = scope.normal(size)
+    return known if isinstance(known, int) else SymDim(known, scope)
+
+
+def _size(x: Any) -> Size | None:
+    """An integer operand as a size; None for anything else."""
+    if isinstance(x, SymbolicSize):
+        return x.expr
+    return int(x) if isinstance(x, (int, np.integer)) else None
+
+
+def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """An operator and its reflection: a size with an integer, an array value with anything else."""
+
+    def forward(self: SymDim, other: Any) -> Any:
+        size = _size(other)
+        return symdim(combine(self.expr, size), self.scope) if size is not None else python(self.as_array(), other)
+
+    def backward(self: SymDim, other: Any) -> Any:
+        size = _size(other)
+        return symdim(combine(size, self.expr), self.scope) if size is not None else python(other, self.as_array())
+
+    return forward, backward
+
+
+def _comparison(symbol: str, claim: Callable[[Size, Size, str], Claim]) -> Any:
+    """A question about two sizes, answered by the scope."""
+
+    def compare(self: SymDim, other: Any) -> Any:
+        size = _size(other)
+        if size is None:
+            return NotImplemented
+        return self.scope.ask(claim(self.expr, size, f"{self.expr} {symbol} {size}"), user_line())
+
+    return compare
+
+
+class SymDim(SymbolicSize):
+    """A size that is an expression over unknown ones. Comparisons ask the scope; hashing uses the canonical form."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    def __repr__(self) -> str:
+        return str(self.expr)
+
+    def __hash__(self) -> int:
+        return hash(self.expr)
+
+    def __index__(self) -> int:
+        return self.scope.value(self.expr, user_line())
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __bool__(self) -> bool:
+        return self.scope.ask(Claim("!=", self.expr, 0, f"{self.expr} != 0"), user_line())
+
+    def as_array(self) -> Any:
+        """The size as an integer scalar of the program, weak like a Python int."""
+        value = size_value(self.expr)
+        value.weak = True
+        return value
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        arrays = [x.as_array() if isinstance(x, SymDim) else x for x in inputs]
+        return getattr(ufunc, method)(*arrays, **kwargs)
+
+    __add__, __radd__ = _arithmetic(dims.add, operator.add)
+    __sub__, __rsub__ = _arithmetic(lambda a, b: dims.add(a, dims.mul(-1, b)), operator.sub)
+    __mul__, __rmul__ = _arithmetic(dims.mul, operator.mul)
+    __floordiv__, __rfloordiv__ = _arithmetic(dims.floordiv, operator.floordiv)
+    __mod__, __rmod__ = _arithmetic(dims.mod, operator.mod)
+    __eq__ = _comparison("==", equal)
+    __ne__ = _comparison("!=", lambda a, b, text: Claim("!=", a, b, text))
+    __ge__ = _comparison(">=", at_least)
+    __gt__ = _comparison(">", lambda a, b, text: at_least(a, dims.add(b, 1), text))
+    __le__ = _comparison("<=", lambda a, b, text: at_least(b, a, text))
+    __lt__ = _comparison("<", lambda a, b, text: at_least(b, dims.add(a, 1), text))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.as_array() / _as_array(other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _as_array(other) / self.as_array()
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, (int, np.integer)) and other >= 0:
+            return symdim(functools.reduce(dims.mul, [self.expr] * int(other), 1), self.scope)
+        return self.as_array() ** _as_array(other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.as_array()
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __neg__(self) -> Any:
+        return symdim(dims.mul(-1, self.expr), self.scope)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return symdim(dims.maximum(self.expr, dims.mul(-1, self.expr)), self.scope)
+
+
+def _as_array(x: Any) -> Any:
+    return x.as_array() if isinstance(x, SymDim) else x

@@ -1,0 +1,183 @@
+"""Applying an op: lifting operands, turning sizes into op-local parameters, and choosing the graph it goes to.
+
+Also declares the table of kernels, so that an op applied outside any trace runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import LeakedTracerError, MissingRuleError
+from anyshape.graph import dims
+from anyshape.graph.builder import Builder, Traced, active, user_line
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Size
+from anyshape.graph.extents import Exact, tensor
+from anyshape.graph.ir import Op, bind_local
+from anyshape.graph.scope import Scope
+
+Operand: TypeAlias = Traced | np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How an op runs: `run(*arrays, **params)` on arrays and ints that the op's shape rule has accepted.
+
+    `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument.
+    `view`: the result may share memory with the first operand; `stretch`: so that one element stands for several.
+    `specialise(params, metas)`, given params without symbolic sizes
+    and the metadata of operands, returns a cheaper function of the arrays alone, or None.
+    """
+
+    run: Callable[..., Any]
+    out: bool = False
+    view: bool = False
+    stretch: bool = False
+    specialise: Callable[..., Callable[..., Any] | None] | None = None
+
+
+KERNELS: dict[Op, Kernel] = {}
+
+
+def kernel(op: Op, run: Callable[..., Any], **options: Any) -> None:
+    """Declare how `op` runs."""
+    KERNELS[op] = Kernel(run, **options)
+
+
+def find_kernel(op: Op) -> Kernel:
+    """The kernel of an op, or an error that names the missing line."""
+    found = KERNELS.get(op)
+    if found is None:
+        raise MissingRuleError(op.name, "kernel", f"backend/numpy/{op.family}.py")
+    return found
+
+
+def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Builder | None:
+    """The innermost graph among those of the operands (of the sources, without operands), or the active one.
+
+    An operation on values of an outer graph alone belongs to the outer graph, wherever it is written.
+    """
+    for group in (inputs, sources):
+        builders = [x.builder for x in group if isinstance(x, Traced)]
+        if builders:
+            found = max(builders, key=lambda b: b.depth)
+            if found.closed:
+                raise LeakedTracerError(str(next(x for x in group if isinstance(x, Traced))), where=user_line())
+            return found
+    return active()
+
+
+def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:
+    """Apply `op` to operands; `sources` are read for their sizes by the op-local `params`."""
+    builder = choose_builder(inputs, sources)
+    if builder is None:
+        return _run_now(op, inputs, params)
+    traced = [x if isinstance(x, Traced) else builder.constant(np.asarray(x)) for x in inputs]
+    return builder.emit(op, traced, sources, params)
+
+
+def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> Any:
+    """`apply_all` for an op with one output."""
+    return apply_all(op, *inputs, sources=sources, **params)[0]
+
+
+def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Check and run one op on arrays, outside any trace."""
+    arrays = [np.asarray(a) for a in arrays]
+    metas = [tensor(a.dtype, a.shape) for a in arrays]
+    context = ShapeGuardContext(Scope(), op.name, user_line(), metas)
+    many = isinstance(op.infer(context, *metas, **params), tuple)
+    result = find_kernel(op).run(*arrays, **resolve(params, arrays))
+    return result if many else (result,)
+
+
+def resolve(params: Mapping[str, Any], operands: Sequence[Any]) -> dict[str, Any]:
+    """Params with each op-local expression evaluated on actual operands."""
+    return {name: bind_local(p, lambda leaf: operands[leaf.operand].shape[leaf.axis]) for name, p in params.items()}
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------
+
+
+def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]]:
+    """Value-side sizes (nested in tuples) as op-local expressions over `operands` and the sources also returned."""
+    if not _symbolic(sizes):
+        return sizes, []
+    traced = [(i, x) for i, x in enumerate(operands) if isinstance(x, Traced)]
+    builder = choose_builder([x for _, x in traced])
+    sources: list[Traced] = []
+    whole = _named_axes(traced)
+
+    def of_variable(variable: DimVar) -> Size:
+        found = whole.get(dims.from_atom(variable))
+        if found is not None:
+            return found
+        owner = builder.dim_owner(variable) if builder is not None else None
+        if owner is None:
+            raise LeakedTracerError(f"size {variable}", where=user_line())
+        return bind_local(owner.dims[variable][0], lambda leaf: _source_axis(owner, leaf))
+
+    def _source_axis(owner: Builder, leaf: InputAxis) -> Size:
+        value = owner.inputs[leaf.operand]
+        known = [k for k, s in enumerate(sources) if s.value is value]
+        if not known:
+            sources.append(owner.handle(owner, value))
+        position = known[0] if known else len(sources) - 1
+        return dims.from_atom(InputAxis(len(operands) + position, leaf.axis))
+
+    def convert(size: Any) -> Any:
+        if isinstance(size, tuple):
+            return tuple([convert(s) for s in size])
+        if not isinstance(size, DimExpr):
+            return size
+        found = whole.get(size)
+        if found is not None:
+            return found
+        return dims.substitute(size, lambda atom: of_variable(atom) if isinstance(atom, DimVar) else None)
+
+    return convert(sizes), sources
+
+
+def _symbolic(sizes: Any) -> bool:
+    return any(_symbolic(s) for s in sizes) if isinstance(sizes, tuple) else isinstance(sizes, DimExpr)
+
+
+def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:
+    """For each symbolic size that an axis of an operand has: that axis."""
+    found: dict[DimExpr, DimExpr] = {}
+    for i, x in traced:
+        for axis, extent in enumerate(x.meta.extents):
+            if isinstance(extent, Exact) and isinstance(extent.size, DimExpr):
+                found.setdefault(extent.size, dims.from_atom(InputAxis(i, axis)))
+    return found
+
+
+def meta_of(x: Operand) -> Any:
+    """The metadata of an operand, traced or not."""
+    return x.meta if isinstance(x, Traced) else tensor(x.dtype, x.shape)
+
+
+def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
+    """A context for the checks that a public function makes before it applies ops."""
+    builder = choose_builder(operands)
+    scope = builder.scope if builder is not None else Scope()
+    metas = [meta_of(x) for x in operands if isinstance(x, (Traced, np.ndarray))]
+    return ShapeGuardContext(scope, primitive, user_line(), metas)
+
+
+class Sized:
+    """Anything with `meta`, for a context: wraps an operand that may be a plain array."""
+
+    __slots__ = ("meta",)
+
+    def __init__(self, x: Operand) -> None:
+        self.meta = meta_of(x)
+
+
+def sizes_of(ctx: ShapeGuardContext, x: Operand) -> tuple[Size, ...]:
+    """The exact sizes of an operand, traced or not."""
+    return ctx.shape(Sized(x))
