@@ -9,8 +9,9 @@ from anyshape.autodiff.forward import replay_node, start
 from anyshape.autodiff.tables import find_batcher
 from anyshape.graph.builder import Builder, Traced, at_line
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.ir import Graph, Node, Value
+from anyshape.graph.dims import InputAxis, Size, from_atom
+from anyshape.graph.ir import Graph, Node, Value, bind_local
+from anyshape.ops.core import apply_all
 
 
 def batch(
@@ -22,18 +23,25 @@ def batch(
     for node in graph.nodes:
         with at_line(builder, node.where):
             if carrying.isdisjoint(node.inputs):
-                _replay_unbatched(builder, node, env)
+                _replay_unbatched(builder, node, env, carrying)
             else:
                 _batch_node(builder, node, env, carrying, size)
     return [(env[v], v in carrying) for v in graph.outputs]
 
 
-def _replay_unbatched(builder: Builder, node: Node, env: dict[Value, Any]) -> None:
-    """A node whose operands carry no batch. Its sources may, so it is applied again by its sizes' names."""
-    if not node.sources:
+def _replay_unbatched(builder: Builder, node: Node, env: dict[Value, Any], carrying: set[Value]) -> None:
+    """A node whose operands carry no batch. Sources that do have their axes one further on."""
+    operands = node.operands
+    if carrying.isdisjoint(operands):
         replay_node(builder, node, env)
         return
-    raise NotImplementedError
+
+    def shifted(leaf: InputAxis) -> Size:
+        return from_atom(InputAxis(leaf.operand, leaf.axis + (operands[leaf.operand] in carrying)))
+
+    params = {name: bind_local(p, shifted) for name, p in node.params}
+    outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
+    env.update(zip(node.outputs, outputs, strict=True))
 
 
 def _batch_node(builder: Builder, node: Node, env: dict[Value, Any], carrying: set[Value], size: Size) -> None:

@@ -1,10 +1,8 @@
-"""From a Python function to a graph: flatten the arguments, run the function once on traced arrays."""
+"""From a Python function to a graph: run the function once on traced arrays."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,125 +10,77 @@ import numpy as np
 import optree
 
 from anyshape.errors import ArgumentError
+from anyshape.frontend.trees import NAMESPACE, flatten, is_array, parameter_names, readable, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, Traced, activate
+from anyshape.graph.builder import Builder, activate
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
-from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.graph.scope import Scope
 from anyshape.numpy.array import Array
-from anyshape.numpy.convert import NUMERIC, asarray
-
-NAMESPACE = "anyshape"
-PYTHON_SCALARS = (bool, int, float, complex)
-
-
-def function_name(function: Callable[..., Any]) -> str:
-    """The name of a function as programs print it."""
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure of a pytree."""
-    return optree.tree_flatten(tree, namespace=NAMESPACE)  # type: ignore[return-value]
-
-
-def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
-    """The pytree of this structure with these leaves."""
-    return optree.tree_unflatten(structure, leaves)
-
-
-def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """How to reach each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
-    paths = []
-    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):
-        head, key, *rest = accessor
-        start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
-        paths.append(start + "".join(entry.codify("") for entry in rest))
-    return paths
-
-
-def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """The names of the positional parameters, as far as they can be known."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-
-
-def readable(path: str, names: Sequence[str]) -> str:
-    """An identifier for a leaf from its path: `x`, `params_w`."""
-    found = re.match(r"args\[(\d+)\]", path)
-    if found and int(found[1]) < len(names):
-        path = names[int(found[1])] + path[found.end() :]
-    text = re.sub(r"\W+", "_", path).strip("_")
-    return text if text[:1].isalpha() else f"x{text}"
-
-
-def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
-    """A leaf of the arguments as an array of numbers."""
-    if isinstance(x, np.ndarray) or isinstance(x, (np.generic, *PYTHON_SCALARS)):
-        array = np.asarray(x)
-        if array.dtype.kind in NUMERIC:
-            return array
-        raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans")
-    raise ArgumentError(
-        function, path, f"is of type {type(x).__name__}, not an array", "pass arrays and numbers, and close over the rest"
-    )
+from anyshape.numpy.convert import asarray
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A function traced once: its graph and the structure of its result."""
+    """A function traced once: its graph, and the structures of its arguments and of its result."""
 
     graph: Graph
+    in_tree: Any
     out_tree: Any
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The arguments of a call: flat arrays with their paths, which of them were Python scalars, and the structure."""
+
+    arrays: Sequence[Any]
+    weak: Sequence[bool]
+    tree: Any
+    paths: Sequence[str]
 
 
 def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
     """The flat traced results of the function and their structure."""
     result = function(*args, **kwargs)
     leaves, tree = flatten(result)
-    paths = optree.tree_paths(result, namespace=NAMESPACE)
-    return [_as_result(x, name, p) for x, p in zip(leaves, paths, strict=True)], tree
+    if not all(is_array(x) for x in leaves):
+        paths = optree.tree_paths(result, namespace=NAMESPACE)
+        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
+        where = "the result" + "".join(f"[{p!r}]" for p in path)
+        advice = "return arrays, numbers, or trees of them"
+        raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
+    return [asarray(x) for x in leaves], tree
 
 
-def _as_result(x: Any, name: str, path: tuple[Any, ...]) -> Any:
-    if isinstance(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS)):
-        return asarray(x)
-    where = "the result" + "".join(f"[{p!r}]" for p in path)
-    advice = "return arrays, numbers, or trees of them"
-    raise ArgumentError(name, where, f"is of type {type(x).__name__}, not an array", advice)
-
-
-def trace_call(
-    function: Callable[..., Any], name: str, leaves: Sequence[np.ndarray], weak: Sequence[bool], tree: Any,
-    paths: Sequence[str],
-) -> Trace:  # fmt: skip
+def trace_call(function: Callable[..., Any], name: str, leaves: Leaves) -> Trace:
     """Trace with every axis of every leaf unknown; decisions are answered from the actual sizes and guarded."""
     names = parameter_names(function)
     hints: dict[DimVar, int] = {}
-    builder = Builder(Scope(hints), handle=Array)
-    handles = []
-    for position, (leaf, path) in enumerate(zip(leaves, paths, strict=True)):
+    metas = []
+    sources = {}
+    for position, (leaf, path) in enumerate(zip(leaves.arrays, leaves.paths, strict=True)):
         variables = [DimVar(f"{readable(path, names)}_{axis}") for axis in range(leaf.ndim)]
         for axis, variable in enumerate(variables):
-            builder.define_dim(variable, dims.from_atom(InputAxis(position, axis)))
+            sources[variable] = dims.from_atom(InputAxis(position, axis))
             hints[variable] = leaf.shape[axis]
-        handles.append(_input(builder, tensor(leaf.dtype, [dims.from_atom(v) for v in variables]), weak[position]))
-    builder.scope.hints = hints
-    return trace_in(builder, function, name, handles, tree, [readable(p, names) for p in paths])
+        metas.append(tensor(leaf.dtype, [dims.from_atom(v) for v in variables]))
+    builder = Builder(Scope(hints), handle=Array)
+    for variable, size in sources.items():
+        builder.define_dim(variable, size)
+    return trace_in(builder, function, name, metas, leaves)
 
 
-def trace_in(
-    builder: Builder, function: Callable[..., Any], name: str, handles: Sequence[Any], tree: Any, names: Sequence[str]
-) -> Trace:
-    """Run the function on inputs of the builder and finish its graph."""
+def trace_in(builder: Builder, function: Callable[..., Any], name: str, metas: Sequence[TensorMeta], leaves: Leaves) -> Trace:
+    """Run the function on new inputs of the builder and finish its graph."""
+    names = parameter_names(function)
+    handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
     with activate(builder):
-        args, kwargs = unflatten(tree, handles)
+        args, kwargs = unflatten(leaves.tree, handles)
         results, out_tree = run_traced(function, name, args, kwargs)
-        return Trace(builder.finish(results, name, names), out_tree)
+        graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths))
 
 
 def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:
@@ -150,14 +100,24 @@ class InnerTrace:
 
 
 def trace_inner(
-    outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, metas: Sequence[TensorMeta],
-    weak: Sequence[bool],
+    outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
+    metas: Sequence[TensorMeta] | None = None,
 ) -> InnerTrace:  # fmt: skip
-    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`; aux is passed on as it is."""
+    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
+
+    The inputs have the metadata of `like`, or `metas`. aux may hold traced values: they are captured by no one, so
+    `function` must give them as part of the result if they are to be used outside.
+    """
     builder = Builder(outer.scope, parent=outer, handle=Array)
-    handles = [_input(builder, m, w) for m, w in zip(metas, weak, strict=True)]
+    metas = [x.meta for x in like] if metas is None else metas
+    handles = [_input(builder, m, getattr(x, "weak", False)) for m, x in zip(metas, like, strict=True)]
     with activate(builder):
         result, aux = function(handles)
         results, out_tree = run_traced(lambda: result, name, (), {})
         graph = builder.finish(results, name)
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Whether arrays of the dtype can be differentiated."""
+    return dtype.kind in "fc"

@@ -1,0 +1,104 @@
+"""Pytrees of arguments and results, through optree: leaves, paths, prefixes, and what of them is no array."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.builder import Traced
+from anyshape.graph.scope import SymbolicSize
+from anyshape.numpy.convert import NUMERIC
+
+NAMESPACE = "anyshape"
+PYTHON_SCALARS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True, eq=False)
+class Static:
+    """Something that is no array, carried in the structure of a tree instead of among its leaves."""
+
+    value: Any
+
+
+optree.register_pytree_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), namespace=NAMESPACE)
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """The name of a function as programs print it."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of a pytree."""
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    return leaves, structure
+
+
+def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
+    """The pytree of this structure with these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def flatten_prefix(prefix: Any, tree: Any, function: str, what: str) -> list[Any]:
+    """The entries of `prefix` (ints or None), repeated for every leaf of `tree` below them."""
+    try:
+        return optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
+    except ValueError as error:
+        advice = "give one entry per argument, or a tree that is a prefix of the arguments"
+        raise ArgumentError(function, what, f"does not match the arguments: {error}", advice) from error
+
+
+def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """How to reach each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
+    paths = []
+    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):
+        head, key, *rest = accessor
+        start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
+        paths.append(start + "".join(entry.codify("") for entry in rest))
+    return paths
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of the positional parameters, as far as they can be known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def readable(path: str, names: Sequence[str]) -> str:
+    """An identifier for a leaf from its path: `x`, `params_w`."""
+    found = re.match(r"args\[(\d+)\]", path)
+    if found and int(found[1]) < len(names):
+        path = names[int(found[1])] + path[found.end() :]
+    text = re.sub(r"\W+", "_", path).strip("_")
+    return text if text[:1].isalpha() else f"x{text}"
+
+
+def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
+    """A leaf of the arguments as an array of numbers."""
+    if isinstance(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
+        array = np.asarray(x)
+        if array.dtype.kind in NUMERIC and array.dtype.isnative:
+            return array
+        raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
+    problem = f"is of type {type(x).__name__}, not an array"
+    raise ArgumentError(function, path, problem, "pass arrays and numbers, and close over the rest")
+
+
+def is_array(x: Any) -> bool:
+    """Whether x can be a leaf of a result."""
+    return isinstance(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether x takes the dtype of what it meets: a plain Python number."""
+    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
