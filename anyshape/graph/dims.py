@@ -552,7 +552,8 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
                 new = _BUILDERS[atom.function](*args)
                 again = as_atom(new)
                 if again is not None and again is not atom:
-                    new = replace(again) or new
+                    found = replace(again)
+                    new = new if found is None else found
             for _ in range(power):
                 product = mul(product, from_atom(atom) if new is None else new)
         total = add(total, product)

@@ -1,0 +1,28 @@
+"""What every test relies on: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
+
+import os
+
+os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+_SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS
+)
+settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True)
+def _quiet_numpy():
+    """Rows hold NaN, inf and division by zero on purpose; NumPy's remarks about them say nothing."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(20240117)
