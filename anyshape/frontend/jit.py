@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from anyshape.errors import ArgumentError
 from anyshape.frontend.program import Program
-from anyshape.frontend.tracing import PYTHON_SCALARS, as_leaf, flatten, function_name, leaf_paths, trace_call
-from anyshape.graph.builder import active
+from anyshape.frontend.tracing import Leaves, trace_call
+from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths
+from anyshape.graph.builder import active, active_builders
 
 
 class CacheInfo(NamedTuple):
@@ -22,19 +25,26 @@ class CacheInfo(NamedTuple):
 
 
 class Jitted:
-    """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size."""
+    """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
 
-    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        functools.update_wrapper(self, function, updated=())
+    Called while another function is being traced, it becomes part of that trace.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None, like: Callable[..., Any] | None = None) -> None:
+        if not callable(function):
+            advice = "pass the function itself, not the result of calling it"
+            raise ArgumentError("jit", "its argument", f"is of type {type(function).__name__}, not a function", advice)
+        functools.update_wrapper(self, function if like is None else like, updated=())
         self.function = function
         self.name = name if name is not None else function_name(function)
         self._programs: dict[Any, list[Program]] = {}
         self._flat: dict[tuple[Any, ...], list[Program]] = {}
         self._traces = 0
         self._calls = 0
+        self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if active() is not None:
+        if active_builders():
             return self.function(*args, **kwargs)
         self._calls += 1
         if not kwargs:
@@ -50,32 +60,37 @@ class Jitted:
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        raw, tree = flatten((args, kwargs))
-        paths: list[str] | None = None
-        leaves, weak = [], []
-        for i, x in enumerate(raw):
-            if type(x) is not np.ndarray or x.dtype.kind not in "fiub":
-                paths = paths or leaf_paths(args, kwargs)
-                leaves.append(as_leaf(x, paths[i], self.name))
-                weak.append(isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic))
-            else:
-                leaves.append(x)
-                weak.append(False)
-        key = (tree, tuple([(x.dtype, x.ndim, w) for x, w in zip(leaves, weak, strict=True)]))
+        leaves = self.leaves(args, kwargs)
+        key = self._key(leaves)
         for program in self._programs.get(key, ()):
-            if program.accepts is None or program.accepts(*leaves):
-                return program(leaves)
-        return self._trace(args, kwargs, leaves, weak, tree, key)(leaves)
-
-    def _trace(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[np.ndarray], weak: list[bool], tree: Any, key: Any
-    ) -> Program:
-        program = Program(trace_call(self.function, self.name, leaves, weak, tree, leaf_paths(args, kwargs)))
-        self._traces += 1
-        self._programs.setdefault(key, []).append(program)
+            if program.accepts is None or program.accepts(*leaves.arrays):
+                return program(leaves.arrays)
+        with self._lock:
+            program = self._trace(leaves, key)
         if not kwargs and all(type(x) is np.ndarray for x in args):
             flat = tuple([part for x in args for part in (x.dtype, x.ndim)])
             self._flat[flat] = self._programs[key]
+        return program(leaves.arrays)
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Leaves:
+        """The arguments flattened and checked; an error names the path of the leaf at fault."""
+        raw, tree = flatten((args, kwargs))
+        weak = [is_python_scalar(x) for x in raw]
+        try:
+            arrays = [as_leaf(x, "", self.name) for x in raw]
+        except ArgumentError:
+            for x, path in zip(raw, leaf_paths(args, kwargs), strict=True):
+                as_leaf(x, path, self.name)
+            raise
+        return Leaves(arrays, weak, tree, _Paths(args, kwargs))
+
+    def _key(self, leaves: Leaves) -> Any:
+        return leaves.tree, tuple([(x.dtype, x.ndim, w) for x, w in zip(leaves.arrays, leaves.weak, strict=True)])
+
+    def _trace(self, leaves: Leaves, key: Any) -> Program:
+        program = Program(trace_call(self.function, self.name, leaves))
+        self._traces += 1
+        self._programs.setdefault(key, []).append(program)
         return program
 
     def programs(self) -> list[Program]:
@@ -85,6 +100,26 @@ class Jitted:
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, how often a trace was reused, and how many programs there are."""
         return CacheInfo(self._traces, self._calls - self._traces, len(self.programs()))
+
+
+class _Paths:
+    """The paths of the leaves of a call, made only when something reads them: a hit never does."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._args, self._kwargs = args, kwargs
+
+    @functools.cached_property
+    def _paths(self) -> list[str]:
+        return leaf_paths(self._args, self._kwargs)
+
+    def __iter__(self) -> Any:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, i: int) -> str:
+        return self._paths[i]
 
 
 def jit(function: Callable[..., Any]) -> Jitted:
@@ -98,3 +133,16 @@ def jit(function: Callable[..., Any]) -> Jitted:
     1
     """
     return Jitted(function)
+
+
+def in_trace(function: Callable[..., Any], name: str, like: Callable[..., Any]) -> Jitted:
+    """A transformed function: `function` works on the values of the active trace; outside one, it is jitted."""
+    return Jitted(function, name, like)
+
+
+def building() -> Any:
+    """The builder of the active trace; transformed functions run only inside one."""
+    builder = active()
+    if builder is None:
+        raise RuntimeError("a transformed function ran outside a trace")
+    return builder

@@ -10,7 +10,8 @@ from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower
 from anyshape.backend.plan import Plan
 from anyshape.backend.passes import simplify
-from anyshape.frontend.tracing import Trace, unflatten
+from anyshape.frontend.tracing import Trace
+from anyshape.frontend.trees import unflatten
 from anyshape.graph import dims
 from anyshape.graph.dims import InputAxis, Leaf
 from anyshape.graph.ir import Graph
@@ -20,6 +21,7 @@ class Program:
     """One trace, ready to run at every shape that satisfies its guards."""
 
     def __init__(self, trace: Trace) -> None:
+        self.trace = trace
         self.graph: Graph = simplify(trace.graph)
         self.out_tree = trace.out_tree
         self.plan: Plan = lower(self.graph)
@@ -36,7 +38,7 @@ class Program:
         return outputs[0] if self.single else unflatten(self.out_tree, outputs)
 
     def __reduce__(self) -> Any:
-        return Program, (Trace(self.graph, self.out_tree),)
+        return Program, (self.trace,)
 
     def __str__(self) -> str:
         return str(self.graph)
