@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,35 +13,91 @@ from anyshape.errors import ConcretizationError, MutationError, SymbolicIteratio
 from anyshape.graph.builder import Builder, Traced, user_line
 from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
-from anyshape.numpy import contraction, elementwise, movement, reduction
-from anyshape.numpy.convert import is_weak
+from anyshape.graph.scope import SymbolicSize
+from anyshape.numpy.convert import is_weak, result_type
+from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.symdim import symdim
 
-
-def _operator(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A binary operator and its reflection. What Python scalars alone give stays weak."""
-
-    def forward(self: Array, other: Any) -> Any:
-        return _weakly(function(self, other), self, other) if _operand(other) else NotImplemented
-
-    def backward(self: Array, other: Any) -> Any:
-        return _weakly(function(other, self), self, other) if _operand(other) else NotImplemented
-
-    return forward, backward
-
-
-def _operand(x: Any) -> bool:
-    return not isinstance(x, (str, bytes, dict, type(None)))
+_NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
 def _weakly(result: Any, *operands: Any) -> Any:
-    if isinstance(result, Array) and all(is_weak(x) for x in operands):
+    """What Python scalars alone give stays weak, as it would be a Python scalar itself."""
+    if isinstance(result, Array) and result.dtype.kind != "b" and all(is_weak(x) for x in operands):
         result.weak = True
     return result
 
 
+def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A binary operator and its reflection."""
+
+    def forward(self: Array, other: Any) -> Any:
+        if isinstance(other, _NO_OPERANDS):
+            return NotImplemented
+        return _weakly(NAMESPACE[name](self, other), self, other)
+
+    def backward(self: Array, other: Any) -> Any:
+        if isinstance(other, _NO_OPERANDS):
+            return NotImplemented
+        return _weakly(NAMESPACE[name](other, self), self, other)
+
+    return forward, backward
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    return lambda self: _weakly(NAMESPACE[name](self), self)
+
+
+def _in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """`x += y`: NumPy changes an array in place, which a program cannot, and rebinds a scalar, which it can."""
+
+    def operate(self: Array, other: Any) -> Any:
+        if self.meta.rank:
+            raise MutationError(f"x {symbol}= y", f"x = x {symbol} y", user_line())
+        return compute(self, other)
+
+    return operate
+
+
+def _method(name: str, doc: str = "") -> Callable[..., Any]:
+    """A method of ndarray that is the function of the same name."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return NAMESPACE[name](self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, doc or f"As `numpy.{name}` of this array."
+    return method
+
+
+def _valueless(asked: str) -> Callable[..., Any]:
+    """A method that needs the value of the array, which is not known while tracing."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ConcretizationError(asked, str(self.meta), user_line())
+
+    return method
+
+
+def _mutating(asked: str, instead: str) -> Callable[..., Any]:
+    """A method that changes the array in place."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
+        raise MutationError(asked, instead, user_line())
+
+    return method
+
+
+def _spread(args: tuple[Any, ...]) -> Any:
+    """`x.reshape(2, 3)` and `x.reshape((2, 3))` mean the same."""
+    return args[0] if len(args) == 1 and (args[0] is None or not _is_size(args[0])) else args
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, (int, np.integer, SymbolicSize))
+
+
 class Array(Traced):
-    """An array of a program under construction."""
+    """An array of a program under construction. `weak`: it stands for a Python scalar."""
 
     __slots__ = ("weak",)
     __array_priority__ = 2000
@@ -64,60 +122,214 @@ class Array(Traced):
         return tuple([symdim(e.size, self.builder.scope) for e in self.meta.extents if isinstance(e, Exact)])
 
     @property
-    def T(self) -> Any:
-        return movement.transpose(self)
+    def size(self) -> Any:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """Where the array lives, in the words of the Array API."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """This array: there is one device."""
+        if device != "cpu":
+            raise UnsupportedFunctionError("to_device", f"device {device!r}", "use 'cpu'", user_line())
+        return self
+
+    def __len__(self) -> int:
+        if not self.meta.rank:
+            raise TypeError("len() of unsized object")
+        return operator.index(self.shape[0])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.meta.rank:
+            raise TypeError("iteration over a 0-d array")
+        count = self.shape[0]
+        if not isinstance(count, int):
+            raise SymbolicIterationError(str(self.meta), user_line())
+        return iter([self[i] for i in range(count)])
 
     # -- what cannot be done
 
-    def __bool__(self) -> bool:
-        raise ConcretizationError("bool()", str(self.meta), user_line())
+    __bool__ = _valueless("bool()")
+    __float__ = _valueless("float()")
+    __int__ = _valueless("int()")
+    __complex__ = _valueless("complex()")
+    __index__ = _valueless("a Python int")
+    __array__ = _valueless("a NumPy array")
+    __contains__ = _valueless("`in`")
+    item = _valueless("item()")
+    tolist = _valueless("tolist()")
+    tobytes = _valueless("tobytes()")
+    view = _valueless("view()")
+    __setitem__ = _mutating("x[...] = v", "x = np.where(mask, v, x), or build the array with np.concatenate")
+    __delitem__ = _mutating("del x[...]", "the part to keep: x[:k]")
+    sort = _mutating("x.sort()", "x = np.sort(x)")
+    fill = _mutating("x.fill(v)", "x = np.full_like(x, v)")
+    put = _mutating("x.put(i, v)", "x = np.where(mask, v, x)")
+    resize = _mutating("x.resize(shape)", "x = x.reshape(shape)")
+    partition = _mutating("x.partition(k)", "x = np.sort(x)")
+    setflags = _mutating("x.setflags()", "nothing: a traced array is never written to")
 
-    def __float__(self) -> float:
-        raise ConcretizationError("float()", str(self.meta), user_line())
+    # -- operators
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise MutationError("x[...] = v", "x = np.where(mask, v, x)", user_line())
+    __add__, __radd__ = _binary("add")
+    __sub__, __rsub__ = _binary("subtract")
+    __mul__, __rmul__ = _binary("multiply")
+    __truediv__, __rtruediv__ = _binary("divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide")
+    __mod__, __rmod__ = _binary("remainder")
+    __divmod__, __rdivmod__ = _binary("divmod")
+    __pow__, __rpow__ = _binary("power")
+    __matmul__, __rmatmul__ = _binary("matmul")
+    __and__, __rand__ = _binary("bitwise_and")
+    __or__, __ror__ = _binary("bitwise_or")
+    __xor__, __rxor__ = _binary("bitwise_xor")
+    __lshift__, __rlshift__ = _binary("left_shift")
+    __rshift__, __rrshift__ = _binary("right_shift")
+    __eq__ = _binary("equal")[0]
+    __ne__ = _binary("not_equal")[0]
+    __lt__ = _binary("less")[0]
+    __le__ = _binary("less_equal")[0]
+    __gt__ = _binary("greater")[0]
+    __ge__ = _binary("greater_equal")[0]
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+    __abs__ = _unary("absolute")
+    __invert__ = _unary("invert")
+    __iadd__ = _in_place("+", operator.add)
+    __isub__ = _in_place("-", operator.sub)
+    __imul__ = _in_place("*", operator.mul)
+    __itruediv__ = _in_place("/", operator.truediv)
+    __ifloordiv__ = _in_place("//", operator.floordiv)
+    __imod__ = _in_place("%", operator.mod)
+    __ipow__ = _in_place("**", operator.pow)
+    __imatmul__ = _in_place("@", operator.matmul)
+    __iand__ = _in_place("&", operator.and_)
+    __ior__ = _in_place("|", operator.or_)
+    __ixor__ = _in_place("^", operator.xor)
+    __ilshift__ = _in_place("<<", operator.lshift)
+    __irshift__ = _in_place(">>", operator.rshift)
 
-    def __iter__(self) -> Any:
-        raise SymbolicIterationError(str(self.meta), user_line())
+    # -- methods and properties of ndarray
 
-    # -- operators and methods
+    def __getitem__(self, key: Any) -> Any:
+        return NAMESPACE["getitem"](self, key)
 
-    __add__, __radd__ = _operator(elementwise.add)
-    __sub__, __rsub__ = _operator(elementwise.subtract)
-    __mul__, __rmul__ = _operator(elementwise.multiply)
-    __truediv__, __rtruediv__ = _operator(elementwise.divide)
-    __matmul__, __rmatmul__ = _operator(contraction.matmul)
+    @property
+    def T(self) -> Any:
+        """The array with its axes reversed."""
+        return self.transpose()
 
-    def __neg__(self) -> Any:
-        return _weakly(elementwise.negative(self), self)
+    @property
+    def mT(self) -> Any:
+        """The array with its last two axes swapped."""
+        return NAMESPACE["matrix_transpose"](self)
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return reduction.sum(self, axis, dtype, out, keepdims)
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return NAMESPACE["real"](self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return NAMESPACE["imag"](self)
+
+    @property
+    def flat(self) -> Iterator[Any]:
+        """The elements in C order, for arrays of fixed size."""
+        return iter(self.ravel())
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes in the given order (reversed by default)."""
+        return NAMESPACE["transpose"](self, _spread(axes) if axes else None)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """The elements in another shape; sizes may be symbolic and one may be -1."""
+        return NAMESPACE["reshape"](self, _spread(shape), order=order)
+
+    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Any:
+        """The array in another dtype."""
+        return NAMESPACE["astype"](self, dtype)
+
+    def conj(self) -> Any:
+        """The complex conjugate."""
+        return NAMESPACE["conjugate"](self)
+
+    def dot(self, b: Any) -> Any:
+        """As `numpy.dot`."""
+        return NAMESPACE["dot"](self, b)
+
+    conjugate = conj
+    all = _method("all")
+    any = _method("any")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    argsort = _method("argsort")
+    clip = _method("clip")
+    copy = _method("copy")
+    cumprod = _method("cumprod")
+    cumsum = _method("cumsum")
+    diagonal = _method("diagonal")
+    flatten = _method("ravel")
+    max = _method("max")
+    mean = _method("mean")
+    min = _method("min")
+    prod = _method("prod")
+    ravel = _method("ravel")
+    repeat = _method("repeat")
+    round = _method("round")
+    searchsorted = _method("searchsorted")
+    squeeze = _method("squeeze")
+    std = _method("std")
+    sum = _method("sum")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    trace = _method("trace")
+    var = _method("var")
+    __round__ = _method("round")
+    __copy__ = _method("copy")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
     # -- NumPy's protocols
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the Array API for traced arrays."""
+        return _NAMESPACE_MODULE[0]
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        function = UFUNCS.get(ufunc)
-        if function is None or method != "__call__":
-            name = f"{ufunc.__name__}.{method}" if method != "__call__" else ufunc.__name__
-            raise UnsupportedFunctionError(name, "no counterpart on traced arrays", "compose it", user_line())
+        if options.get("out") not in (None, (None,)):
+            raise MutationError(f"np.{ufunc.__name__}(..., out=x)", f"x = np.{ufunc.__name__}(...)", user_line())
+        function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
+        if function is None:
+            name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE, user_line())
         return function(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = FUNCTIONS.get(function)
         if found is None:
-            raise UnsupportedFunctionError(function.__name__, "no counterpart on traced arrays", "compose it", user_line())
+            name = f"{function.__module__}.{function.__name__}"
+            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE, user_line())
         return found(*args, **kwargs)
 
 
-UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    getattr(np, name): f for name, f in vars(elementwise).items() if isinstance(getattr(np, name, None), np.ufunc)
-}
-UFUNCS[np.matmul] = contraction.matmul
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    getattr(np, name): f
-    for module in (movement, reduction, contraction)
-    for name, f in vars(module).items()
-    if getattr(f, "__module__", "") == module.__name__ and callable(getattr(np, name, None))
-}
+_COMPOSE = "write it with other NumPy functions, or call it outside the traced function"
+_NAMESPACE_MODULE: list[Any] = []

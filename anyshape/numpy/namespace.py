@@ -1,0 +1,45 @@
+"""Which function of ours answers for which function of NumPy's and SciPy's: one table by name, and those derived from it."""
+
+from __future__ import annotations
+
+import importlib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+_FAMILIES = ["elementwise", "special", "movement", "creation", "indexing", "reduction", "contraction", "sorting"]
+_MODULES = [
+    importlib.import_module(f"anyshape.numpy.{name}") for name in _FAMILIES if (Path(__file__).parent / f"{name}.py").exists()
+]
+
+
+def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
+    """The functions that a module defines under public names."""
+    return {
+        name: f
+        for name, f in vars(module).items()
+        if not name.startswith("_") and callable(f) and getattr(f, "__module__", "") == module.__name__
+    }
+
+
+# every function by name; UFUNCS and FUNCTIONS by the NumPy or SciPy object it stands for
+NAMESPACE: dict[str, Callable[..., Any]] = {name: f for module in _MODULES for name, f in _public(module).items()}
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+    getattr(home, name): f
+    for home in (scipy.special, np)
+    for name, f in NAMESPACE.items()
+    if isinstance(getattr(home, name, None), np.ufunc)
+}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    getattr(home, name): f
+    for home in (np.linalg, np)
+    for name, f in NAMESPACE.items()
+    if callable(getattr(home, name, None)) and not isinstance(getattr(home, name), (np.ufunc, type))
+}
+METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
+    key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
+}
