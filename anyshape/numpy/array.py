@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -312,7 +313,7 @@ class Array(Traced):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the Array API for traced arrays."""
-        return _NAMESPACE_MODULE[0]
+        return sys.modules[__package__]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if options.get("out") not in (None, (None,)):
@@ -332,4 +333,3 @@ class Array(Traced):
 
 
 _COMPOSE = "write it with other NumPy functions, or call it outside the traced function"
-_NAMESPACE_MODULE: list[Any] = []

@@ -1,0 +1,254 @@
+"""One walk that applies identities, folds literals and merges equal computations (common subexpressions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph import dims
+from anyshape.graph.dims import DimVar, InputAxis, Size
+from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.ir import Graph, Node, Op, Value, bind_local, freeze, params_tuple
+from anyshape.graph.scope import Scope
+from anyshape.ops import control as ct
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops.core import find_kernel
+from anyshape.ops.creation import full_op
+
+Rewritten = Node | Value | None  # another way to compute the output, a value that equals it, or no change
+Identity = Callable[["_Rewriter", Node], Rewritten]
+
+
+def rewrite(graph: Graph) -> Graph:
+    """The graph with every identity of the table applied and equal nodes merged."""
+    return _Rewriter(graph).run()
+
+
+class _Rewriter:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.scope = Scope(conditions=graph.conditions)
+        self.dims = {s.variable: s.size for s in graph.dims}
+        self.same: dict[Value, Value] = {}
+        self.producer: dict[Value, Node] = {}
+        self.seen: dict[Any, Node] = {}
+        self.nodes: list[Node] = []
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            self._visit(replace(node, inputs=self._current(node.inputs), sources=self._current(node.sources)))
+        return replace(self.graph, nodes=tuple(self.nodes), outputs=self._current(self.graph.outputs))
+
+    def _current(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple([self.same.get(v, v) for v in values])
+
+    def _visit(self, node: Node) -> None:
+        for _ in range(_ROUNDS):
+            found = self._simpler(node)
+            if isinstance(found, Value):
+                self.same[node.outputs[0]] = found
+                return
+            if found is None:
+                break
+            node = found
+        key = self._key(node)
+        earlier = self.seen.setdefault(key, node)
+        if earlier is not node:
+            self.same.update(zip(node.outputs, earlier.outputs, strict=True))
+            return
+        self.producer.update(dict.fromkeys(node.outputs, node))
+        self.nodes.append(node)
+
+    def _simpler(self, node: Node) -> Rewritten:
+        if len(node.outputs) > 1:
+            return None
+        for identity in IDENTITIES.get(node.op, ()):
+            found = identity(self, node)
+            if found is not None:
+                return found
+        return _fold(self, node) if node.op.family == "elementwise" else None
+
+    def _key(self, node: Node) -> Any:
+        """Nodes with equal keys compute the same: sizes are compared by name, not by the operand they are read from."""
+        params = tuple((k, self.bound(node, p)) for k, p in node.params)
+        unnamed = tuple(v for v in node.sources if v.meta.sizes is None)
+        return node.op, node.inputs, unnamed, freeze(params)
+
+    # -- what identities ask
+
+    def bound(self, node: Node, param: Any) -> Any:
+        """A param with the sizes of exact operands by name."""
+        operands = node.operands
+
+        def size_of(leaf: InputAxis) -> Size | None:
+            extent = operands[leaf.operand].meta.extents[leaf.axis]
+            return self.scope.normal(extent.size) if isinstance(extent, Exact) else None
+
+        return bind_local(param, size_of)
+
+    def made_by(self, value: Value, op: Op) -> Node | None:
+        """The node that computes the value, if it applies this op."""
+        node = self.producer.get(value)
+        return node if node is not None and node.op is op else None
+
+    def literal(self, value: Value) -> Any:
+        """The number that fills the value; None when it is not filled with one."""
+        node = self.made_by(value, full_op)
+        return None if node is None else dict(node.params)["value"]
+
+    def same_shape(self, a: TensorMeta, b: TensorMeta) -> bool:
+        """Proved to have equal shapes."""
+        if a.sizes is None or b.sizes is None:
+            return False
+        return a.rank == b.rank and all(self.scope.same(x, y) for x, y in zip(a.sizes, b.sizes, strict=True))
+
+    def full(self, node: Node, value: Any) -> Node | None:
+        """The output of the node as an array filled with a number; None when its sizes have no name."""
+        meta = node.outputs[0].meta
+        if meta.sizes is None:
+            return None
+        sources: list[Value] = []
+        shape = tuple([self._local(s, sources) for s in meta.sizes])
+        params = params_tuple({"value": value, "dtype": meta.dtype, "shape": shape})
+        return Node(full_op, (), tuple(sources), params, node.outputs, node.where)
+
+    def _local(self, size: Size, sources: list[Value]) -> Size:
+        """A size by name as an expression over the inputs of the graph, which become sources."""
+
+        def position(leaf: InputAxis) -> Size:
+            value = self.graph.inputs[leaf.operand]
+            if value not in sources:
+                sources.append(value)
+            return dims.from_atom(InputAxis(sources.index(value), leaf.axis))
+
+        def of_variable(atom: Any) -> Size | None:
+            return bind_local(self.dims[atom], position) if isinstance(atom, DimVar) else None
+
+        return dims.substitute(size, of_variable)
+
+
+_ROUNDS = 8  # identities that feed each other, such as a transpose of a broadcast of a literal, end well before
+
+
+def _fold(r: _Rewriter, node: Node) -> Rewritten:
+    """An elementwise op on literals is a literal."""
+    literals = [r.literal(v) for v in node.inputs]
+    if any(x is None for x in literals):
+        return None
+    arrays = [np.array(x, v.meta.dtype) for x, v in zip(literals, node.inputs, strict=True)]
+    with np.errstate(all="ignore"):
+        result = np.asarray(find_kernel(node.op).run(*arrays, **dict(node.params)))
+    return r.full(node, result.item())
+
+
+# -- identities: exact for every value, NaN, infinities and negative zero included ---------------------------------
+
+
+def _one(r: _Rewriter, node: Node) -> Rewritten:
+    """x * 1 = 1 * x = x."""
+    x, y = node.inputs
+    if r.literal(y) == 1 and x.meta.dtype == node.outputs[0].meta.dtype:
+        return x
+    return y if r.literal(x) == 1 else None
+
+
+def _minus_one(r: _Rewriter, node: Node) -> Rewritten:
+    """x * -1 = -x."""
+    x, y = node.inputs
+    for factor, other in ((x, y), (y, x)):
+        if r.literal(factor) == -1 and other.meta.dtype.kind in "if":
+            return Node(ew.neg_op, (other,), (), (), node.outputs, node.where)
+    return None
+
+
+def _right_unit(unit: int) -> Identity:
+    """x op unit = x."""
+    return lambda r, node: node.inputs[0] if r.literal(node.inputs[1]) == unit and _positive(r, node) else None
+
+
+def _positive(r: _Rewriter, node: Node) -> bool:
+    """x - (-0.0) is not x when x is -0.0."""
+    literal = r.literal(node.inputs[1])
+    return not isinstance(literal, float) or not np.signbit(literal)
+
+
+def _twice(op: Op) -> Identity:
+    """op(op(x)) = x."""
+
+    def identity(r: _Rewriter, node: Node) -> Rewritten:
+        inner = r.made_by(node.inputs[0], op)
+        return inner.inputs[0] if inner is not None else None
+
+    return identity
+
+
+def _same_shape(r: _Rewriter, node: Node) -> Rewritten:
+    """An op that only changes the shape, to the shape there was."""
+    x = node.inputs[0]
+    return x if r.same_shape(x.meta, node.outputs[0].meta) else None
+
+
+def _of_literal(r: _Rewriter, node: Node) -> Rewritten:
+    """Moving a literal about gives that literal in another shape."""
+    value = r.literal(node.inputs[0])
+    return r.full(node, value) if value is not None else None
+
+
+def _transpose_twice(r: _Rewriter, node: Node) -> Rewritten:
+    """Transposing twice is transposing once, by the composed permutation."""
+    axes = dict(node.params)["axes"]
+    inner = r.made_by(node.inputs[0], mv.transpose_op)
+    if inner is not None:
+        first = dict(inner.params)["axes"]
+        axes = tuple(first[a] for a in axes)
+        node = Node(mv.transpose_op, inner.inputs, (), params_tuple({"axes": axes}), node.outputs, node.where)
+    if axes == tuple(range(len(axes))):
+        return node.inputs[0]
+    return node if inner is not None else None
+
+
+def _reshape_twice(r: _Rewriter, node: Node) -> Rewritten:
+    """Reshaping twice is reshaping once, when the last shape does not read the first one's result."""
+    inner = r.made_by(node.inputs[0], mv.reshape_op)
+    if inner is None or node.outputs[0].meta.sizes is None:
+        return None
+    sources: list[Value] = list(inner.inputs)
+    shape = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes])
+    return Node(mv.reshape_op, inner.inputs, tuple(sources[1:]), params_tuple({"shape": shape}), node.outputs, node.where)
+
+
+def _same_dtype(r: _Rewriter, node: Node) -> Rewritten:
+    """Converting to the dtype there is."""
+    x = node.inputs[0]
+    return x if x.meta.dtype == node.outputs[0].meta.dtype else None
+
+
+def _either_way(r: _Rewriter, node: Node) -> Rewritten:
+    """Choosing between equal values."""
+    _, x, y = node.inputs
+    return x if x is y else None
+
+
+def _itself(r: _Rewriter, node: Node) -> Rewritten:
+    """What only derivatives care about is nothing once they are taken."""
+    return node.inputs[0]
+
+
+IDENTITIES: dict[Op, tuple[Identity, ...]] = {
+    ew.mul_op: (_one, _minus_one),
+    ew.div_op: (_right_unit(1),),
+    ew.sub_op: (_right_unit(0),),
+    ew.neg_op: (_twice(ew.neg_op),),
+    ew.convert_op: (_same_dtype,),
+    ew.select_op: (_either_way,),
+    mv.transpose_op: (_of_literal, _transpose_twice),
+    mv.reshape_op: (_of_literal, _same_shape, _reshape_twice),
+    mv.broadcast_in_dim_op: (_of_literal, _same_shape),
+    rd.sum_to_op: (_same_shape,),
+    ct.stop_gradient_op: (_itself,),
+}
