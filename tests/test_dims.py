@@ -1,4 +1,4 @@
-"""The algebra of sizes by brute force: generated expressions against plain Python at all small assignments."""
+"""The algebra of sizes by brute force: generated expressions against plain Python at small assignments."""
 
 import copy
 import itertools
