@@ -17,8 +17,8 @@ import numpy as np
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError, SizeMismatchError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Condition
-from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf
+from anyshape.graph.conditions import Claim, Condition, at_least
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
 from anyshape.ops.core import find_kernel
@@ -52,6 +52,7 @@ class _Writer:
         self.lines: list[str] = []
         self.checks = checking()
         self.computed: dict[DimExpr, str] = {}
+        self.checked = self._unsolved_axes()
 
     def name(self, leaf: Leaf) -> str:
         return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
@@ -88,7 +89,8 @@ class _Writer:
 
     def _needed(self) -> set[DimVar]:
         plan = self.plan
-        found = {v for c in plan.conditions if c.kind == "assertion" for v in c.claim.variables()}
+        found = {v for c in self._conditions() for v in c.claim.variables()}
+        found.update(v for size in self.checked.values() for v in dims.variables(size))
         for step in plan.steps:
             for _, param in step.params:
                 found.update(_variables(param))
@@ -97,13 +99,36 @@ class _Writer:
             found.update(v for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound)) for v in dims.variables(e.size))
         return found
 
+    def _conditions(self) -> list[Condition]:
+        """What must hold of the sizes: bounds of variables, then what was asserted. Guards were checked before."""
+        found = [c for v, _ in self.plan.dims for c in _bounds_of(v)]
+        return found + [c for c in self.plan.conditions if c.kind != "guard"]
+
+    def _unsolved_axes(self) -> dict[InputAxis, Size]:
+        """Axes of inputs that give no variable its value: fixed sizes, second occurrences, and compound sizes."""
+        given = {dims.as_atom(size): v for v, size in self.plan.dims}
+        found: dict[InputAxis, Size] = {}
+        for i, meta in enumerate(self.plan.input_metas):
+            for axis, extent in enumerate(meta.extents):
+                place = InputAxis(i, axis)
+                if isinstance(extent, Exact) and dims.as_atom(extent.size) is not given.get(place, place):
+                    found[place] = extent.size
+        return found
+
     def _assertions(self) -> None:
-        for condition in self.plan.conditions:
-            if condition.kind == "assertion":
-                used = {v.name: self.size_name[v] for v in condition.claim.variables()}
-                sizes = ", ".join(f"{n!r}: {local}" for n, local in used.items())
-                fail = f"_fail({self.bind('condition', condition)}, {{{sizes}}})"
-                self.lines.append(f"if not ({condition.claim.source(self.name)}): {fail}")
+        for place, size in self.checked.items():
+            name = f"{self.plan.input_names[place.operand]}.shape[{place.axis}]"
+            claim = f"{name} == {size}"
+            sizes = {name: _shape_of_input(place), **{v.name: self.size_name[v] for v in dims.variables(size)}}
+            condition = Condition("assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification")
+            self._assert(f"{_shape_of_input(place)} == {dims.to_source(size, self.name)}", condition, sizes)
+        for condition in self._conditions():
+            sizes = {v.name: self.size_name[v] for v in condition.claim.variables()}
+            self._assert(condition.claim.source(self.name), condition, sizes)
+
+    def _assert(self, source: str, condition: Condition, sizes: Mapping[str, str]) -> None:
+        shown = ", ".join(f"{n!r}: {local}" for n, local in sizes.items())
+        self.lines.append(f"if not ({source}): _fail({self.bind('condition', condition)}, {{{shown}}})")
 
     # -- steps
 
@@ -166,6 +191,14 @@ class _Writer:
         bounds = ", ".join(_bound_source(e, self.name) for e in meta.extents)
         comma = "," if meta.rank == 1 else ""
         self.lines.append(f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})")
+
+
+def _bounds_of(variable: DimVar) -> list[Condition]:
+    """The declared bounds of a variable, beyond being a size."""
+    size = dims.from_atom(variable)
+    claims = [at_least(size, variable.lower)] if variable.lower > 0 else []
+    claims += [at_least(variable.upper, size)] if variable.upper is not None else []
+    return [Condition("constraint", c, str(variable), f"{variable} is out of its declared bounds") for c in claims]
 
 
 def _variables(param: Any) -> list[DimVar]:

@@ -56,7 +56,7 @@ class Jitted:
             else:
                 for program in self._flat.get(tuple(key), ()):
                     if program.accepts is None or program.accepts(*args):
-                        return program(args)
+                        return program.call_flat(args)
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -64,13 +64,13 @@ class Jitted:
         key = self._key(leaves)
         for program in self._programs.get(key, ()):
             if program.accepts is None or program.accepts(*leaves.arrays):
-                return program(leaves.arrays)
+                return program.call_flat(leaves.arrays)
         with self._lock:
             program = self._trace(leaves, key)
         if not kwargs and all(type(x) is np.ndarray for x in args):
             flat = tuple([part for x in args for part in (x.dtype, x.ndim)])
             self._flat[flat] = self._programs[key]
-        return program(leaves.arrays)
+        return program.call_flat(leaves.arrays)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Leaves:
         """The arguments flattened and checked; an error names the path of the leaf at fault."""

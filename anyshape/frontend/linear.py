@@ -158,7 +158,7 @@ class LinearProgram:
         chosen = [leaves[i] for i in shape.wrt]
         builder = active()
         if builder is None:
-            outputs = shape.pushing([*chosen, *self.values])
+            outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
             found = inline(builder, shape.graph, [*map(asarray, chosen), *map(asarray, self.residuals)])
             outputs = [found[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
@@ -170,7 +170,7 @@ class LinearProgram:
         leaves = self._matched(cotangent, shape.out_tree, shape.ys, "the cotangent")
         builder = active()
         if builder is None:
-            found = shape.pulling([*leaves, *self.values])
+            found = shape.pulling.call_flat([*leaves, *self.values])
         else:
             graph = self._graph_here(builder)
             found = shape.transposed(builder, graph, list(map(asarray, leaves)), list(map(asarray, self.residuals)))

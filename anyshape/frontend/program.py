@@ -8,34 +8,56 @@ from typing import Any
 
 from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower
-from anyshape.backend.plan import Plan
 from anyshape.backend.passes import simplify
+from anyshape.backend.plan import Plan
+from anyshape.errors import ArgumentError
 from anyshape.frontend.tracing import Trace
-from anyshape.frontend.trees import unflatten
+from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph import dims
 from anyshape.graph.dims import InputAxis, Leaf
 from anyshape.graph.ir import Graph
 
 
 class Program:
-    """One trace, ready to run at every shape that satisfies its guards."""
+    """One trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
+
+    `graph` is what was traced, after passes; `plan` is what runs.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = simplify(trace.graph)
-        self.out_tree = trace.out_tree
         self.plan: Plan = lower(self.graph)
         self.run = compile_plan(self.plan)
-        self.single = self.out_tree.is_leaf()
+        self.single = trace.out_tree.is_leaf()
+
+    @property
+    def name(self) -> str:
+        return self.graph.name
 
     @cached_property
     def accepts(self) -> Callable[..., bool] | None:
         """Whether the guards hold for these leaves; None when there are no guards."""
         return guard_predicate(self.graph)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def call_flat(self, leaves: Sequence[Any]) -> Any:
+        """Run on the leaves of the arguments, which the caller has checked."""
         outputs = self.run(*leaves)
-        return outputs[0] if self.single else unflatten(self.out_tree, outputs)
+        return outputs[0] if self.single else unflatten(self.trace.out_tree, outputs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows."""
+        leaves, tree = flatten((args, kwargs))
+        if tree != self.trace.in_tree:
+            problem = f"have the structure {tree}, not {self.trace.in_tree}"
+            raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
+        arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.trace.paths, strict=True)]
+        for x, value, path in zip(arrays, self.graph.inputs, self.trace.paths, strict=True):
+            meta = value.meta
+            if x.ndim != meta.rank or x.dtype != meta.dtype:
+                problem = f"is {x.dtype} with {x.ndim} axes, not {meta}"
+                raise ArgumentError(self.name, path, problem, "convert it, or trace again for this dtype and rank")
+        return self.call_flat(arrays)
 
     def __reduce__(self) -> Any:
         return Program, (self.trace,)

@@ -168,6 +168,11 @@ def active() -> Builder | None:
     return _STACK.builders[-1] if _STACK.builders else None
 
 
+def active_builders() -> list[Builder]:
+    """The builders of this thread, outermost first."""
+    return _STACK.builders
+
+
 @contextlib.contextmanager
 def activate(builder: Builder) -> Iterator[Builder]:
     """Make `builder` the innermost one; it is closed on the way out, also after an error."""
@@ -175,6 +180,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
     try:
         yield builder
     finally:
+        builder.closed = True
         _STACK.builders.pop()
 
 

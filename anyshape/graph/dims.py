@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 from weakref import WeakValueDictionary
 
-Bound: TypeAlias = "int | None"  # None: no bound on that side
+from anyshape.graph import intervals
+from anyshape.graph.dim_text import show, show_call, to_source
+from anyshape.graph.intervals import CALL_BOUNDS, Bound
+
 _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
 _COUNTER = itertools.count()
 
@@ -107,7 +110,7 @@ class Call:
             return found
         self = super().__new__(cls)
         self.function, self.args = function, args
-        self.limits = _CALL_BOUNDS[function](*[bounds(a) for a in args])
+        self.limits = CALL_BOUNDS[function](*[bounds(a) for a in args])
         return cls._known.setdefault((function, *args), self)
 
     def __reduce__(self) -> Any:
@@ -421,29 +424,11 @@ _BUILDERS: dict[str, Callable[..., Size]] = {
 # -- intervals ---------------------------------------------------------------------------------------------------
 
 
-def _scale(interval: tuple[Bound, Bound], factor: int) -> tuple[Bound, Bound]:
-    low, high = (None if b is None else b * factor for b in interval)
-    return (low, high) if factor >= 0 else (high, low)
-
-
-def _plus(a: Bound, b: Bound) -> Bound:
-    return None if a is None or b is None else a + b
-
-
-def _product(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    if None not in a and None not in b:
-        corners = [x * y for x in a for y in b if x is not None and y is not None]
-        return min(corners), max(corners)
-    if a[0] is not None and b[0] is not None and a[0] >= 0 and b[0] >= 0:
-        return a[0] * b[0], None
-    return None, None
-
-
 def _monomial_bounds(monomial: Monomial) -> tuple[Bound, Bound]:
     result: tuple[Bound, Bound] = (1, 1)
     for atom, power in monomial:
         for _ in range(power):
-            result = _product(result, atom.bounds())
+            result = intervals.product(result, atom.bounds())
         if power % 2 == 0 and result[0] is None:
             result = (0, None) if len(monomial) == 1 else result
     return result
@@ -457,51 +442,10 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
         low: Bound = 0
         high: Bound = 0
         for monomial, coefficient in size.terms:
-            term = _scale(_monomial_bounds(monomial), coefficient)
-            low, high = _plus(low, term[0]), _plus(high, term[1])
+            term = intervals.scale(_monomial_bounds(monomial), coefficient)
+            low, high = intervals.plus(low, term[0]), intervals.plus(high, term[1])
         size._bounds = (low, high)
     return size._bounds
-
-
-def _floordiv_bounds(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    if b[0] is None or b[0] < 1 or a[0] is None:
-        return None, None
-    low = a[0] // b[0] if a[0] < 0 else (0 if b[1] is None else a[0] // b[1])
-    high = None if a[1] is None else (a[1] // b[0] if a[1] >= 0 else -1)
-    return low, high
-
-
-def _mod_bounds(a: tuple[Bound, Bound], b: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    if b[0] is None or b[0] < 1:
-        return None, None
-    high = None if b[1] is None else b[1] - 1
-    if a[0] is not None and a[0] >= 0 and a[1] is not None:
-        high = a[1] if high is None else min(a[1], high)
-    return 0, high
-
-
-def _max_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    lows = [low for low, _ in args if low is not None]
-    highs = [high for _, high in args if high is not None]
-    return (max(lows) if lows else None), (max(highs) if len(highs) == len(args) else None)
-
-
-def _min_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    low, high = _max_bounds(*[_scale(a, -1) for a in args])
-    return _scale((low, high), -1)
-
-
-def _broadcast_bounds(*args: tuple[Bound, Bound]) -> tuple[Bound, Bound]:
-    return _min_bounds(*args)[0], _max_bounds(*args)[1]
-
-
-_CALL_BOUNDS: dict[str, Callable[..., tuple[Bound, Bound]]] = {
-    "floordiv": _floordiv_bounds,
-    "mod": _mod_bounds,
-    "max": _max_bounds,
-    "min": _min_bounds,
-    "broadcast": _broadcast_bounds,
-}
 
 
 # -- use ---------------------------------------------------------------------------------------------------------
@@ -577,76 +521,6 @@ def variables(size: Size) -> list[DimVar]:
     return list(dict.fromkeys(leaf for leaf in leaves(size) if isinstance(leaf, DimVar)))
 
 
-# -- printing ----------------------------------------------------------------------------------------------------
-
-_INFIX = {"floordiv": "//", "mod": "%"}
-
-
-def _parenthesised(size: Size, name: Callable[[Leaf], str]) -> str:
-    text = show(size, name)
-    return text if isinstance(size, int) or as_atom(size) is not None and text.isidentifier() else f"({text})"
-
-
-def show_call(call: Call, name: Callable[[Leaf], str]) -> str:
-    if call.function in _INFIX:
-        left, right = (_parenthesised(a, name) for a in call.args)
-        return f"{left} {_INFIX[call.function]} {right}"
-    return f"{call.function}({', '.join(show(a, name) for a in call.args)})"
-
-
-def show(size: Size, name: Callable[[Leaf], str] = str) -> str:
-    """The expression as users write it: `2*n + 1`, `(n + 7) // 8`, `broadcast(a, b)`."""
-    if isinstance(size, int):
-        return str(size)
-    pieces: list[str] = []
-    for monomial, coefficient in size.terms:
-        factors = []
-        for atom, power in monomial:
-            text = show_call(atom, name) if isinstance(atom, Call) else name(atom)
-            infix = isinstance(atom, Call) and atom.function in _INFIX
-            alone = len(size.terms) == 1 and len(monomial) == 1 and coefficient == 1 and power == 1
-            text = f"({text})" if infix and not alone else text
-            factors.append(text if power == 1 else f"{text}**{power}")
-        if not monomial or abs(coefficient) != 1:
-            factors.insert(0, str(abs(coefficient)))
-        sign = "-" if coefficient < 0 else "+"
-        pieces.append(f" {sign} " + "*".join(factors) if pieces else ("-" if sign == "-" else "") + "*".join(factors))
-    return "".join(pieces)
-
-
 def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
     """A `leaf_value` for `evaluate` that reads a mapping of variables."""
     return lambda leaf: values[leaf]  # type: ignore[index]
-
-
-# -- generated code ----------------------------------------------------------------------------------------------
-
-
-def to_source(size: Size, name: Callable[[Leaf], str]) -> str:
-    """Python source that computes the expression from local ints, with the leaves under the given names."""
-    if isinstance(size, int):
-        return repr(size)
-    terms = []
-    for monomial, coefficient in size.terms:
-        factors = [str(coefficient)] if coefficient != 1 or not monomial else []
-        for atom, power in monomial:
-            text = _call_source(atom, name) if isinstance(atom, Call) else name(atom)
-            factors.extend([text] * power)
-        terms.append("*".join(factors))
-    return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
-
-
-def _call_source(call: Call, name: Callable[[Leaf], str]) -> str:
-    args = [to_source(a, name) for a in call.args]
-    if call.function in _INFIX:
-        return f"({args[0]} {_INFIX[call.function]} {args[1]})"
-    if call.function == "broadcast":
-        head, *rest = args
-        other = rest[0] if len(rest) == 1 else _broadcast_source(rest)
-        return f"({other} if {head} == 1 else {head})"
-    return f"{call.function}({', '.join(args)})"
-
-
-def _broadcast_source(args: list[str]) -> str:
-    head, *rest = args
-    return head if not rest else f"({_broadcast_source(rest)} if {head} == 1 else {head})"

@@ -15,6 +15,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
 from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import TensorMeta
+from anyshape.graph.show import show_graph
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
@@ -129,6 +130,9 @@ class Graph:
 
     def __hash__(self) -> int:
         return hash((self.name, len(self.nodes), tuple(n.op.name for n in self.nodes)))
+
+    def __str__(self) -> str:
+        return show_graph(self)
 
     def __reduce__(self) -> Any:
         names = ("name", "inputs", "constants", "nodes", "outputs", "dims", "conditions", "input_names")

@@ -85,26 +85,35 @@ def dilated_size(size: Size, interior: Size) -> Size:
 def slice_bounds(ctx: ShapeGuardContext, part: slice, size: Size) -> tuple[Size, Size, Size]:
     """(start, length, step) of a Python slice of an axis, step never 0; as `slice.indices`, on symbolic sizes."""
     step: Size = 1 if part.step is None else part.step
-    if isinstance(step, int) and step == 0:
-        raise ctx.fail("a slice step cannot be zero")
-    forward = _decided(ctx, step, "step")
-    low: Size = 0 if forward else -1
-    high: Size = size if forward else size - 1
-    start = _clamp(ctx, part.start, size, low, high) if part.start is not None else (low if forward else high)
-    stop = _clamp(ctx, part.stop, size, low, high) if part.stop is not None else (high if forward else low)
-    span = stop - start if forward else start - stop
-    stride = step if forward else -step
-    return start, dims.maximum(strided_size(span, stride), 0), step
+    ctx.require(Claim("!=", step, 0), "a slice step cannot be zero")
+    forward = _not_negative(ctx, step, "step")
+    low, high = (0, size) if forward else (-1, size - 1)
+    first, last = (part.start, part.stop) if forward else (part.stop, part.start)
+    smallest = [low] if first is None else _bound(ctx, first, size, low, forward, upper=False)
+    largest = [high] if last is None else _bound(ctx, last, size, high, forward, upper=True)
+    span = dims.minimum(*[b - a for a in smallest for b in largest])
+    count = strided_size(dims.maximum(span, 0), step if forward else -step)
+    if forward:
+        within = all(dims.minimum(a, high) is a for a in smallest)
+        return dims.maximum(*smallest) if within else dims.minimum(dims.maximum(*smallest), high), count, step
+    within = all(dims.maximum(b, low) is b for b in largest)
+    return dims.minimum(*largest) if within else dims.maximum(dims.minimum(*largest), low), count, step
 
 
-def _decided(ctx: ShapeGuardContext, size: Size, what: str) -> bool:
-    """Whether the size is positive (or zero), decided if it must be."""
+def _bound(ctx: ShapeGuardContext, bound: Size, size: Size, limit: Size, forward: bool, *, upper: bool) -> list[Size]:
+    """Sizes whose smallest (`upper`) or largest one bounds the slice.
+
+    A limit that can only matter when the slice is empty is left out, so that lengths stay simple.
+    """
+    gap = bound - size
+    near = isinstance(gap, int) and (-2 if forward else -1) <= gap < 0  # negative only where clamping gives the same
+    if near or _not_negative(ctx, bound, "bound"):
+        return [bound, limit] if upper or near else [bound]
+    return [bound + size] if upper else [bound + size, limit]
+
+
+def _not_negative(ctx: ShapeGuardContext, size: Size, what: str) -> bool:
+    """Whether the size is at least 0, decided if it must be."""
     if isinstance(size, int):
         return size >= 0
     return ctx.scope.ask(at_least(size, 0, f"slice {what} {size} >= 0"), ctx.where)
-
-
-def _clamp(ctx: ShapeGuardContext, bound: Size, size: Size, low: Size, high: Size) -> Size:
-    if _decided(ctx, bound, "bound"):
-        return dims.minimum(bound, high)
-    return dims.maximum(bound + size, low)

@@ -1,0 +1,77 @@
+"""Sizes as text: as users write them, and as Python source. Reads expressions without importing what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Name: TypeAlias = Callable[[Any], str]  # how a leaf is written
+
+
+def _is_call(atom: Any) -> bool:
+    return hasattr(atom, "function")
+
+
+_INFIX = {"floordiv": "//", "mod": "%"}
+
+
+def _parenthesised(size: Any, name: Name) -> str:
+    text = show(size, name)
+    return text if text.isidentifier() or isinstance(size, int) else f"({text})"
+
+
+def show_call(call: Any, name: Name) -> str:
+    if call.function in _INFIX:
+        left, right = (_parenthesised(a, name) for a in call.args)
+        return f"{left} {_INFIX[call.function]} {right}"
+    return f"{call.function}({', '.join(show(a, name) for a in call.args)})"
+
+
+def show(size: Any, name: Name = str) -> str:
+    """The expression as users write it: `2*n + 1`, `(n + 7) // 8`, `broadcast(a, b)`."""
+    if isinstance(size, int):
+        return str(size)
+    pieces: list[str] = []
+    for monomial, coefficient in size.terms:
+        factors = []
+        for atom, power in monomial:
+            text = show_call(atom, name) if _is_call(atom) else name(atom)
+            infix = _is_call(atom) and atom.function in _INFIX
+            alone = len(size.terms) == 1 and len(monomial) == 1 and coefficient == 1 and power == 1
+            text = f"({text})" if infix and not alone else text
+            factors.append(text if power == 1 else f"{text}**{power}")
+        if not monomial or abs(coefficient) != 1:
+            factors.insert(0, str(abs(coefficient)))
+        sign = "-" if coefficient < 0 else "+"
+        pieces.append(f" {sign} " + "*".join(factors) if pieces else ("-" if sign == "-" else "") + "*".join(factors))
+    return "".join(pieces)
+
+
+def to_source(size: Any, name: Name) -> str:
+    """Python source that computes the expression from local ints, with the leaves under the given names."""
+    if isinstance(size, int):
+        return repr(size)
+    terms = []
+    for monomial, coefficient in size.terms:
+        factors = [str(coefficient)] if coefficient != 1 or not monomial else []
+        for atom, power in monomial:
+            text = _call_source(atom, name) if _is_call(atom) else name(atom)
+            factors.extend([text] * power)
+        terms.append("*".join(factors))
+    return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
+
+
+def _call_source(call: Any, name: Name) -> str:
+    args = [to_source(a, name) for a in call.args]
+    if call.function in _INFIX:
+        return f"({args[0]} {_INFIX[call.function]} {args[1]})"
+    if call.function == "broadcast":
+        head, *rest = args
+        other = rest[0] if len(rest) == 1 else _broadcast_source(rest)
+        return f"({other} if {head} == 1 else {head})"
+    return f"{call.function}({', '.join(args)})"
+
+
+def _broadcast_source(args: list[str]) -> str:
+    head, *rest = args
+    return head if not rest else f"({_broadcast_source(rest)} if {head} == 1 else {head})"

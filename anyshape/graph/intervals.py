@@ -1,0 +1,71 @@
+"""Intervals of integers: sound bounds of sums, products, quotients, remainders, extrema and broadcasts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+Bound: TypeAlias = int | None  # None: no bound on that side
+Interval: TypeAlias = tuple[Bound, Bound]
+
+
+def scale(interval: Interval, factor: int) -> Interval:
+    """The interval times a constant."""
+    low, high = (None if b is None else b * factor for b in interval)
+    return (low, high) if factor >= 0 else (high, low)
+
+
+def plus(a: Bound, b: Bound) -> Bound:
+    """The sum of two bounds of one side."""
+    return None if a is None or b is None else a + b
+
+
+def product(a: Interval, b: Interval) -> Interval:
+    """An interval that holds every product."""
+    if None not in a and None not in b:
+        corners = [x * y for x in a for y in b if x is not None and y is not None]
+        return min(corners), max(corners)
+    if a[0] is not None and b[0] is not None and a[0] >= 0 and b[0] >= 0:
+        return a[0] * b[0], None
+    return None, None
+
+
+def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
+    if b[0] is None or b[0] < 1 or a[0] is None:
+        return None, None
+    low = a[0] // b[0] if a[0] < 0 else (0 if b[1] is None else a[0] // b[1])
+    high = None if a[1] is None else (a[1] // b[0] if a[1] >= 0 else -1)
+    return low, high
+
+
+def _mod_bounds(a: Interval, b: Interval) -> Interval:
+    if b[0] is None or b[0] < 1:
+        return None, None
+    high = None if b[1] is None else b[1] - 1
+    if a[0] is not None and a[0] >= 0 and a[1] is not None:
+        high = a[1] if high is None else min(a[1], high)
+    return 0, high
+
+
+def _max_bounds(*args: Interval) -> Interval:
+    lows = [low for low, _ in args if low is not None]
+    highs = [high for _, high in args if high is not None]
+    return (max(lows) if lows else None), (max(highs) if len(highs) == len(args) else None)
+
+
+def _min_bounds(*args: Interval) -> Interval:
+    low, high = _max_bounds(*[scale(a, -1) for a in args])
+    return scale((low, high), -1)
+
+
+def _broadcast_bounds(*args: Interval) -> Interval:
+    return _min_bounds(*args)[0], _max_bounds(*args)[1]
+
+
+CALL_BOUNDS: dict[str, Callable[..., Interval]] = {
+    "floordiv": _floordiv_bounds,
+    "mod": _mod_bounds,
+    "max": _max_bounds,
+    "min": _min_bounds,
+    "broadcast": _broadcast_bounds,
+}
