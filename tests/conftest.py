@@ -26,3 +26,12 @@ def _quiet_numpy():
 def rng():
     """Random numbers, the same in every run."""
     return np.random.default_rng(20240117)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests marked slow run when they are asked for by name: `pytest -m slow`."""
+    if "slow" not in config.option.markexpr:
+        skip = pytest.mark.skip(reason="slow; run with -m slow")
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(skip)
