@@ -38,15 +38,18 @@ def _at(where: object) -> str:
 class ShapeError(AnyshapeError, ValueError):
     """The sizes of the operands of a primitive cannot agree."""
 
+    advice = "change the operands so that NumPy would accept them"
+
     def __init__(self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None) -> None:
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
         got = ", ".join(str(o) for o in self.operands)
-        advice = f"got {got}; change the operands so that NumPy would accept them" if got else "change the sizes"
-        super().__init__(f"{primitive}: {why}{_at(where)}\n  {advice}")
+        super().__init__(f"{primitive}: {why}{_at(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
 
 
 class SizeMismatchError(ShapeError):
     """A condition that a program needs of the sizes of its inputs does not hold at this call."""
+
+    advice = "call it with sizes that satisfy this"
 
     def __init__(self, primitive: str, claim: str, sizes: Mapping[str, int], why: str, where: object = None) -> None:
         self.claim, self.sizes = claim, dict(sizes)

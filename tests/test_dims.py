@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from anyshape.graph import dims
+from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, RuntimeScalar
 
 VARIABLES = (DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=6))
@@ -107,7 +108,7 @@ def test_bounds_hold():
 
 def test_generated_source_computes_the_same():
     for pair in PAIRS:
-        source = dims.to_source(pair.size, str)
+        source = to_source(pair.size, str)
         code = compile(source, "<size>", "eval")
         for at in ASSIGNMENTS:
             value = pair.truth(at)

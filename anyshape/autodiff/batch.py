@@ -17,7 +17,7 @@ from anyshape.ops.core import apply_all
 def batch(
     builder: Builder, graph: Graph, inputs: Sequence[Traced], batched: Sequence[bool], size: Size
 ) -> list[tuple[Traced, bool]]:
-    """Each output with whether it carries the batch. Batched values have the batch, of this size, as their first axis."""
+    """Each output, and whether it carries the batch: if so, its first axis is the batch, of this size."""
     env = start(builder, graph, inputs)
     carrying = {v for v, b in zip(graph.inputs, batched, strict=True) if b}
     for node in graph.nodes:

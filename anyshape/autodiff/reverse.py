@@ -27,7 +27,9 @@ class LinearMap:
     live: tuple[int | None, ...]
 
 
-def linearise(builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int]) -> tuple[list[Any], LinearMap]:
+def linearise(
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], wrt: Sequence[int]
+) -> tuple[list[Any], LinearMap]:
     """The outputs of `graph` at `inputs`, emitted into `builder`, and its derivative in the inputs `wrt`."""
     inner = Builder(builder.scope, parent=builder, handle=builder.handle)
     tangents: list[Traced | None] = [None] * len(inputs)

@@ -1,4 +1,4 @@
-"""From a plan to a Python function: one generated function per plan, with sizes as local ints and kernels bound as names.
+"""From a plan to a Python function: one generated function per plan, sizes as local ints, kernels bound as names.
 
 The function takes the input arrays and returns the list of outputs. Under ANYSHAPE_CHECK=1 it verifies the metadata of
 every value as soon as the value exists.
@@ -18,6 +18,7 @@ from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, at_least
+from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
@@ -84,7 +85,7 @@ class _Writer:
         needed = self._needed()
         for variable, size in self.plan.dims:
             if variable in needed:
-                text = dims.to_source(size, _shape_of_input)
+                text = to_source(size, _shape_of_input)
                 self.lines.append(f"{self.size_name[variable]} = {text}")
 
     def _needed(self) -> set[DimVar]:
@@ -96,7 +97,13 @@ class _Writer:
                 found.update(_variables(param))
         if self.checks:
             metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
-            found.update(v for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound)) for v in dims.variables(e.size))
+            found.update(
+                v
+                for m in metas
+                for e in m.extents
+                if isinstance(e, (Exact, UpperBound))
+                for v in dims.variables(e.size)
+            )
         return found
 
     def _conditions(self) -> list[Condition]:
@@ -120,8 +127,10 @@ class _Writer:
             name = f"{self.plan.input_names[place.operand]}.shape[{place.axis}]"
             claim = f"{name} == {size}"
             sizes = {name: _shape_of_input(place), **{v.name: self.size_name[v] for v in dims.variables(size)}}
-            condition = Condition("assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification")
-            self._assert(f"{_shape_of_input(place)} == {dims.to_source(size, self.name)}", condition, sizes)
+            condition = Condition(
+                "assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification"
+            )
+            self._assert(f"{_shape_of_input(place)} == {to_source(size, self.name)}", condition, sizes)
         for condition in self._conditions():
             sizes = {v.name: self.size_name[v] for v in condition.claim.variables()}
             self._assert(condition.claim.source(self.name), condition, sizes)
@@ -174,7 +183,7 @@ class _Writer:
             return self.size_name[atom]
         if size not in self.computed:
             local = f"s{len(self.computed)}"
-            self.lines.append(f"{local} = {dims.to_source(size, self.name)}")
+            self.lines.append(f"{local} = {to_source(size, self.name)}")
             self.computed[size] = local
         return self.computed[size]
 
@@ -190,7 +199,9 @@ class _Writer:
             self.names["_verify"] = _verify
         bounds = ", ".join(_bound_source(e, self.name) for e in meta.extents)
         comma = "," if meta.rank == 1 else ""
-        self.lines.append(f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})")
+        self.lines.append(
+            f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"
+        )
 
 
 def _bounds_of(variable: DimVar) -> list[Condition]:
@@ -214,7 +225,7 @@ def _shape_of_input(leaf: Leaf) -> str:
 
 
 def _bound_source(extent: Any, name: Callable[[Leaf], str]) -> str:
-    return dims.to_source(extent.size, name) if isinstance(extent, (Exact, UpperBound)) else "None"
+    return to_source(extent.size, name) if isinstance(extent, (Exact, UpperBound)) else "None"
 
 
 def _fail(condition: Condition, sizes: Mapping[str, int]) -> None:
@@ -232,5 +243,3 @@ def _verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, .
             fits &= bound is not None and size <= bound
     if not fits:
         raise MetadataError(slot, f"{meta} with sizes {bounds}", f"{dtype}{list(shape)}", where)
-
-

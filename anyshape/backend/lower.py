@@ -44,7 +44,7 @@ class _Lowering:
     def _absorbed(self, node: Node) -> tuple[Value | Literal, ...]:
         """The operands of a step, with stretches and fills that NumPy makes itself left out."""
         plain = tuple(v if v.meta.rank else (self._literal(v) or v) for v in node.inputs)
-        if node.op.family != "elementwise":
+        if node.op.family not in ("elementwise", "special"):
             return node.inputs
         candidates = [self._unstretched(v) for v in node.inputs]
         shape = node.outputs[0].meta
@@ -77,7 +77,9 @@ class _Lowering:
             for axis, size in enumerate(meta.sizes or ()):
                 place = shape.rank - meta.rank + axis
                 result[place] = dims.broadcast(result[place], size)
-        return bool(metas) and all(self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True))
+        return bool(metas) and all(
+            self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True)
+        )
 
     # -- order and liveness
 
@@ -183,7 +185,9 @@ class _Buffers:
         free: dict[tuple[Any, ...], list[str]] = {}
         reuse: dict[int, str] = {}
         for i, step in enumerate(self.steps):
-            dying = [s for s in dict.fromkeys([*step.inputs, *step.outputs]) if isinstance(s, str) and self.last[s] == i]
+            dying = [
+                s for s in dict.fromkeys([*step.inputs, *step.outputs]) if isinstance(s, str) and self.last[s] == i
+            ]
             for slot in dying:
                 if slot in step.inputs and self._reusable(slot):
                     free.setdefault(_buffer_key(self.metas[slot]), []).append(slot)
@@ -202,7 +206,9 @@ class _Buffers:
             if isinstance(slot, str) and i < len(self.steps) and not slot.startswith("c"):
                 drops.setdefault(taken.get(slot, i), []).append(slot)
         return [
-            Step(s.op, s.inputs, s.params, s.outputs, s.metas, s.results, reuse.get(i), tuple(drops.get(i, ())), s.where)
+            Step(
+                s.op, s.inputs, s.params, s.outputs, s.metas, s.results, reuse.get(i), tuple(drops.get(i, ())), s.where
+            )
             for i, s in enumerate(self.steps)
         ]
 

@@ -33,7 +33,10 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Run a kernel on slots, into slots. `reuse`: the slot whose buffer takes the result; `drops`: slots to free after."""
+    """Run a kernel on slots, into slots.
+
+    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after.
+    """
 
     op: Op
     inputs: tuple[str | Literal, ...]
@@ -50,7 +53,9 @@ class Step:
         inside = f" in {self.reuse}" if self.reuse else ""
         drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
         operands = ", ".join(map(str, self.inputs))
-        return f"{', '.join(self.outputs)} = {self.op}({operands}){' {' + params + '}' if params else ''}{inside}{drops}"
+        return (
+            f"{', '.join(self.outputs)} = {self.op}({operands}){' {' + params + '}' if params else ''}{inside}{drops}"
+        )
 
 
 def _text(param: Any) -> str:

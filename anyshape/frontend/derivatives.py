@@ -1,4 +1,4 @@
-"""grad, jvp, vjp and their kin: trace the function, transform its graph into the one being built, hand out the results."""
+"""grad, jvp, vjp and their kin: trace the function, then transform its graph into the one that is being built."""
 
 from __future__ import annotations
 
@@ -129,7 +129,9 @@ def check_scalar(name: str, value: Any) -> None:
     """The value that is differentiated must be a real scalar array."""
     leaves, tree = flatten(value)
     if not tree.is_leaf() or not _is_number(leaves[0]):
-        raise ArgumentError(name, "the value", f"is of type {type(value).__name__}, not an array", "return one scalar array")
+        raise ArgumentError(
+            name, "the value", f"is of type {type(value).__name__}, not an array", "return one scalar array"
+        )
     x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else asarray(leaves[0])
     if x.meta.rank:
         raise ArgumentError(name, "the value", f"is {x.meta}, not a scalar", "sum it, or use vjp or jacrev")
@@ -191,9 +193,9 @@ def _check_sequence(name: str, what: str, xs: Any) -> None:
 
 
 def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any, what: str = "tangents") -> list[Any | None]:
-    """The leaves of `tangents` in the dtypes of `xs`; None where x is not inexact. Trees, dtypes and shapes must match."""
+    """The leaves of `tangents`, None where x is not inexact. Trees, dtypes and shapes must match those of `xs`."""
     leaves, tree = flatten(tangents)
-    like_leaves, like_tree = flatten(like)
+    _, like_tree = flatten(like)
     if tree != like_tree:
         raise ArgumentError(name, what, f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf")
     found = []
@@ -244,7 +246,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     return value, lambda ct: linear.pull_first(ct, aux), aux
 
 
-def _linear_program(transform: str, function: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Any, LinearProgram]:
+def _linear_program(
+    transform: str, function: Callable[..., Any], primals: tuple[Any, ...]
+) -> tuple[Any, LinearProgram]:
     name = f"{transform}({function_name(function)})"
     value, values, static = made_once("linearize", function, name, _linearize_of)(*primals)
     return value, LinearProgram(static.value, values)
@@ -273,7 +277,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
     >>> print(*back(np.array([3.0])))
     [3. 6.]
     """
-    return vjp(function, *primals)[1]  # type: ignore[no-any-return]
+    return vjp(function, *primals)[1]
 
 
 # -- one program per function ------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""The path of a call: flatten, look up by structure, dtypes and ranks (never sizes), check guards, trace on a miss, run."""
+"""The path of a call: flatten, look up by structure, dtypes and ranks (never sizes), check guards, trace, run."""
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,9 @@ class Jitted:
     Called while another function is being traced, it becomes part of that trace.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str | None = None, like: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], name: str | None = None, like: Callable[..., Any] | None = None
+    ) -> None:
         if not callable(function):
             advice = "pass the function itself, not the result of calling it"
             raise ArgumentError("jit", "its argument", f"is of type {type(function).__name__}, not a function", advice)
@@ -48,7 +50,7 @@ class Jitted:
             return self.function(*args, **kwargs)
         self._calls += 1
         if not kwargs:
-            key = []
+            key: list[Any] = []
             for x in args:
                 if type(x) is not np.ndarray:
                     break
@@ -102,7 +104,7 @@ class Jitted:
         return CacheInfo(self._traces, self._calls - self._traces, len(self.programs()))
 
 
-class _Paths:
+class _Paths(Sequence[str]):
     """The paths of the leaves of a call, made only when something reads them: a hit never does."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -112,13 +114,10 @@ class _Paths:
     def _paths(self) -> list[str]:
         return leaf_paths(self._args, self._kwargs)
 
-    def __iter__(self) -> Any:
-        return iter(self._paths)
-
     def __len__(self) -> int:
         return len(self._paths)
 
-    def __getitem__(self, i: int) -> str:
+    def __getitem__(self, i: Any) -> Any:
         return self._paths[i]
 
 

@@ -58,7 +58,9 @@ class LinearShape:
     def tokens(self) -> tuple[DimVar, ...]:
         """Variables that no residual has as an axis; each becomes a residual of that size."""
         metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
-        wanted = dict.fromkeys(v for m in metas for e in m.extents if isinstance(e, Exact) for v in dims.variables(e.size))
+        wanted = dict.fromkeys(
+            v for m in metas for e in m.extents if isinstance(e, Exact) for v in dims.variables(e.size)
+        )
         given = _axis_variables(self.residuals)
         return tuple(v for v in wanted if v not in given)
 
@@ -85,13 +87,17 @@ class LinearShape:
 
         return self._program(self.ys, emit)
 
-    def transposed(self, builder: Builder, graph: Graph, cotangents: Sequence[Any], residuals: Sequence[Any]) -> list[Any]:
+    def transposed(
+        self, builder: Builder, graph: Graph, cotangents: Sequence[Any], residuals: Sequence[Any]
+    ) -> list[Any]:
         """The cotangents of the inputs that have tangents, emitted into `builder`."""
         live = [ct for ct, place in zip(cotangents, self.live, strict=True) if place is not None]
         found = transpose(builder, graph, len(self.wrt), residuals, live)
         context = ShapeGuardContext(builder.scope, self.name, None)
         metas = [v.meta for v in graph.inputs[: len(self.wrt)]]
-        return [full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(found, metas, strict=True)]
+        return [
+            full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(found, metas, strict=True)
+        ]
 
     def _program(self, first: Sequence[TensorMeta], emit: Any) -> Program:
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [dims.from_atom(v)]) for v in self.tokens]]
@@ -129,7 +135,13 @@ def make_shape(
 ) -> tuple[LinearShape, list[Any]]:
     """A derivative as plain data, and the values it needs: residuals, then tokens."""
     shape = LinearShape(
-        name, derivative.graph, derivative.live, tuple(wrt), *trees, tuple(x.meta for x in xs), tuple(y.meta for y in ys)
+        name,
+        derivative.graph,
+        derivative.live,
+        tuple(wrt),
+        *trees,
+        tuple(x.meta for x in xs),
+        tuple(y.meta for y in ys),
     )
     tokens = [full((dims.from_atom(v),), False, bool) for v in shape.tokens] if active_depth() == 0 else []
     return shape, [*derivative.residuals, *tokens]
@@ -185,7 +197,7 @@ class LinearProgram:
         return self.pull((cotangent, unflatten(tree, zeros)))
 
     def _zeros(self, meta: TensorMeta) -> Any:
-        return full([_evaluated(e.size, self._sizes()) for e in meta.extents if isinstance(e, Exact)], 0, meta.dtype)
+        return full(tuple([_evaluated(e, self._sizes()) for e in meta.extents]), 0, meta.dtype)
 
     def _concrete(self) -> bool:
         """The residuals are arrays: the function was differentiated outside any trace."""
@@ -213,16 +225,22 @@ class LinearProgram:
         """The leaves of a tangent or cotangent; structure, dtypes and ranks are checked here, sizes by the program."""
         leaves, found = flatten(given)
         if found != tree:
-            raise ArgumentError(self.shape.name, what, f"has the structure {found}, not {tree}", "give one leaf for each leaf")
+            raise ArgumentError(
+                self.shape.name, what, f"has the structure {found}, not {tree}", "give one leaf for each leaf"
+            )
         return [self._leaf(x, m, f"{what}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 
     def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:
         if not hasattr(x, "dtype"):
             x = np.asarray(x, meta.dtype)
         if is_inexact(meta.dtype) and x.dtype != meta.dtype:
-            raise ArgumentError(self.shape.name, path, f"has dtype {x.dtype}, not {meta.dtype}", "convert it with astype")
+            raise ArgumentError(
+                self.shape.name, path, f"has dtype {x.dtype}, not {meta.dtype}", "convert it with astype"
+            )
         if x.ndim != meta.rank:
-            raise ArgumentError(self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape")
+            raise ArgumentError(
+                self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape"
+            )
         return x
 
 

@@ -13,7 +13,7 @@ from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
-from anyshape.graph import dims
+from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import InputAxis, Leaf
 from anyshape.graph.ir import Graph
 
@@ -68,12 +68,12 @@ class Program:
 
 def guard_predicate(graph: Graph) -> Callable[..., bool] | None:
     """A generated function of the input leaves that is true when every guard holds."""
-    sizes = {s.variable: dims.to_source(s.size, _input_axis) for s in graph.dims}
+    sizes = {s.variable: to_source(s.size, _input_axis) for s in graph.dims}
     claims = [c.claim.source(lambda leaf: sizes[leaf]) for c in graph.conditions if c.kind == "guard"]  # type: ignore[index]
     if not claims:
         return None
     arguments = ", ".join(f"x{i}" for i in range(len(graph.inputs)))
-    return eval(f"lambda {arguments}: {' and '.join(f'({c})' for c in claims)}")  # type: ignore[no-any-return]
+    return eval(f"lambda {arguments}: {' and '.join(f'({c})' for c in claims)}")
 
 
 def _input_axis(leaf: Leaf) -> str:

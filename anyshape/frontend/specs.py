@@ -11,7 +11,16 @@ import numpy as np
 from anyshape.errors import SpecError
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
-from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths, parameter_names, readable, unflatten
+from anyshape.frontend.trees import (
+    as_leaf,
+    flatten,
+    function_name,
+    is_python_scalar,
+    leaf_paths,
+    parameter_names,
+    readable,
+    unflatten,
+)
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder
 from anyshape.graph.conditions import Claim, Condition, at_least, equal
@@ -46,7 +55,9 @@ class SymbolicScope:
         if relation is None or len(sides) != 2:
             raise SpecError(text, "is no relation between sizes", 'write one such as "a >= b" or "b % 8 == 0"')
         left, right = (_one_size(s, self.size) for s in sides)
-        self.scope.assume(Condition("constraint", _claim(relation, left, right, text.strip()), "constraint", "was declared"))
+        self.scope.assume(
+            Condition("constraint", _claim(relation, left, right, text.strip()), "constraint", "was declared")
+        )
 
 
 def _one_size(text: str, lookup: Callable[[str], Size]) -> Size:
@@ -68,7 +79,9 @@ def _claim(relation: str, left: Size, right: Size, text: str) -> Claim:
     return table[relation]()
 
 
-def symbolic_shape(spec: str, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None) -> tuple[Any, ...]:
+def symbolic_shape(
+    spec: str, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
+) -> tuple[Any, ...]:
     """The shape that a specification such as "batch, 2*n + 1, 3" describes; names are unknown sizes >= 0.
 
     >>> symbolic_shape("b, 2*n, 3")
@@ -82,7 +95,7 @@ def symbolic_shape(spec: str, *, constraints: Sequence[str] = (), scope: Symboli
 
 @dataclasses.dataclass(frozen=True)
 class ShapeDtypeStruct:
-    """An array described by shape and dtype. The shape is a tuple of ints and symbolic sizes, or a text such as "n, 3"."""
+    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype."""
 
     shape: Any
     dtype: Any = np.float64
@@ -110,13 +123,19 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
 
 
 def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool) -> Trace:
-    """Trace for all sizes that the specifications describe. Arrays stand for their dtype and rank, or their shape if fixed."""
+    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed."""
     leaves, tree = flatten((args, kwargs))
     paths = leaf_paths(args, kwargs)
     name, parameters = function_name(function), parameter_names(function)
     names = SymbolicScope()
     metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
-    declared = [s.scope for x in leaves if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str) for s in x.shape if isinstance(s, SymbolicSize)]
+    declared = [
+        s.scope
+        for x in leaves
+        if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str)
+        for s in x.shape
+        if isinstance(s, SymbolicSize)
+    ]
     distinct = list(dict.fromkeys(declared))
     if len(distinct) > 1:
         advice = "make them with one SymbolicScope, or in one symbolic_shape"

@@ -72,7 +72,9 @@ def trace_call(function: Callable[..., Any], name: str, leaves: Leaves) -> Trace
     return trace_in(builder, function, name, metas, leaves)
 
 
-def trace_in(builder: Builder, function: Callable[..., Any], name: str, metas: Sequence[TensorMeta], leaves: Leaves) -> Trace:
+def trace_in(
+    builder: Builder, function: Callable[..., Any], name: str, metas: Sequence[TensorMeta], leaves: Leaves
+) -> Trace:
     """Run the function on new inputs of the builder and finish its graph."""
     names = parameter_names(function)
     handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]

@@ -27,7 +27,12 @@ class Static:
     value: Any
 
 
-optree.register_pytree_node(Static, lambda s: ((), s.value), lambda value, _: Static(value), namespace=NAMESPACE)
+optree.register_pytree_node(
+    Static,  # type: ignore[arg-type]
+    lambda s: ((), s.value),  # type: ignore[attr-defined]
+    lambda value, _: Static(value),  # type: ignore[arg-type, return-value]
+    namespace=NAMESPACE,
+)
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -58,7 +63,7 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, what: str) -> list[Any
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """How to reach each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
     paths = []
-    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):
+    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):  # type: ignore[arg-type]
         head, key, *rest = accessor
         start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
         paths.append(start + "".join(entry.codify("") for entry in rest))

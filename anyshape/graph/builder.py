@@ -1,4 +1,4 @@
-"""Building graphs: one builder per graph, a stack of active builders, and values of an outer graph met in an inner one."""
+"""Building graphs: one builder per graph, a stack of active ones, and values of an outer graph met in an inner one."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ def _check_metadata(scope: Scope, node: Node) -> None:
     except AnyshapeError as error:
         raise IllegalGraphError(_text(node), f"its shape rule refuses: {error}") from error
     if len(scope.conditions) > before:
-        raise IllegalGraphError(_text(node), f"relies on `{scope.conditions[-1].claim}`, which the graph does not state")
+        raise IllegalGraphError(
+            _text(node), f"relies on `{scope.conditions[-1].claim}`, which the graph does not state"
+        )
     for value, meta in zip(node.outputs, result if isinstance(result, tuple) else (result,), strict=True):
         if not _agrees(scope, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")

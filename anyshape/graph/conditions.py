@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from anyshape.graph import dims
+from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import DimVar, Leaf, Size
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
@@ -67,7 +68,7 @@ class Claim:
 
     def source(self, name: Callable[[Leaf], str]) -> str:
         """A Python expression that is true when the claim holds."""
-        left, right = dims.to_source(self.left, name), dims.to_source(self.right, name)
+        left, right = to_source(self.left, name), to_source(self.right, name)
         if self.relation == "broadcasts":
             return f"({left} == {right} or {left} == 1 or {right} == 1)"
         if self.relation == "stretches":
@@ -80,8 +81,8 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     ">=": lambda a, b: a >= b,
-    "broadcasts": lambda a, b: a == b or a == 1 or b == 1,
-    "stretches": lambda a, b: a == b or a == 1,
+    "broadcasts": lambda a, b: a in (b, 1) or b == 1,
+    "stretches": lambda a, b: a in (b, 1),
 }
 
 

@@ -79,7 +79,7 @@ def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
 
 def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> bool:
     """`old` is 1 or equals `new`: as a part of it, or through known facts."""
-    if old == 1 or old == new:
+    if old in (1, new):
         return True
     seen = seen | {new}
     parts, goals = dims.broadcast_parts(old), dims.broadcast_parts(new)
@@ -88,9 +88,14 @@ def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> b
     if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals if g not in seen):
         return True
     for fact in facts:
-        if fact.relation == "broadcasts" and isinstance(new, int) and new != 1 and {fact.left, fact.right} == {old, new}:
+        if (
+            fact.relation == "broadcasts"
+            and isinstance(new, int)
+            and new != 1
+            and {fact.left, fact.right} == {old, new}
+        ):
             return True
-        if fact.relation == "stretches" and fact.right == new and fact.left not in seen and fact.left != new:
-            if _reaches(old, fact.left, facts, seen):
-                return True
+        onward = fact.relation == "stretches" and fact.right == new and fact.left not in seen
+        if onward and _reaches(old, fact.left, facts, seen):
+            return True
     return False

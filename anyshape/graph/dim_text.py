@@ -1,4 +1,4 @@
-"""Sizes as text: as users write them, and as Python source. Reads expressions without importing what they are made of."""
+"""Sizes as text: as users write them, and as Python source. Does not import what expressions are made of."""
 
 from __future__ import annotations
 

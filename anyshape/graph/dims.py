@@ -12,11 +12,11 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from anyshape.graph import intervals
-from anyshape.graph.dim_text import show, show_call, to_source
+from anyshape.graph.dim_text import show, show_call
 from anyshape.graph.intervals import CALL_BOUNDS, Bound
 
 _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
@@ -130,7 +130,7 @@ class Call:
 
 
 Leaf: TypeAlias = DimVar | InputAxis | RuntimeScalar
-Atom: TypeAlias = Union[Leaf, Call]
+Atom: TypeAlias = DimVar | InputAxis | RuntimeScalar | Call
 Monomial: TypeAlias = tuple[tuple[Atom, int], ...]  # (atom, power) pairs in order; () is the constant term
 Terms: TypeAlias = dict[Monomial, int]
 
@@ -142,6 +142,7 @@ class DimExpr:
     _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
+    _bounds: tuple[Bound, Bound] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> DimExpr:
         found = cls._known.get(terms)
@@ -149,7 +150,7 @@ class DimExpr:
             return found
         self = super().__new__(cls)
         self.terms = terms
-        self._bounds: tuple[Bound, Bound] | None = None
+        self._bounds = None
         return cls._known.setdefault(terms, self)
 
     def __reduce__(self) -> Any:

@@ -22,7 +22,7 @@ Params: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Op:
-    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Everything else is in tables keyed by it."""
+    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it."""
 
     __slots__ = ("family", "infer", "name")
 

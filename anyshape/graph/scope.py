@@ -1,7 +1,7 @@
 """The variables of one program, what is known about them, and how a question about sizes is answered.
 
-A question is proved (nothing is recorded), a precondition (an assertion is recorded and believed from then on), or a
-decision (answered from the sizes of the current call and recorded as a guard, or refused with a witness of each answer).
+A question is proved (nothing is recorded), a precondition (an assertion, believed from then on), or a
+decision (answered from the sizes of the current call and recorded as a guard, or refused with witnesses).
 """
 
 from __future__ import annotations

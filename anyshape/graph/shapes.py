@@ -39,7 +39,7 @@ def broadcast_sizes(ctx: ShapeGuardContext, shapes: Sequence[Sizes]) -> Sizes:
 
 def numel(sizes: Sequence[Size]) -> Size:
     """The number of elements."""
-    return math.prod(sizes, start=1)  # type: ignore[return-value, call-overload]
+    return math.prod(sizes, start=1)
 
 
 def infer_reshape(ctx: ShapeGuardContext, old: Sizes, new: Sizes) -> Sizes:

@@ -15,7 +15,7 @@ from anyshape.graph.builder import Builder, Traced, user_line
 from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
-from anyshape.numpy.convert import is_weak, result_type
+from anyshape.numpy.convert import is_weak
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.symdim import symdim
 

@@ -133,20 +133,22 @@ def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
+def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dtype]:
+    """The dtypes of operands and results in the loop that NumPy's ufunc would choose for them."""
+    kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
+    if all(isinstance(k, type) for k in kinds):
+        kinds = [np.dtype(k) for k in kinds]  # a ufunc of Python scalars alone takes their default dtypes
+    else:
+        kinds = [np.dtype(bool) if k is bool else k for k in kinds]
+    wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+    try:
+        return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
+    except TypeError as error:
+        names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
+        raise DTypeError(ufunc.__name__, f"no loop for operands {names}", "convert them with astype", user_line()) from error
+
+
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
     """The operands in the dtypes of the loop that NumPy's ufunc would choose for them."""
-    if dtype is not None:
-        target = np.dtype(dtype)
-        found: Sequence[Any] = ufunc.resolve_dtypes((*[dtype_of(x) for x in xs], target), signature=None)
-    else:
-        kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
-        if all(isinstance(k, type) for k in kinds):
-            kinds = [np.dtype(k) for k in kinds]  # a ufunc of Python scalars alone takes their default dtypes
-        else:
-            kinds = [np.dtype(bool) if k is bool else k for k in kinds]
-        try:
-            found = ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout))
-        except TypeError as error:
-            names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
-            raise DTypeError(ufunc.__name__, f"no loop for operands {names}", "convert them with astype", user_line()) from error
+    found = loop_dtypes(ufunc, *xs, dtype=dtype)
     return [typed(x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]

@@ -1,4 +1,4 @@
-"""Which function of ours answers for which function of NumPy's and SciPy's: one table by name, and those derived from it."""
+"""Which function of ours answers for which of NumPy's and SciPy's: one table by name, and those derived from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-_FAMILIES = ["elementwise", "special", "movement", "creation", "indexing", "reduction", "contraction", "sorting"]
+_FAMILIES = ["elementwise", "special", "movement", "creation", "indexing", "reduction", "statistics", "ufunc_methods",
+             "contraction", "einsum", "norms", "sorting"]
 _MODULES = [
     importlib.import_module(f"anyshape.numpy.{name}") for name in _FAMILIES if (Path(__file__).parent / f"{name}.py").exists()
 ]

@@ -219,7 +219,9 @@ def _reshape_twice(r: _Rewriter, node: Node) -> Rewritten:
         return None
     sources: list[Value] = list(inner.inputs)
     shape = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes])
-    return Node(mv.reshape_op, inner.inputs, tuple(sources[1:]), params_tuple({"shape": shape}), node.outputs, node.where)
+    return Node(
+        mv.reshape_op, inner.inputs, tuple(sources[1:]), params_tuple({"shape": shape}), node.outputs, node.where
+    )
 
 
 def _same_dtype(r: _Rewriter, node: Node) -> Rewritten:
