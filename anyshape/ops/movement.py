@@ -1,17 +1,18 @@
-"""Ops that move elements and compute nothing: broadcast_in_dim, reshape, transpose, and their kin."""
+"""Ops that move elements and compute nothing: broadcast_in_dim, reshape, transpose, slice, rev, pad, concatenate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.conditions import Claim
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, at_least
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
+from anyshape.graph.dims import InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.ir import define
-from anyshape.graph.shapes import infer_reshape
-from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.graph.shapes import dilated_size, infer_reshape
+from anyshape.ops.core import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
 
 
 def _broadcast_in_dim_type(
@@ -39,9 +40,67 @@ def _transpose_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, .
     return TensorMeta(x.dtype, tuple([x.extents[a] for a in axes]))
 
 
+def _slice_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    *,
+    starts: tuple[Size, ...],
+    sizes: tuple[Size, ...],
+    steps: tuple[Size, ...],
+) -> TensorMeta:
+    """Along each axis the elements start, start + step, ..., `size` of them; whoever applies it keeps them in range."""
+    if not x.rank == len(starts) == len(sizes) == len(steps):
+        raise ctx.fail("a slice needs a start, a size and a step for each axis")
+    return TensorMeta(x.dtype, tuple([ctx.resolve(s) for s in sizes]))
+
+
+def _rev_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+    return x
+
+
+def _pad_type(
+    ctx: ShapeGuardContext,
+    x: TensorMeta,
+    *,
+    low: tuple[Size, ...],
+    high: tuple[Size, ...],
+    interior: tuple[Size, ...],
+    value: Any,
+) -> TensorMeta:
+    """Each axis with `low` fills before it, `high` after it and `interior` between neighbours."""
+    extents = []
+    for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
+        size = dims.from_atom(InputAxis(0, axis))
+        extents.append(ctx.resolve(before + dilated_size(size, between) + after))
+    return TensorMeta(x.dtype, tuple(extents))
+
+
+def _concatenate_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, axis: int) -> TensorMeta:
+    for other in others:
+        if other.dtype != x.dtype:
+            raise ctx.bad_dtype(f"operands are {x.dtype} and {other.dtype}", "convert them to one dtype with astype")
+        if other.rank != x.rank:
+            raise ctx.fail("all operands must have the same number of axes")
+    extents = list(x.extents)
+    for i, extent in enumerate(extents):
+        for other in others if i != axis else ():
+            found = other.extents[i]
+            if isinstance(extent, Exact) and isinstance(found, Exact):
+                ctx.require_equal(extent.size, found.size, f"axes {i} have sizes {extent} and {found}")
+            elif isinstance(found, Exact):
+                extents[i] = extent = found
+    axes: list[Size] = [dims.from_atom(InputAxis(k, axis)) for k in range(1 + len(others))]
+    extents[axis] = ctx.resolve(sum(axes[1:], axes[0]))
+    return TensorMeta(x.dtype, tuple(extents))
+
+
 broadcast_in_dim_op = define("broadcast_in_dim", _broadcast_in_dim_type)
 reshape_op = define("reshape", _reshape_type)
 transpose_op = define("transpose", _transpose_type)
+slice_op = define("slice", _slice_type)
+rev_op = define("rev", _rev_type)
+pad_op = define("pad", _pad_type)
+concatenate_op = define("concatenate", _concatenate_type)
 
 
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
@@ -78,3 +137,83 @@ def transpose(x: Operand, axes: Sequence[int] | None = None) -> Any:
     rank = meta_of(x).rank
     order = tuple(range(rank)[::-1]) if axes is None else tuple(axes)
     return x if order == tuple(range(rank)) else apply(transpose_op, x, axes=order)
+
+
+def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
+    """The elements start, start + step, ... along each axis; the caller has made sure that they exist."""
+    meta = meta_of(x)
+    steps = (1,) * meta.rank if steps is None else tuple(steps)
+    starts, sizes = tuple(starts), tuple(sizes)
+    if meta.sizes == sizes and all(isinstance(s, int) and s == 1 for s in steps):
+        return x  # all elements of an axis in order can only start at 0
+    (starts, sizes, steps), sources = localise((starts, sizes, steps), (x,))
+    return apply(slice_op, x, sources=sources, starts=starts, sizes=sizes, steps=steps)
+
+
+def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
+    """The elements start, start + step, ... along each axis, `size` of them; an element out of range is an error."""
+    ctx = context_of("slice", x)
+    steps = (1,) * len(starts) if steps is None else tuple(steps)
+    for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
+        whole = ctx.exact(Sized(x), axis, field="starts")
+        ctx.require(at_least(start, 0), f"the start of axis {axis} is negative")
+        ctx.require(at_least(size, 0), f"the size of axis {axis} is negative")
+        ctx.require(at_least(step, 1), f"the step of axis {axis} is not positive")
+        ctx.require(at_least(whole, start + dilated_size(size, step - 1)), f"axis {axis} ends before the slice does")
+    return strided(x, starts, sizes, steps)
+
+
+def rev(x: Operand, axes: Sequence[int]) -> Any:
+    """x with the order of elements reversed along the axes."""
+    return apply(rev_op, x, axes=tuple(sorted(axes))) if axes else x
+
+
+def pad(
+    x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size] | None = None, value: Any = 0
+) -> Any:
+    """x with a literal value before and after each axis and between its elements; no amount may be negative."""
+    ctx = context_of("pad", x)
+    interior = (0,) * len(low) if interior is None else tuple(interior)
+    amounts = (tuple(low), tuple(high), interior)
+    for amount in (a for group in amounts for a in group):
+        ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
+    if all(isinstance(a, int) and a == 0 for group in amounts for a in group):
+        return x
+    return pad_unchecked(x, *amounts, value=value)
+
+
+def pad_unchecked(
+    x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size], value: Any = 0
+) -> Any:
+    """`pad` by amounts that the caller has made sure are not negative."""
+    (low, high, interior), sources = localise((tuple(low), tuple(high), tuple(interior)), (x,))
+    literal = meta_of(x).dtype.type(value).item()
+    return apply(pad_op, x, sources=sources, low=low, high=high, interior=interior, value=literal)
+
+
+def concatenate(operands: Sequence[Operand], axis: int) -> Any:
+    """The operands joined along an axis that they have."""
+    return operands[0] if len(operands) == 1 else apply(concatenate_op, *operands, axis=axis)
+
+
+def expand(x: Operand, axes: Sequence[int]) -> Any:
+    """x with new axes of size 1 at these positions of the result."""
+    if not axes:
+        return x
+    old = iter(sizes_of(context_of("reshape", x), x))
+    rank = meta_of(x).rank + len(axes)
+    return reshape(x, [1 if axis in axes else next(old) for axis in range(rank)])
+
+
+def drop(x: Operand, axes: Sequence[int]) -> Any:
+    """x without these axes, which have size 1."""
+    kept = [s for axis, s in enumerate(sizes_of(context_of("reshape", x), x)) if axis not in axes]
+    return reshape(x, kept) if axes else x
+
+
+def move_axes(x: Operand, old: Sequence[int], new: Sequence[int]) -> Any:
+    """x with its axes `old` at the positions `new`, the others in order."""
+    rank = meta_of(x).rank
+    place = dict(zip(new, old, strict=True))
+    rest = iter([axis for axis in range(rank) if axis not in old])
+    return transpose(x, [place[axis] if axis in place else next(rest) for axis in range(rank)])

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from anyshape.autodiff.tables import linear
+from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, linear
+from anyshape.graph.shapes import dilated_size
+from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.core import apply, sizes_of
 from anyshape.ops.reduction import sum_to
 
 linear(
@@ -11,3 +14,66 @@ linear(
 )
 linear(mv.reshape_op, lambda ctx, ct, x, *, shape, sources=(): mv.reshape(ct, ctx.shape(x)))
 linear(mv.transpose_op, lambda ctx, ct, x, *, axes: mv.transpose(ct, np.argsort(axes).tolist()))
+
+
+def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
+    """What was left out comes back as zeros."""
+    low, found, steps = (ctx.bind(p, field=f) for p, f in ((starts, "starts"), (sizes, "sizes"), (steps, "steps")))
+    interior = [step - 1 for step in steps]
+    spans = [a + dilated_size(n, k) for a, n, k in zip(low, found, interior)]
+    high = [whole - span for whole, span in zip(ctx.shape(x), spans)]
+    return mv.pad_unchecked(ct, low, high, interior)
+
+
+linear(mv.slice_op, _slice_back)
+linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
+
+
+def _pad_jvp(ctx, tangents, out, x, *, low, high, interior, value, sources=()):
+    return apply(mv.pad_op, tangents[0], sources=sources, low=low, high=high, interior=interior, value=_zero(x.dtype))
+
+
+def _zero(dtype):
+    return dtype.type(0).item()
+
+
+def _pad_transpose(ctx, ct, x, *, low, high, interior, value, sources=()):
+    starts, between = ctx.bind(low, field="low"), ctx.bind(interior, field="interior")
+    return (mv.strided(ct, starts, ctx.shape(x), [k + 1 for k in between]),)
+
+
+JVPS[mv.pad_op] = _pad_jvp
+TRANSPOSES[mv.pad_op] = _pad_transpose
+
+
+def _concatenate_jvp(ctx, tangents, out, *xs, axis):
+    """Zeros at either end are left to a pad; those between tangents are operands."""
+    live = [i for i, t in enumerate(tangents) if t is not None]
+    first, last = live[0], live[-1] + 1
+    joined = mv.concatenate(
+        [ew.lift(0, x) if t is None else t for t, x in zip(tangents[first:last], xs[first:last])], axis
+    )
+    if last - first == len(xs):
+        return joined
+    none = (0,) * ctx.rank(out)
+    sizes = [ctx.exact(x, axis, field="axis") for x in xs]
+    low, high = sum(sizes[1:first], sizes[0]) if first else 0, sum(sizes[last:])
+    before, after = ((*none[:axis], amount, *none[axis + 1 :]) for amount in (low, high))
+    return mv.pad_unchecked(joined, before, after, none)
+
+
+def _concatenate_transpose(ctx, ct, *xs, axis):
+    """To each operand its own part."""
+    found, start = [], 0
+    whole = sizes_of(ctx, ct)
+    for x in xs:
+        size = ctx.exact(x, axis, field="axis")
+        starts = [start if i == axis else 0 for i in range(len(whole))]
+        sizes = [size if i == axis else s for i, s in enumerate(whole)]
+        found.append(mv.strided(ct, starts, sizes) if isinstance(x, Linear) else None)
+        start = start + size
+    return tuple(found)
+
+
+JVPS[mv.concatenate_op] = _concatenate_jvp
+TRANSPOSES[mv.concatenate_op] = _concatenate_transpose

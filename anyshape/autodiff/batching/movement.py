@@ -1,0 +1,34 @@
+"""Batching of movement ops: the batch is one more axis, the first, that nothing is done to."""
+
+from anyshape.autodiff.tables import BATCHERS
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.ops import movement as mv
+
+
+def _after_batch(axes):
+    return tuple([axis + 1 for axis in axes])
+
+
+def spread(ctx: ShapeGuardContext, size, batched, xs):
+    """The operands, each with the batch as its first axis."""
+    return [
+        x if carries else mv.broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
+        for x, carries in zip(xs, batched)
+    ]
+
+
+BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(
+    x, (size, *shape), (0, *_after_batch(axes))
+)
+BATCHERS[mv.reshape_op] = lambda ctx, size, batched, x, *, shape: mv.reshape(x, (size, *shape))
+BATCHERS[mv.transpose_op] = lambda ctx, size, batched, x, *, axes: mv.transpose(x, (0, *_after_batch(axes)))
+BATCHERS[mv.slice_op] = lambda ctx, size, batched, x, *, starts, sizes, steps: mv.strided(
+    x, (0, *starts), (size, *sizes), (1, *steps)
+)
+BATCHERS[mv.rev_op] = lambda ctx, size, batched, x, *, axes: mv.rev(x, _after_batch(axes))
+BATCHERS[mv.pad_op] = lambda ctx, size, batched, x, *, low, high, interior, value: mv.pad_unchecked(
+    x, (0, *low), (0, *high), (0, *interior), value
+)
+BATCHERS[mv.concatenate_op] = lambda ctx, size, batched, *xs, axis: mv.concatenate(
+    spread(ctx, size, batched, xs), axis + 1
+)

@@ -1,0 +1,12 @@
+"""Derivatives of indexing ops: take and put_add are each other's transpose, and linear in their first input."""
+
+from anyshape.autodiff.tables import linear_in_first
+from anyshape.ops import indexing as ix
+
+
+def _take_back(ctx, ct, x, *indices, axes):
+    return ix.put_add_at(ct, indices, axes, [ctx.exact(x, axis, field="sizes") for axis in axes])
+
+
+linear_in_first(ix.take_op, _take_back)
+linear_in_first(ix.put_add_op, lambda ctx, ct, x, *indices, axes, sizes, sources=(): ix.take_at(ct, indices, axes))

@@ -1,0 +1,453 @@
+"""Reading parts of arrays: NumPy's indexing, `take` and its kin, diagonals, padding and differences.
+
+Basic keys become slices, reversals and reshapes; integer arrays become one `take`, which NumPy's own rules shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.graph import dims
+from anyshape.graph.builder import Traced, user_line
+from anyshape.graph.conditions import Verdict, at_least, equal
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Size
+from anyshape.graph.scope import SymbolicSize
+from anyshape.graph.shapes import broadcast_sizes, slice_bounds
+from anyshape.numpy import elementwise, reduction
+from anyshape.numpy.convert import axis_of, is_traced, size_of, sizes
+from anyshape.numpy.creation import asarray
+from anyshape.numpy.movement import broadcast_to, concatenate, ravel
+from anyshape.numpy.parts import diagonal_matrix, lifted, part, refuse
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops.core import context_of
+
+# -- x[key] ------------------------------------------------------------------------------------------------------
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """x[key], as NumPy reads it: integers, slices, `...`, None, and integer arrays in any mixture."""
+    if not is_traced(x, key):
+        return x[key]
+    x = lifted(x)
+    return _Key(x, key if isinstance(key, tuple) else (key,)).read()
+
+
+@dataclass
+class _Key:
+    """A key, taken apart into what each of its items asks of its axis and where that puts the axes of the result."""
+
+    x: Any
+    items: tuple[Any, ...]
+    starts: list[Size] = field(default_factory=list)  # for each axis of x
+    counts: list[Size] = field(default_factory=list)
+    steps: list[Size] = field(default_factory=list)
+    reversed: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)  # axes that an integer picks one element of
+    indices: dict[int, Any] = field(default_factory=dict)  # by axis
+    layout: list[str] = field(default_factory=list)  # by item: "kept", "new", "index", and "none" for an empty `...`
+
+    def read(self) -> Any:
+        """The part of x that the key names."""
+        self.shape = sizes(self.x)
+        self.ctx = context_of("getitem", self.x)
+        items = self._expanded()
+        fancy = any(_rank(item) for item in items)
+        for item in items:
+            self._item(item, fancy)
+        backwards = mv.rev(self.x, self.reversed)
+        found = mv.drop(mv.strided(backwards, self.starts, self.counts, self.steps), self.dropped)
+        return self._new_axes(self._taken(found))
+
+    def _expanded(self) -> list[Any]:
+        """The items with masks as index arrays and the ellipsis filled in, one for each axis or new axis."""
+        items: list[Any] = []
+        axis = 0
+        for item in map(_classified, self.items):
+            found = self._positions(item, axis) if _is_mask(item) else [item]
+            items.extend(found)
+            axis += sum(1 for part in found if part is not None and part is not Ellipsis)
+        dots = [i for i, item in enumerate(items) if item is Ellipsis]
+        rank = self.x.meta.rank
+        if axis > rank or len(dots) > 1:
+            raise self.ctx.fail(f"{axis} indices for {rank} axes" if axis > rank else "a key can hold one `...`")
+        missing: list[Any] = [slice(None)] * (rank - axis)
+        if not dots:
+            return [*items, *missing]
+        # an ellipsis for no axis still separates index arrays
+        return [*items[: dots[0]], *(missing or [Ellipsis]), *items[dots[0] + 1 :]]
+
+    def _positions(self, mask: Any, axis: int) -> list[Any]:
+        """A concrete mask as the positions it selects; its shape must be that of the axes it stands for."""
+        if isinstance(mask, Traced) or np.ndim(mask) == 0:
+            raise UnsupportedFunctionError(
+                "getitem",
+                f"the key holds {'a mask ' + str(mask.meta) if isinstance(mask, Traced) else mask}",
+                "the result would have a size that depends on data: write np.where(mask, x, 0) and reduce that",
+                user_line(),
+            )
+        if axis + mask.ndim > self.x.meta.rank:
+            raise self.ctx.fail(f"a mask of {mask.ndim} axes does not fit")
+        for i, size in enumerate(mask.shape):
+            self.ctx.require(equal(self.shape[axis + i], size), f"axis {axis + i} has another size than its mask")
+        return list(mask.nonzero())
+
+    # -- one item
+
+    def _item(self, item: Any, fancy: bool) -> None:
+        if item is None:
+            self.layout.append("new")
+        elif item is Ellipsis:
+            self.layout.append("none")
+        elif isinstance(item, slice):
+            self.layout.append("kept")
+            self._slice(len(self.starts), item)
+        elif isinstance(item, (Traced, np.ndarray)):
+            self.layout.append("index")
+            self.indices[len(self.starts)] = item
+            self._whole(0, self.shape[len(self.starts)])
+        else:
+            if fancy:
+                self.layout.append("index")  # next to index arrays NumPy takes an integer for one
+            self.dropped.append(len(self.starts))
+            self._whole(_element(self.ctx, item, self.shape[len(self.starts)], len(self.starts)), 1)
+
+    def _whole(self, start: Size, count: Size) -> None:
+        self.starts.append(start)
+        self.counts.append(count)
+        self.steps.append(1)
+
+    def _slice(self, axis: int, item: slice) -> None:
+        size = self.shape[axis]
+        bounds = slice(*[_bound(b) for b in (item.start, item.stop, item.step)])
+        start, count, step = slice_bounds(self.ctx, bounds, size)
+        if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
+            self.reversed.append(axis)
+            start, step = size - 1 - start, -step
+        self.starts.append(start)
+        self.counts.append(count)
+        self.steps.append(step)
+
+    # -- what index arrays and new axes do
+
+    def _taken(self, x: Any) -> Any:
+        """The elements at the index arrays, whose axes go where NumPy puts them."""
+        if not self.indices:
+            self.layout = [w for w in self.layout if w in ("kept", "new")]
+            return x
+        axes = [axis - sum(d < axis for d in self.dropped) for axis in self.indices]
+        arrays = list(self.indices.values())
+        shape = broadcast_sizes(self.ctx, [sizes(i) for i in arrays])
+        out = ix.take_at(x, [mv.broadcast_to(i, shape) for i in arrays], axes)
+        places = [i for i, what in enumerate(self.layout) if what == "index"]
+        together = places == list(range(places[0], places[0] + len(places)))
+        before = self.layout[: places[0]] if together else []
+        after = [w for i, w in enumerate(self.layout) if i >= len(before) and w != "index"]
+        self.layout = [w for w in (*before, *["kept"] * len(shape), *after) if w in ("kept", "new")]
+        return ix.reposition(out, len(shape), ix.place(tuple(axes)), before.count("kept"))
+
+    def _new_axes(self, x: Any) -> Any:
+        return mv.expand(x, [i for i, what in enumerate(self.layout) if what == "new"])
+
+
+def _classified(item: Any) -> Any:
+    """An item of a key as None, Ellipsis, a slice, an integer, a size, or an array of integers or booleans."""
+    found: Any = item
+    if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize, Traced)):
+        pass
+    elif isinstance(item, (bool, np.bool_)):
+        found = np.asarray(item)
+    elif isinstance(item, (int, np.integer)):
+        found = int(item)
+    else:
+        found = asarray(item)
+        if found.dtype.kind == "f" and not isinstance(found, Traced) and found.shape == (0,) and isinstance(item, list):
+            found = found.astype(np.intp)  # an empty list selects nothing
+        if not isinstance(found, Traced) and found.ndim == 0 and found.dtype.kind in "iu":
+            found = int(found)
+    if isinstance(found, (Traced, np.ndarray)) and found.dtype.kind not in "iub":
+        advice = "convert it to integers with astype(int)"
+        raise context_of("getitem").bad_dtype(f"an index is {found.dtype}, not an integer", advice)
+    return found
+
+
+def _rank(item: Any) -> int:
+    """The number of axes of an index array; 0 for anything else."""
+    return item.meta.rank if isinstance(item, Traced) else item.ndim if isinstance(item, np.ndarray) else 0
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
+
+
+def _bound(x: Any) -> Size | None:
+    """A bound of a slice as a size."""
+    if isinstance(x, Traced):
+        raise UnsupportedFunctionError(
+            "getitem", f"a slice bound is the traced value {x.meta}",
+            "the result would have a size that depends on data: use sizes, or take with an index array", user_line(),
+        )  # fmt: skip
+    return None if x is None else size_of(x)
+
+
+def _element(ctx: ShapeGuardContext, item: Any, size: Size, axis: int) -> Size:
+    """The position of an integer index, which is checked; a negative one counts from the end."""
+    index = size_of(item)
+    why = f"index {index} is out of bounds for axis {axis} with size {size}"
+    last = index - size
+    from_end = isinstance(last, int)  # size - 1 is valid wherever the axis is not empty
+    if from_end and last == -1:
+        ctx.require(at_least(size, 1), why)
+        return index
+    negative = index < 0 if isinstance(index, int) else not ctx.scope.ask(at_least(index, 0), ctx.where)
+    if negative:
+        ctx.require(at_least(size, -index), why)
+        return size + index
+    ctx.require(at_least(size, index + 1), why)
+    return index
+
+
+# -- take and its kin --------------------------------------------------------------------------------------------
+
+
+def _as_index(x: Any) -> Any:
+    """Indices as an operand: lists and Python integers too."""
+    found = lifted(asarray(x))
+    if found.dtype.kind == "b":
+        raise context_of("take").bad_dtype("indices are bool", "convert them with astype(int), or use np.where")
+    return found
+
+
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """As `numpy.take`. An index out of range is NumPy's IndexError when the program runs."""
+    if not is_traced(a, indices):
+        return np.take(a, indices, axis, out, mode)
+    refuse("take", out=out)
+    x = ravel(a) if axis is None else lifted(a)
+    place = axis_of(axis or 0, x.meta.rank, "take")
+    index = ew.convert(_as_index(indices), np.int64)
+    if mode != "raise":
+        index = _into_range(index, sizes(x)[place], mode)
+    return ix.take(x, index, place)
+
+
+def _into_range(index: Any, size: Size, mode: str) -> Any:
+    """Indices brought into 0..size-1 by clipping or by wrapping around."""
+    top = cr.size_value(size)
+    if mode == "clip":
+        return ew.maximum(ew.minimum(index, top - 1), cr.full((), 0, np.int64))
+    if mode == "wrap":
+        return elementwise.remainder(index, top)
+    raise context_of("take").fail(f"mode {mode!r} is not 'raise', 'wrap' or 'clip'")
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """As `numpy.take_along_axis`."""
+    if not is_traced(arr, indices):
+        return np.take_along_axis(arr, indices, axis)
+    x, index = ravel(arr) if axis is None else lifted(arr), _as_index(indices)
+    place = axis_of(0 if axis is None else axis, x.meta.rank, "take_along_axis")
+    ctx = context_of("take_along_axis", x, index)
+    if index.meta.rank != x.meta.rank:
+        raise ctx.fail("indices and array must have the same number of axes")
+    shapes = [[1 if i == place else s for i, s in enumerate(sizes(v))] for v in (x, index)]
+    shape = broadcast_sizes(ctx, [tuple(s) for s in shapes])
+    x, index = (
+        mv.broadcast_to(v, [sizes(v)[place] if i == place else s for i, s in enumerate(shape)]) for v in (x, index)
+    )
+    return ix.take_along_axis(x, index, place)
+
+
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """As `numpy.compress`, for a condition that is not traced: the size of the result is then known."""
+    if not is_traced(condition, a):
+        return np.compress(condition, a, axis, out)
+    if is_traced(condition):
+        advice = "the result would have a size that depends on data: write np.where(condition, a, 0) and reduce that"
+        raise UnsupportedFunctionError("compress", "a traced condition", advice, user_line())
+    refuse("compress", out=out)
+    return take(a, np.flatnonzero(np.asarray(condition)), axis)
+
+
+# -- diagonals ---------------------------------------------------------------------------------------------------
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    """As `numpy.diagonal`: every (columns + 1)-th element of the matrices written in a row."""
+    if not is_traced(a, offset):
+        return np.diagonal(a, offset, axis1, axis2)
+    x = lifted(a)
+    i, j = (axis_of(axis, x.meta.rank, "diagonal") for axis in (axis1, axis2))
+    if i == j:
+        raise context_of("diagonal", x).fail("the two axes must differ")
+    x = mv.move_axes(x, (i, j), (x.meta.rank - 2, x.meta.rank - 1))
+    *outer, rows, columns = sizes(x)
+    k = size_of(offset)
+    right, down = dims.maximum(k, 0), dims.maximum(-k, 0)
+    total = dims.mul(rows, columns)
+    start = dims.minimum(right + dims.mul(down, columns), total)
+    count = dims.maximum(dims.minimum(rows - down, columns - right), 0)
+    flat = mv.reshape(x, (*outer, total))
+    zeros, ones = [0] * len(outer), [1] * len(outer)
+    return mv.strided(flat, (*zeros, start), (*outer, count), (*ones, columns + 1))
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    """As `numpy.diag`."""
+    if not is_traced(v, k):
+        return np.diag(v, k)
+    x = lifted(v)
+    if x.meta.rank not in (1, 2):
+        raise context_of("diag", x).fail("an array of 1 or 2 axes is needed")
+    return diagonal_matrix(x, size_of(k)) if x.meta.rank == 1 else diagonal(x, k)
+
+
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+    """As `numpy.trace`."""
+    if not is_traced(a, offset):
+        return np.trace(a, offset, axis1, axis2, dtype, out)
+    refuse("trace", out=out)
+    return reduction.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+# -- padding -----------------------------------------------------------------------------------------------------
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+    """As `numpy.pad`, modes constant, edge, reflect, symmetric and wrap; widths and sizes may be symbolic."""
+    if not is_traced(array, pad_width, *kwargs.values()):
+        return np.pad(array, pad_width, mode, **kwargs)
+    x = lifted(array)
+    widths = [(size_of(a), size_of(b)) for a, b in _pairs(pad_width, x.meta.rank)]
+    if mode in ("constant", "empty") and set(kwargs) <= {"constant_values"}:
+        return _pad_constant(x, widths, kwargs.get("constant_values", 0))
+    if mode not in _SOURCE or kwargs.get("reflect_type", "even") != "even" or set(kwargs) - {"reflect_type"}:
+        advice = f"use constant, {', '.join(_SOURCE)}, or join parts with np.concatenate"
+        raise UnsupportedFunctionError("pad", f"mode {mode!r} with {kwargs}", advice, user_line())
+    ctx = context_of("pad", x)
+    for axis, (low, high) in enumerate(widths):
+        if not all(isinstance(w, int) and w == 0 for w in (low, high)):
+            for width in (low, high):
+                ctx.require(at_least(width, 0), f"a pad of {width} is negative")
+            size = sizes(x)[axis]
+            ctx.require(at_least(size, 1), f"an empty axis {axis} cannot be extended by mode {mode!r}")
+            position = ew.sub(cr.iota(low + size + high), cr.size_value(low))
+            x = ix.take(x, _SOURCE[mode](position, size), axis)
+    return x
+
+
+def _pairs(given: Any, rank: int) -> Any:
+    """One value, a pair, or a pair for each axis (a dict by axis too), as a pair for each axis."""
+    if isinstance(given, dict):
+        pairs: list[Any] = [(0, 0)] * rank
+        for axis, value in given.items():
+            pairs[axis] = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+        return pairs
+    return np.broadcast_to(_objects(given), (rank, 2)).tolist()
+
+
+def _objects(nested: Any) -> np.ndarray:
+    """Nested sequences as an array of their leaves as they are: sizes and traced values stay what they are."""
+    if not isinstance(nested, (list, tuple, np.ndarray)) or (isinstance(nested, np.ndarray) and nested.ndim == 0):
+        cell = np.empty((), object)
+        cell[()] = nested
+        return cell
+    return np.stack([_objects(x) for x in nested])
+
+
+def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
+    """Literal values by one pad, if they are all one; others as blocks joined to each axis in turn."""
+    pairs = _pairs(values, x.meta.rank)
+    flat = [v for pair in pairs for v in pair]
+    if all(isinstance(v, (int, float, complex, np.generic)) and v == flat[0] for v in flat):
+        value = np.asarray(flat[0]).astype(x.dtype)[()] if flat else 0
+        low, high = [a for a, _ in widths], [b for _, b in widths]
+        return mv.pad(x, low, high, value=value) if widths else x
+    ctx = context_of("pad", x)
+    for axis, (amounts, fills) in enumerate(zip(widths, pairs, strict=True)):
+        blocks = []
+        for amount, fill in zip(amounts, fills, strict=True):
+            ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
+            shape = [amount if i == axis else s for i, s in enumerate(sizes(x))]
+            blocks.append(mv.broadcast_to(lifted(fill, x.dtype), shape))
+        x = mv.concatenate([blocks[0], x, blocks[1]], axis)
+    return x
+
+
+def _edge(position: Any, size: Size) -> Any:
+    return _into_range(position, size, "clip")
+
+
+def _wrap(position: Any, size: Size) -> Any:
+    return _into_range(position, size, "wrap")
+
+
+def _reflect(position: Any, size: Size) -> Any:
+    """There and back without repeating the ends; a single element repeats."""
+    period = dims.maximum(2 * size - 2, 1)
+    there = _into_range(position, period, "wrap")
+    return ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there)) if not _is_one(size) else there
+
+
+def _is_one(size: Size) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def _symmetric(position: Any, size: Size) -> Any:
+    """There and back with the ends repeated."""
+    there = _into_range(position, 2 * size, "wrap")
+    return ew.minimum(there, ew.sub(cr.size_value(2 * size - 1), there))
+
+
+_SOURCE = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric, "wrap": _wrap}
+
+
+# -- differences -------------------------------------------------------------------------------------------------
+
+
+def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    """As `numpy.diff`."""
+    if not is_traced(a, prepend, append):
+        return np.diff(a, n, axis, prepend, append)
+    x = lifted(a)
+    if x.meta.rank == 0 or n < 0:
+        raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
+    if n == 0:
+        return x
+    place = axis_of(axis, x.meta.rank, "diff")
+    ends = [_end(v, x, place) for v in (prepend, append)]
+    parts = [*ends[:1], x, *ends[1:]]
+    x = concatenate([p for p in parts if p is not None], place)
+    for _ in range(n):
+        size = dims.maximum(sizes(x)[place] - 1, 0)
+        first = part(x, place, 0, size)
+        second = part(x, place, dims.minimum(sizes(x)[place], 1), size)
+        x = elementwise.not_equal(second, first) if x.dtype.kind == "b" else ew.sub(second, first)
+    return x
+
+
+def _end(value: Any, x: Any, axis: int) -> Any:
+    """What is joined to an axis before differences are taken; a scalar stands for one element."""
+    if value is np._NoValue:
+        return None
+    end = lifted(value)
+    if end.meta.rank:
+        return end
+    return broadcast_to(end, tuple([1 if i == axis else s for i, s in enumerate(sizes(x))]))
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """As `numpy.ediff1d`."""
+    if not is_traced(ary, to_end, to_begin):
+        return np.ediff1d(ary, to_end, to_begin)
+    x = ravel(ary)
+    ends = [None if v is None else ravel(lifted(v, x.dtype)) for v in (to_begin, to_end)]
+    parts = [ends[0], diff(x), ends[1]]
+    return concatenate([p for p in parts if p is not None])

@@ -1,0 +1,110 @@
+"""Ops that read and write at integer positions: take, the elements at index arrays, and put_add, its transpose.
+
+Both follow NumPy: a negative index counts from the end, an index out of range is an IndexError of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Size
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.ir import define
+from anyshape.graph.shapes import free_axes
+from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.creation import iota
+from anyshape.ops.movement import broadcast_in_dim, move_axes
+
+Axes = tuple[int, ...]
+
+
+def place(axes: Axes) -> int:
+    """The position of the axes of the indices in the result, as NumPy puts them: that of neighbours, else the front."""
+    return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
+
+
+def _check_indices(ctx: ShapeGuardContext, indices: tuple[TensorMeta, ...], axes: Axes) -> None:
+    if not axes or len(axes) != len(indices) or list(axes) != sorted(set(axes)):
+        raise ctx.fail("each index needs one axis, in increasing order")
+    for index in indices:
+        if index.dtype.kind not in "iu":
+            raise ctx.bad_dtype(f"an index array is {index.dtype}", "convert it to integers with astype(int)")
+        if not ctx.same_extents(index, indices[0]):
+            raise ctx.fail("the index arrays of a core op must have equal shapes")
+
+
+def _take_type(ctx: ShapeGuardContext, x: TensorMeta, *indices: TensorMeta, axes: Axes) -> TensorMeta:
+    _check_indices(ctx, indices, axes)
+    rest = [x.extents[axis] for axis in free_axes(x.rank, axes)]
+    at = place(axes)
+    return TensorMeta(x.dtype, (*rest[:at], *indices[0].extents, *rest[at:]))
+
+
+def _put_add_type(
+    ctx: ShapeGuardContext, updates: TensorMeta, *indices: TensorMeta, axes: Axes, sizes: tuple[Size, ...]
+) -> TensorMeta:
+    """The shape of the x of which `take(x, indices, axes)` has the shape of the updates; x has `sizes` at `axes`."""
+    _check_indices(ctx, indices, axes)
+    at, rank = place(axes), indices[0].rank
+    window = TensorMeta(updates.dtype, updates.extents[at : at + rank])
+    if not ctx.same_extents(window, TensorMeta(updates.dtype, indices[0].extents)):
+        raise ctx.fail("the updates do not have the axes of the indices")
+    rest = iter((*updates.extents[:at], *updates.extents[at + rank :]))
+    new = dict(zip(axes, [ctx.resolve(s) for s in sizes], strict=True))
+    total = updates.rank - rank + len(axes)
+    return TensorMeta(updates.dtype, tuple([new[a] if a in new else next(rest) for a in range(total)]))
+
+
+take_op = define("take", _take_type)
+put_add_op = define("put_add", _put_add_type)
+
+
+def take_at(x: Operand, indices: Sequence[Operand], axes: Sequence[int]) -> Any:
+    """x[i, j, ...] with index arrays of equal shapes at increasing axes and all of every other axis."""
+    return apply(take_op, x, *indices, axes=tuple(axes))
+
+
+def take(x: Operand, indices: Operand, axis: int = 0) -> Any:
+    """The slices of x at the given positions along an axis."""
+    return take_at(x, (indices,), (axis,))
+
+
+def put_add_at(
+    updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]
+) -> Any:
+    """Zeros with the updates added where `take_at` would read them; `sizes` are those of the axes."""
+    operands = (updates, *indices)
+    local, sources = localise(tuple(sizes), operands)
+    return apply(put_add_op, *operands, sources=sources, axes=tuple(axes), sizes=local)
+
+
+def put_add(updates: Operand, indices: Operand, size: Size, axis: int = 0) -> Any:
+    """Zeros, of this size along the axis, with slices of updates added at the positions; repeated ones accumulate."""
+    return put_add_at(updates, (indices,), (axis,), (size,))
+
+
+def take_along_axis(x: Operand, indices: Operand, axis: int) -> Any:
+    """The elements of x at a position along the axis that each element of `indices` gives; other axes are shared."""
+    return take_at(x, along_axis(indices, axis), range(meta_of(x).rank))
+
+
+def put_add_along_axis(updates: Operand, indices: Operand, size: Size, axis: int) -> Any:
+    """Zeros, of this size along the axis, with the updates added where `take_along_axis` would read them."""
+    shape = list(sizes_of(context_of("put_add", updates), updates))
+    shape[axis] = size
+    return put_add_at(updates, along_axis(indices, axis), range(len(shape)), shape)
+
+
+def along_axis(indices: Operand, axis: int) -> list[Any]:
+    """An index array for each axis: `indices` for this one, its own position for every other."""
+    shape = sizes_of(context_of("iota", indices), indices)
+    return [
+        indices if i == axis else broadcast_in_dim(iota(size), shape, (i,)) for i, size in enumerate(shape)
+    ]
+
+
+def reposition(x: Operand, rank: int, old: int, new: int) -> Any:
+    """x with its `rank` neighbouring axes that start at `old` moved so that they start at `new`."""
+    return move_axes(x, range(old, old + rank), range(new, new + rank)) if old != new else x
