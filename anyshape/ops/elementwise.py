@@ -12,9 +12,9 @@ import numpy as np
 from anyshape.graph.builder import Traced
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import Op, define
+from anyshape.graph.ir import Op, ShapeRule, define
 from anyshape.graph.shapes import broadcast_sizes
-from anyshape.ops.core import Operand, apply, context_of, sizes_of
+from anyshape.ops.core import Operand, apply, apply_all, context_of, sizes_of
 from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_to
 
@@ -32,8 +32,8 @@ def _check_equal(ctx: ShapeGuardContext, first: TensorMeta, rest: tuple[TensorMe
             raise ctx.fail("operands of a core op must have equal shapes")
 
 
-def _same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> TensorMeta:
-    """All operands and the result have one dtype."""
+def same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, **params: Any) -> TensorMeta:
+    """All operands and the result have one dtype; params do not matter."""
     _check_equal(ctx, x, others)
     for other in others:
         if other.dtype != x.dtype:
@@ -41,26 +41,49 @@ def _same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> Te
     return x
 
 
-def _bool_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> TensorMeta:
+def bool_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> TensorMeta:
     """All operands have one dtype; the result is bool."""
-    return TensorMeta(BOOL, _same_type(ctx, x, *others).extents)
+    return TensorMeta(BOOL, same_type(ctx, x, *others).extents)
 
 
-def _real_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
+def _compare_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> TensorMeta:
+    """As `bool_type`, and integers compare with integers of any dtype, as NumPy does without losing any."""
+    _check_equal(ctx, x, (y,))
+    if x.dtype != y.dtype and not (x.dtype.kind in "iu" and y.dtype.kind in "iu"):
+        raise ctx.bad_dtype(f"operands are {x.dtype} and {y.dtype}", "convert them to one dtype with astype")
+    return TensorMeta(BOOL, x.extents)
+
+
+def real_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
     """The result has the dtype of the real part."""
     return TensorMeta(real_dtype(x.dtype), x.extents)
 
 
 def _complex_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> TensorMeta:
-    _check_equal(ctx, x, (y,))
-    return TensorMeta(np.result_type(x.dtype, np.complex64), x.extents)
+    return TensorMeta(np.result_type(same_type(ctx, x, y).dtype, np.complex64), x.extents)
+
+
+def _count_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
+    return TensorMeta(np.dtype(np.uint8), x.extents)
+
+
+def _first_type(ctx: ShapeGuardContext, x: TensorMeta, exponent: TensorMeta) -> TensorMeta:
+    """The result has the dtype of x; the exponent is of an integer dtype."""
+    if exponent.dtype.kind not in "iu":
+        raise ctx.bad_dtype(f"the exponent is {exponent.dtype}", "convert it to an integer dtype with astype")
+    _check_equal(ctx, x, (exponent,))
+    return x
+
+
+def _frexp_type(ctx: ShapeGuardContext, x: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    return x, TensorMeta(np.dtype(np.intc), x.extents)
 
 
 def _select_type(ctx: ShapeGuardContext, condition: TensorMeta, x: TensorMeta, y: TensorMeta) -> TensorMeta:
     if condition.dtype != BOOL:
         raise ctx.bad_dtype(f"the condition is {condition.dtype}", "compare it to make it bool")
     _check_equal(ctx, x, (condition,))
-    return _same_type(ctx, x, y)
+    return same_type(ctx, x, y)
 
 
 def _convert_type(ctx: ShapeGuardContext, x: TensorMeta, *, dtype: np.dtype) -> TensorMeta:
@@ -74,19 +97,23 @@ def lift(x: Any, like: Operand) -> Any:
     return full(sizes_of(context_of("full", like), like), x, like.dtype)
 
 
-def broadcast_operands(name: str, *operands: Any) -> list[Any]:
-    """Operands stretched to their common shape; Python scalars take the dtype of the first array among them."""
+def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any]:
+    """Operands stretched to their common shape; Python scalars take `dtype`, or that of the first array among them."""
     arrays = [x for x in operands if isinstance(x, (Traced, np.ndarray))]
     ctx = context_of(name, *arrays)
     shapes = [sizes_of(ctx, x) for x in arrays]
     shape = shapes[0] if all(s == shapes[0] for s in shapes) else broadcast_sizes(ctx, shapes)
-    lifted = [x if isinstance(x, (Traced, np.ndarray)) else full(shape, x, arrays[0].dtype) for x in operands]
+    dtype = arrays[0].dtype if dtype is None else dtype
+    lifted = [x if isinstance(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
     return [broadcast_to(x, shape) for x in lifted]
 
 
-def _unary(name: str, doc: str, rule: Callable[..., TensorMeta] = _same_type) -> tuple[Op, Callable[[Any], Any]]:
+def unary(
+    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise"
+) -> tuple[Op, Callable[[Any], Any]]:
+    """An op of one operand and the function that applies it."""
     op = define(name, rule)
-    op.family = "elementwise"
+    op.family = family
 
     def function(x: Any) -> Any:
         return apply(op, x)
@@ -95,8 +122,12 @@ def _unary(name: str, doc: str, rule: Callable[..., TensorMeta] = _same_type) ->
     return op, function
 
 
-def _binary(name: str, doc: str, rule: Callable[..., TensorMeta] = _same_type) -> tuple[Op, Callable[[Any, Any], Any]]:
+def binary(
+    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise"
+) -> tuple[Op, Callable[[Any, Any], Any]]:
+    """An op of two operands and the function that stretches them to one shape and applies it."""
     op = define(name, rule)
+    op.family = family
 
     def function(x: Any, y: Any) -> Any:
         return apply(op, *broadcast_operands(name, x, y))
@@ -105,35 +136,162 @@ def _binary(name: str, doc: str, rule: Callable[..., TensorMeta] = _same_type) -
     return op, function
 
 
-neg_op, neg = _unary("neg", "-x.")
-exp_op, exp = _unary("exp", "e to the power x.")
-log_op, log = _unary("log", "The natural logarithm of x.")
-sin_op, sin = _unary("sin", "The sine of x.")
-cos_op, cos = _unary("cos", "The cosine of x.")
-tanh_op, tanh = _unary("tanh", "The hyperbolic tangent of x.")
-sqrt_op, sqrt = _unary("sqrt", "The non-negative square root of x.")
+# -- arithmetic
 
-add_op, add = _binary("add", "x + y.")
-sub_op, sub = _binary("sub", "x - y.")
-mul_op, mul = _binary("mul", "x * y.")
-div_op, div = _binary("div", "x / y, of inexact dtype.")
-max_op, maximum = _binary("max", "The larger of x and y; NaN if either is.")
-min_op, minimum = _binary("min", "The smaller of x and y; NaN if either is.")
+neg_op, neg = unary("neg", "-x.")
+abs_op, absolute = unary("abs", "The absolute value of x, real.", real_type)
+sign_op, sign = unary("sign", "-1, 0 or 1; x / |x| for complex x.")
+square_op, square = unary("square", "x * x.")
+reciprocal_op, reciprocal = unary("reciprocal", "1 / x.")
+sqrt_op, sqrt = unary("sqrt", "The non-negative square root of x.")
+cbrt_op, cbrt = unary("cbrt", "The real cube root of x.")
 
-eq_op, eq = _binary("eq", "x == y.", _bool_type)
-gt_op, gt = _binary("gt", "x > y.", _bool_type)
-ge_op, ge = _binary("ge", "x >= y.", _bool_type)
+add_op, add = binary("add", "x + y.")
+sub_op, sub = binary("sub", "x - y.")
+mul_op, mul = binary("mul", "x * y.")
+div_op, div = binary("div", "x / y, of inexact dtype.")
+floor_divide_op, floor_divide = binary("floor_divide", "The largest integer not above x / y.")
+remainder_op, remainder = binary("remainder", "x - y * floor_divide(x, y), with the sign of y.")
+fmod_op, fmod = binary("fmod", "The remainder of x / y with the sign of x.")
+pow_op, power = binary("pow", "x to the power y.")
+power_by_op = define("power_by", same_type)
+hypot_op, hypot = binary("hypot", "The length of the vector (x, y).")
+gcd_op, gcd = binary("gcd", "The greatest common divisor.")
+lcm_op, lcm = binary("lcm", "The least common multiple.")
 
+# -- larger and smaller
+
+max_op, maximum = binary("max", "The larger of x and y; NaN if either is.")
+min_op, minimum = binary("min", "The smaller of x and y; NaN if either is.")
+fmax_op, fmax = binary("fmax", "The larger of x and y; the other one if one is NaN.")
+fmin_op, fmin = binary("fmin", "The smaller of x and y; the other one if one is NaN.")
+heaviside_op, heaviside = binary("heaviside", "0 where x < 0, y where x == 0, 1 where x > 0.")
+copysign_op, copysign = binary("copysign", "|x| with the sign of y.")
+
+# -- exponentials, logarithms, trigonometry
+
+exp_op, exp = unary("exp", "e to the power x.")
+exp2_op, exp2 = unary("exp2", "2 to the power x.")
+expm1_op, expm1 = unary("expm1", "exp(x) - 1, accurate near 0.")
+log_op, log = unary("log", "The natural logarithm of x.")
+log2_op, log2 = unary("log2", "The logarithm of x to base 2.")
+log10_op, log10 = unary("log10", "The logarithm of x to base 10.")
+log1p_op, log1p = unary("log1p", "log(1 + x), accurate near 0.")
+logaddexp_op, logaddexp = binary("logaddexp", "log(exp(x) + exp(y)).")
+logaddexp2_op, logaddexp2 = binary("logaddexp2", "log2(2**x + 2**y).")
+sin_op, sin = unary("sin", "The sine of x.")
+cos_op, cos = unary("cos", "The cosine of x.")
+tan_op, tan = unary("tan", "The tangent of x.")
+arcsin_op, arcsin = unary("arcsin", "The inverse sine of x.")
+arccos_op, arccos = unary("arccos", "The inverse cosine of x.")
+arctan_op, arctan = unary("arctan", "The inverse tangent of x.")
+arctan2_op, arctan2 = binary("arctan2", "The angle of the point (y, x): arctan2(x, y) has the ordinate first.")
+sinh_op, sinh = unary("sinh", "The hyperbolic sine of x.")
+cosh_op, cosh = unary("cosh", "The hyperbolic cosine of x.")
+tanh_op, tanh = unary("tanh", "The hyperbolic tangent of x.")
+arcsinh_op, arcsinh = unary("arcsinh", "The inverse hyperbolic sine of x.")
+arccosh_op, arccosh = unary("arccosh", "The inverse hyperbolic cosine of x.")
+arctanh_op, arctanh = unary("arctanh", "The inverse hyperbolic tangent of x.")
+
+# -- rounding and the parts of a float
+
+floor_op, floor = unary("floor", "The largest integer not above x.")
+ceil_op, ceil = unary("ceil", "The smallest integer not below x.")
+trunc_op, trunc = unary("trunc", "x without its fraction.")
+rint_op, rint = unary("rint", "The nearest integer, the even one of two.")
+round_op = define("round", same_type)
+nextafter_op, nextafter = binary("nextafter", "The neighbour of x in the direction of y.")
+spacing_op, spacing = unary("spacing", "The distance from x to its neighbour.")
+ldexp_op, ldexp = binary("ldexp", "x * 2**y, for integers y.", _first_type)
+frexp_op = define("frexp", _frexp_type)
+
+# -- comparison and logic
+
+eq_op, eq = binary("eq", "x == y.", _compare_type)
+ne_op, ne = binary("ne", "x != y.", _compare_type)
+lt_op, lt = binary("lt", "x < y.", _compare_type)
+le_op, le = binary("le", "x <= y.", _compare_type)
+gt_op, gt = binary("gt", "x > y.", _compare_type)
+ge_op, ge = binary("ge", "x >= y.", _compare_type)
+isnan_op, isnan = unary("isnan", "Whether x is NaN.", bool_type)
+isinf_op, isinf = unary("isinf", "Whether x is infinite.", bool_type)
+isfinite_op, isfinite = unary("isfinite", "Whether x is neither infinite nor NaN.", bool_type)
+signbit_op, signbit = unary("signbit", "Whether the sign bit of x is set: x < 0, or x is -0.0.", bool_type)
+logical_and_op, logical_and = binary("logical_and", "Whether both are nonzero.", bool_type)
+logical_or_op, logical_or = binary("logical_or", "Whether one is nonzero.", bool_type)
+logical_xor_op, logical_xor = binary("logical_xor", "Whether exactly one is nonzero.", bool_type)
+logical_not_op, logical_not = unary("logical_not", "Whether x is zero.", bool_type)
+bitwise_and_op, bitwise_and = binary("bitwise_and", "The bits set in both.")
+bitwise_or_op, bitwise_or = binary("bitwise_or", "The bits set in one.")
+bitwise_xor_op, bitwise_xor = binary("bitwise_xor", "The bits set in exactly one.")
+invert_op, invert = unary("invert", "The bits not set.")
+left_shift_op, left_shift = binary("left_shift", "The bits of x moved up by y places.")
+right_shift_op, right_shift = binary("right_shift", "The bits of x moved down by y places.")
+bitwise_count_op, bitwise_count = unary("bitwise_count", "The number of bits set in |x|.", _count_type)
+
+# -- complex parts, choice and conversion
+
+real_op, _real = unary("real", "The real part of x.", real_type)
+imag_op, _imag = unary("imag", "The imaginary part of x.", real_type)
+conj_op, _conj = unary("conj", "The complex conjugate of x.")
+complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type)
 select_op = define("select", _select_type)
 convert_op = define("convert", _convert_type)
 
+# -- what derivatives need at their edges
+
+share_op, share = binary("share", "The share of x in max(x, y): 1 if it is larger, 0.5 if equal, 0 if smaller.")
+ratio_op, ratio = binary("ratio", "x / y, and 0 where both are 0.")
+gap_op, gap = binary("gap", "x - y, and 0 where both are the same infinity.")
+
+
+def real(x: Any) -> Any:
+    """The real part of x; x itself when it is real."""
+    return _real(x) if x.dtype.kind == "c" else x
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part of x; zeros when it is real."""
+    return _imag(x) if x.dtype.kind == "c" else lift(0, x)
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate of x; x itself when it is real."""
+    return _conj(x) if x.dtype.kind == "c" else x
+
+
+def power_by(x: Any, exponent: int | float | complex) -> Any:
+    """x to the power of a literal number, by the cheapest op that gives it."""
+    if isinstance(exponent, float) and exponent.is_integer() and abs(exponent) < 2**53:
+        exponent = int(exponent)
+    if exponent == 0:
+        return lift(1, x)
+    if exponent == 1:
+        return x
+    for known, cheap in ((2, square), (-1, reciprocal), (0.5, sqrt)):
+        if exponent == known:
+            return cheap(x)
+    return apply(power_by_op, x, exponent=exponent)
+
+
+def round(x: Any, decimals: int = 0) -> Any:
+    """x rounded to that many decimals, half to even."""
+    return apply(round_op, x, decimals=decimals)
+
+
+def frexp(x: Any) -> tuple[Any, Any]:
+    """(m, e) with x = m * 2**e and 0.5 <= |m| < 1."""
+    mantissa, exponent = apply_all(frexp_op, x)
+    return mantissa, exponent
+
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y."""
-    return apply(select_op, *broadcast_operands("select", condition, x, y))
+    """x where the condition holds, else y; one of the two may be a Python scalar."""
+    dtype = x.dtype if isinstance(x, (Traced, np.ndarray)) else y.dtype
+    return apply(select_op, *broadcast_operands("select", condition, x, y, dtype=dtype))
 
 
 def convert(x: Any, dtype: Any) -> Any:
-    """x in another dtype."""
+    """x in another dtype; complex to real drops the imaginary part."""
     dtype = np.dtype(dtype)
     return x if x.dtype == dtype else apply(convert_op, x, dtype=dtype)

@@ -1,1 +1,25 @@
-"""autodiff/batching."""
+"""The batching rules of every op, one file per family. Importing this package fills the table."""
+
+from anyshape.autodiff.batching import (
+    contraction,
+    control,
+    creation,
+    elementwise,
+    indexing,
+    movement,
+    reduction,
+    sorting,
+    special,
+)
+
+__all__ = [
+    "contraction",
+    "control",
+    "creation",
+    "elementwise",
+    "indexing",
+    "movement",
+    "reduction",
+    "sorting",
+    "special",
+]

@@ -1,5 +1,25 @@
 """The JVP and transpose rules of every op, one file per family. Importing this package fills the tables."""
 
-from anyshape.autodiff.rules import contraction, creation, elementwise, movement, reduction
+from anyshape.autodiff.rules import (
+    contraction,
+    control,
+    creation,
+    elementwise,
+    indexing,
+    movement,
+    reduction,
+    sorting,
+    special,
+)
 
-__all__ = ["contraction", "creation", "elementwise", "movement", "reduction"]
+__all__ = [
+    "contraction",
+    "control",
+    "creation",
+    "elementwise",
+    "indexing",
+    "movement",
+    "reduction",
+    "sorting",
+    "special",
+]

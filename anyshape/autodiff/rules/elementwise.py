@@ -1,15 +1,34 @@
-"""Slopes of elementwise ops. `x, y` are inputs, `out` the output; operands have equal shapes, so nothing is stretched."""
+"""Slopes of elementwise ops. `x, y` are inputs, `out` the output; operands have equal shapes, so nothing is stretched.
 
-from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, linear, pointwise, zero
+At kinks the slope is JAX's: 0 for |x| at 0, a half for each side of a tie. Where a slope has a limit (x**2 at 0,
+logaddexp at two infinities), it is that limit, found without a division by zero on the way.
+"""
+
+from math import log
+
+from anyshape.autodiff.tables import (
+    JVPS,
+    TRANSPOSES,
+    Linear,
+    add_tangents,
+    bilinear,
+    linear,
+    linear_in_first,
+    pointwise,
+    zero,
+)
 from anyshape.ops import elementwise as ew
+from anyshape.ops import special as sp
 
-linear(ew.neg_op, lambda ctx, ct, x: -ct)
-pointwise(ew.exp_op, lambda x, out: out)
-pointwise(ew.log_op, lambda x, out: 1 / x)
-pointwise(ew.sin_op, lambda x, out: ew.cos(x))
-pointwise(ew.cos_op, lambda x, out: -ew.sin(x))
-pointwise(ew.tanh_op, lambda x, out: 1 - out * out)
-pointwise(ew.sqrt_op, lambda x, out: 0.5 / out)
+LN2, LN10 = log(2), log(10)
+
+
+def divided(op, divisor):
+    """op acts on each element; its tangent is the tangent of x divided by `divisor(x, out)`."""
+    JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
+
+
+# -- arithmetic
 
 
 def _add_jvp(ctx, tangents, out, x, y):
@@ -25,63 +44,187 @@ def _if_linear(x, ct):
     return ct if isinstance(x, Linear) else None
 
 
-JVPS[ew.add_op] = _add_jvp
-TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
-JVPS[ew.sub_op] = _sub_jvp
-TRANSPOSES[ew.sub_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), -ct if isinstance(y, Linear) else None)
-bilinear(ew.mul_op, lambda ctx, ct, x, y: ct * y, lambda ctx, ct, x, y: x * ct)
-
-
 def _div_jvp(ctx, tangents, out, x, y):
     tx, ty = tangents
     first = tx / y if tx is not None else None
     return add_tangents(first, -(ty * (out / y)) if ty is not None else None)
 
 
+def _ratio_jvp(ctx, tangents, out, x, y):
+    tx, ty = tangents
+    first = ew.ratio(tx, y) if tx is not None else None
+    return add_tangents(first, -(ty * ew.ratio(out, y)) if ty is not None else None)
+
+
+def _abs_jvp(ctx, tangents, out, x):
+    return ew.real(tangents[0] * ew.conj(ew.sign(x)))
+
+
+def _sign_jvp(ctx, tangents, out, x):
+    """Zero for real x; a complex sign turns by the part of the tangent across it."""
+    if x.dtype.kind != "c":
+        return None
+    turn = ew.ratio(ew.imag(ew.conj(out) * tangents[0]), ew.absolute(x))
+    return out * ew.make_complex(ew.lift(0, turn), turn)
+
+
+def _pow_x(x, y, out):
+    """y * x**(y - 1), and 0 where y is 0, also at x = 0."""
+    flat = ew.eq(y, ew.lift(0, y))
+    return ew.select(flat, 0, y * ew.power(x, ew.select(flat, 1, y) - 1))
+
+
+def _pow_y(x, y, out):
+    """out * log(x), and 0 where x is 0."""
+    return out * ew.log(ew.select(ew.eq(x, ew.lift(0, x)), 1, x))
+
+
+linear(ew.neg_op, lambda ctx, ct, x: -ct)
+JVPS[ew.abs_op] = _abs_jvp
+JVPS[ew.sign_op] = _sign_jvp
+pointwise(ew.square_op, lambda x, out: 2 * x)
+pointwise(ew.reciprocal_op, lambda x, out: -ew.square(out))
+divided(ew.sqrt_op, lambda x, out: 2 * out)
+divided(ew.cbrt_op, lambda x, out: 3 * ew.square(out))
+JVPS[ew.add_op] = _add_jvp
+TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
+JVPS[ew.sub_op] = _sub_jvp
+TRANSPOSES[ew.sub_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), -ct if isinstance(y, Linear) else None)
+bilinear(ew.mul_op, lambda ctx, ct, x, y: ct * y, lambda ctx, ct, x, y: x * ct)
 JVPS[ew.div_op] = _div_jvp
 TRANSPOSES[ew.div_op] = lambda ctx, ct, x, y: (ct / y, None)
+zero(ew.floor_divide_op)
+pointwise(ew.remainder_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: -ew.floor_divide(x, y))
+pointwise(ew.fmod_op, lambda x, y, out: ew.lift(1, x), lambda x, y, out: ew.rint((out - x) / y))
+pointwise(ew.pow_op, _pow_x, _pow_y)
+pointwise(ew.power_by_op, lambda x, out, *, exponent: exponent * ew.power_by(x, exponent - 1))
+pointwise(ew.hypot_op, lambda x, y, out: ew.ratio(x, out), lambda x, y, out: ew.ratio(y, out))
+zero(ew.gcd_op)
+zero(ew.lcm_op)
+
+# -- larger and smaller
 
 
-def _tie_weight(x, y, larger):
-    """1 where this operand is chosen, 0.5 where the two are equal, 0 elsewhere, as JAX does."""
-    half = ew.select(ew.eq(x, y), ew.lift(0.5, x), ew.lift(0.0, x))
-    return ew.select(larger, ew.lift(1.0, x), half)
+def _fmax_share(x, y):
+    """The share of x, all of it where y is NaN."""
+    return ew.select(ew.isnan(y), 1, ew.share(x, y))
 
 
+def _fmin_share(x, y):
+    return ew.select(ew.isnan(y), 1, ew.share(y, x))
+
+
+pointwise(ew.max_op, lambda x, y, out: ew.share(x, y), lambda x, y, out: ew.share(y, x))
+pointwise(ew.min_op, lambda x, y, out: ew.share(y, x), lambda x, y, out: ew.share(x, y))
+pointwise(ew.fmax_op, lambda x, y, out: _fmax_share(x, y), lambda x, y, out: _fmax_share(y, x))
+pointwise(ew.fmin_op, lambda x, y, out: _fmin_share(x, y), lambda x, y, out: _fmin_share(y, x))
+pointwise(ew.heaviside_op, None, lambda x, y, out: ew.convert(ew.eq(x, ew.lift(0, x)), y.dtype))
+pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, x), y), None)
+
+# -- exponentials, logarithms, trigonometry
+
+pointwise(ew.exp_op, lambda x, out: out)
+pointwise(ew.exp2_op, lambda x, out: LN2 * out)
+pointwise(ew.expm1_op, lambda x, out: ew.exp(x))
+divided(ew.log_op, lambda x, out: x)
+divided(ew.log2_op, lambda x, out: LN2 * x)
+divided(ew.log10_op, lambda x, out: LN10 * x)
+divided(ew.log1p_op, lambda x, out: 1 + x)
 pointwise(
-    ew.max_op, lambda x, y, out: _tie_weight(x, y, ew.gt(x, y)), lambda x, y, out: _tie_weight(x, y, ew.gt(y, x))
+    ew.logaddexp_op,
+    lambda x, y, out: sp.expit(ew.gap(x, y)),
+    lambda x, y, out: sp.expit(ew.gap(y, x)),
 )
 pointwise(
-    ew.min_op, lambda x, y, out: _tie_weight(x, y, ew.gt(y, x)), lambda x, y, out: _tie_weight(x, y, ew.gt(x, y))
+    ew.logaddexp2_op,
+    lambda x, y, out: sp.expit(LN2 * ew.gap(x, y)),
+    lambda x, y, out: sp.expit(LN2 * ew.gap(y, x)),
 )
-zero(ew.eq_op)
-zero(ew.gt_op)
-zero(ew.ge_op)
+pointwise(ew.sin_op, lambda x, out: ew.cos(x))
+pointwise(ew.cos_op, lambda x, out: -ew.sin(x))
+pointwise(ew.tan_op, lambda x, out: 1 + ew.square(out))
+divided(ew.arcsin_op, lambda x, out: ew.sqrt((1 - x) * (1 + x)))
+divided(ew.arccos_op, lambda x, out: -ew.sqrt((1 - x) * (1 + x)))
+divided(ew.arctan_op, lambda x, out: 1 + ew.square(x))
+pointwise(
+    ew.arctan2_op,
+    lambda x, y, out: ew.ratio(y, ew.square(x) + ew.square(y)),
+    lambda x, y, out: -ew.ratio(x, ew.square(x) + ew.square(y)),
+)
+pointwise(ew.sinh_op, lambda x, out: ew.cosh(x))
+pointwise(ew.cosh_op, lambda x, out: ew.sinh(x))
+pointwise(ew.tanh_op, lambda x, out: 1 - ew.square(out))
+divided(ew.arcsinh_op, lambda x, out: ew.sqrt(1 + ew.square(x)))
+divided(ew.arccosh_op, lambda x, out: ew.sqrt(x - 1) * ew.sqrt(x + 1))
+divided(ew.arctanh_op, lambda x, out: (1 - x) * (1 + x))
+
+# -- rounding and the parts of a float
+
+for _op in (ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.nextafter_op, ew.spacing_op):
+    zero(_op)
+
+
+def _frexp_jvp(ctx, tangents, out, x):
+    return ew.ldexp(tangents[0], -out[1]), None
+
+
+linear_in_first(ew.ldexp_op, lambda ctx, ct, x, y: ew.ldexp(ct, y))
+JVPS[ew.frexp_op] = _frexp_jvp
+
+# -- comparison and logic
+
+for _op in (
+    *(ew.eq_op, ew.ne_op, ew.lt_op, ew.le_op, ew.gt_op, ew.ge_op),
+    *(ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op),
+    *(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op),
+    *(ew.bitwise_and_op, ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op),
+    *(ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op),
+):
+    zero(_op)
+
+# -- complex parts, choice and conversion. Transposes are those of the pairing Re(ct * t), as in JAX.
+
+
+def _zeros(x):
+    return ew.lift(0, x)
+
+
+def _complex_jvp(ctx, tangents, out, x, y):
+    tx, ty = tangents
+    return ew.make_complex(_zeros(x) if tx is None else tx, _zeros(y) if ty is None else ty)
+
+
+def _complex_transpose(ctx, ct, x, y):
+    return _if_linear(x, ew.real(ct)), -ew.imag(ct) if isinstance(y, Linear) else None
 
 
 def _select_jvp(ctx, tangents, out, condition, x, y):
     _, tx, ty = tangents
-    zeros = ew.lift(0, out)
-    return ew.select(condition, zeros if tx is None else tx, zeros if ty is None else ty)
+    return ew.select(condition, _zeros(out) if tx is None else tx, _zeros(out) if ty is None else ty)
 
 
 def _select_transpose(ctx, ct, condition, x, y):
-    zeros = ew.lift(0, ct)
-    gx = ew.select(condition, ct, zeros) if isinstance(x, Linear) else None
-    return None, gx, ew.select(condition, zeros, ct) if isinstance(y, Linear) else None
-
-
-JVPS[ew.select_op] = _select_jvp
-TRANSPOSES[ew.select_op] = _select_transpose
+    gx = ew.select(condition, ct, _zeros(ct)) if isinstance(x, Linear) else None
+    return None, gx, ew.select(condition, _zeros(ct), ct) if isinstance(y, Linear) else None
 
 
 def _convert_jvp(ctx, tangents, out, x, *, dtype):
     return ew.convert(tangents[0], dtype) if dtype.kind in "fc" else None
 
 
-def _convert_back(ctx, ct, x, *, dtype):
-    return ew.convert(ct, x.dtype)
-
-
+linear(ew.real_op, lambda ctx, ct, x: ew.convert(ct, x.dtype))
+linear(ew.imag_op, lambda ctx, ct, x: ew.make_complex(_zeros(ct), -ct))
+linear(ew.conj_op, lambda ctx, ct, x: ew.conj(ct))
+JVPS[ew.complex_op] = _complex_jvp
+TRANSPOSES[ew.complex_op] = _complex_transpose
+JVPS[ew.select_op] = _select_jvp
+TRANSPOSES[ew.select_op] = _select_transpose
 JVPS[ew.convert_op] = _convert_jvp
-TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (_convert_back(ctx, ct, x, dtype=dtype),)
+TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
+
+# -- what derivatives need at their edges
+
+zero(ew.share_op)
+JVPS[ew.ratio_op] = _ratio_jvp
+TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
+JVPS[ew.gap_op] = _sub_jvp

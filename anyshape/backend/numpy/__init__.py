@@ -4,6 +4,26 @@ Ops guarantee: operands have the dtypes and sizes their shape rule accepted, and
 Kernels must: return the dtype and shape the rule promised, never write to an operand except `out`, and check nothing.
 """
 
-from anyshape.backend.numpy import contraction, creation, elementwise, movement, reduction
+from anyshape.backend.numpy import (
+    contraction,
+    control,
+    creation,
+    elementwise,
+    indexing,
+    movement,
+    reduction,
+    sorting,
+    special,
+)
 
-__all__ = ["contraction", "creation", "elementwise", "movement", "reduction"]
+__all__ = [
+    "contraction",
+    "control",
+    "creation",
+    "elementwise",
+    "indexing",
+    "movement",
+    "reduction",
+    "sorting",
+    "special",
+]

@@ -5,25 +5,166 @@ import numpy as np
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import kernel
 
-for _op, _ufunc in {
+UFUNCS = {
     ew.neg_op: np.negative,
-    ew.exp_op: np.exp,
-    ew.log_op: np.log,
-    ew.sin_op: np.sin,
-    ew.cos_op: np.cos,
-    ew.tanh_op: np.tanh,
+    ew.abs_op: np.absolute,
+    ew.sign_op: np.sign,
+    ew.square_op: np.square,
+    ew.reciprocal_op: np.reciprocal,
     ew.sqrt_op: np.sqrt,
+    ew.cbrt_op: np.cbrt,
     ew.add_op: np.add,
     ew.sub_op: np.subtract,
     ew.mul_op: np.multiply,
     ew.div_op: np.true_divide,
+    ew.floor_divide_op: np.floor_divide,
+    ew.remainder_op: np.remainder,
+    ew.fmod_op: np.fmod,
+    ew.pow_op: np.power,
+    ew.hypot_op: np.hypot,
+    ew.gcd_op: np.gcd,
+    ew.lcm_op: np.lcm,
     ew.max_op: np.maximum,
     ew.min_op: np.minimum,
+    ew.fmax_op: np.fmax,
+    ew.fmin_op: np.fmin,
+    ew.heaviside_op: np.heaviside,
+    ew.copysign_op: np.copysign,
+    ew.exp_op: np.exp,
+    ew.exp2_op: np.exp2,
+    ew.expm1_op: np.expm1,
+    ew.log_op: np.log,
+    ew.log2_op: np.log2,
+    ew.log10_op: np.log10,
+    ew.log1p_op: np.log1p,
+    ew.logaddexp_op: np.logaddexp,
+    ew.logaddexp2_op: np.logaddexp2,
+    ew.sin_op: np.sin,
+    ew.cos_op: np.cos,
+    ew.tan_op: np.tan,
+    ew.arcsin_op: np.arcsin,
+    ew.arccos_op: np.arccos,
+    ew.arctan_op: np.arctan,
+    ew.arctan2_op: np.arctan2,
+    ew.sinh_op: np.sinh,
+    ew.cosh_op: np.cosh,
+    ew.tanh_op: np.tanh,
+    ew.arcsinh_op: np.arcsinh,
+    ew.arccosh_op: np.arccosh,
+    ew.arctanh_op: np.arctanh,
+    ew.floor_op: np.floor,
+    ew.ceil_op: np.ceil,
+    ew.trunc_op: np.trunc,
+    ew.rint_op: np.rint,
+    ew.nextafter_op: np.nextafter,
+    ew.spacing_op: np.spacing,
+    ew.ldexp_op: np.ldexp,
     ew.eq_op: np.equal,
+    ew.ne_op: np.not_equal,
+    ew.lt_op: np.less,
+    ew.le_op: np.less_equal,
     ew.gt_op: np.greater,
     ew.ge_op: np.greater_equal,
-}.items():
+    ew.isnan_op: np.isnan,
+    ew.isinf_op: np.isinf,
+    ew.isfinite_op: np.isfinite,
+    ew.signbit_op: np.signbit,
+    ew.logical_and_op: np.logical_and,
+    ew.logical_or_op: np.logical_or,
+    ew.logical_xor_op: np.logical_xor,
+    ew.logical_not_op: np.logical_not,
+    ew.bitwise_and_op: np.bitwise_and,
+    ew.bitwise_or_op: np.bitwise_or,
+    ew.bitwise_xor_op: np.bitwise_xor,
+    ew.invert_op: np.invert,
+    ew.left_shift_op: np.left_shift,
+    ew.right_shift_op: np.right_shift,
+    ew.bitwise_count_op: np.bitwise_count,
+    ew.conj_op: np.conjugate,
+}
+for _op, _ufunc in UFUNCS.items():
     kernel(_op, _ufunc, out=True)
 
+
+# -- powers
+
+_POWERS = {
+    3: lambda x: np.square(x) * x,
+    4: lambda x: np.square(np.square(x)),
+    -2: lambda x: np.square(np.reciprocal(x)),
+}
+
+
+def _power_by(x, *, exponent):
+    """x to a literal power; products where they are as exact as np.power, which is slow."""
+    product = _POWERS.get(exponent)
+    return product(x) if product is not None else np.power(x, x.dtype.type(exponent))
+
+
+def _power_case(params, metas):
+    return _POWERS.get(params["exponent"])
+
+
+kernel(ew.power_by_op, _power_by, specialise=_power_case)
+kernel(ew.round_op, lambda x, *, decimals: np.round(x, decimals))
+kernel(ew.frexp_op, np.frexp)
+
+# -- complex parts, choice and conversion
+
+
+def _complex(x, y):
+    out = np.empty(np.broadcast(x, y).shape, np.result_type(x, np.complex64))
+    out.real, out.imag = x, y
+    return out
+
+
+def _convert(x, *, dtype):
+    """Complex to real silently: who asked for it was warned while tracing."""
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    return x.astype(dtype)
+
+
+def _convert_case(params, metas):
+    dtype = params["dtype"]
+    if metas[0].dtype.kind == "c" and dtype.kind not in "cb":
+        return lambda x: x.real.astype(dtype)
+    return lambda x: x.astype(dtype)
+
+
+kernel(ew.real_op, lambda x: x.real, view=True)
+kernel(ew.imag_op, lambda x: x.imag, view=True)
+kernel(ew.complex_op, _complex)
 kernel(ew.select_op, np.where)
-kernel(ew.convert_op, lambda x, *, dtype: x.astype(dtype))
+kernel(ew.convert_op, _convert, specialise=_convert_case)
+
+# -- what derivatives need at their edges
+
+
+def _share(x, y):
+    share = np.add(np.greater(x, y), np.greater_equal(x, y), dtype=x.dtype)
+    share *= 0.5
+    return share
+
+
+def _ratio(x, y):
+    with np.errstate(invalid="ignore"):
+        out = np.true_divide(x, y)
+    undefined = np.isnan(out)
+    if undefined.any():
+        return np.where(undefined & (x == 0) & (y == 0), out.dtype.type(0), out)
+    return out
+
+
+def _gap(x, y):
+    with np.errstate(invalid="ignore"):
+        out = np.subtract(x, y)
+    undefined = np.isnan(out)
+    if undefined.any():
+        return np.where(undefined & (x == y), out.dtype.type(0), out)
+    return out
+
+
+kernel(ew.share_op, _share)
+kernel(ew.ratio_op, _ratio)
+kernel(ew.gap_op, _gap)

@@ -1,0 +1,95 @@
+"""Slopes of special functions. `x, y` are inputs, `out` the output."""
+
+from math import log, pi, sqrt
+
+from anyshape.autodiff.tables import JVPS, pointwise
+from anyshape.errors import MissingRuleError
+from anyshape.ops import elementwise as ew
+from anyshape.ops import special as sp
+
+TWO_BY_ROOT_PI = 2 / sqrt(pi)
+ROOT_TWO_PI = sqrt(2 * pi)
+
+
+def _gauss(x):
+    """exp(-x**2)."""
+    return ew.exp(-ew.square(x))
+
+
+def no_slope_in_first(op, slope):
+    """op acts on each element and has no closed slope in x; `slope(x, y, out)` is the one in y."""
+
+    def jvp(ctx, tangents, out, x, y):
+        if tangents[0] is not None:
+            raise MissingRuleError(op.name, "JVP (in its first argument)", "autodiff/rules/special.py")
+        return tangents[1] * slope(x, y, out)
+
+    JVPS[op] = jvp
+
+
+# -- error functions and the normal distribution
+
+pointwise(sp.erf_op, lambda x, out: TWO_BY_ROOT_PI * _gauss(x))
+pointwise(sp.erfc_op, lambda x, out: -TWO_BY_ROOT_PI * _gauss(x))
+pointwise(sp.erfcx_op, lambda x, out: 2 * x * out - TWO_BY_ROOT_PI)
+pointwise(sp.erfi_op, lambda x, out: TWO_BY_ROOT_PI * ew.exp(ew.square(x)))
+pointwise(sp.erfinv_op, lambda x, out: ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
+pointwise(sp.erfcinv_op, lambda x, out: -ew.exp(ew.square(out)) / TWO_BY_ROOT_PI)
+pointwise(sp.dawsn_op, lambda x, out: 1 - 2 * x * out)
+pointwise(sp.ndtr_op, lambda x, out: ew.exp(-0.5 * ew.square(x)) / ROOT_TWO_PI)
+pointwise(sp.ndtri_op, lambda x, out: ROOT_TWO_PI * ew.exp(0.5 * ew.square(out)))
+pointwise(sp.log_ndtr_op, lambda x, out: sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x))
+
+# -- gamma and its kin
+
+pointwise(sp.gamma_op, lambda x, out: out * sp.digamma(x))
+pointwise(sp.gammaln_op, lambda x, out: sp.digamma(x))
+pointwise(sp.digamma_op, lambda x, out: sp.polygamma(1, x))
+pointwise(sp.polygamma_op, lambda x, out, *, order: sp.polygamma(order + 1, x))
+pointwise(
+    sp.beta_op,
+    lambda x, y, out: out * (sp.digamma(x) - sp.digamma(x + y)),
+    lambda x, y, out: out * (sp.digamma(y) - sp.digamma(x + y)),
+)
+pointwise(
+    sp.betaln_op,
+    lambda x, y, out: sp.digamma(x) - sp.digamma(x + y),
+    lambda x, y, out: sp.digamma(y) - sp.digamma(x + y),
+)
+no_slope_in_first(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
+no_slope_in_first(sp.gammainc_op, lambda x, y, out: ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x)))
+no_slope_in_first(sp.gammaincc_op, lambda x, y, out: -ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x)))
+
+# -- logistic functions, entropies, integrals of exponentials
+
+pointwise(sp.expit_op, lambda x, out: out * (1 - out))
+pointwise(sp.logit_op, lambda x, out: 1 / (x * (1 - x)))
+pointwise(sp.log_expit_op, lambda x, out: sp.expit(-x))
+pointwise(sp.xlogy_op, lambda x, y, out: ew.log(y), lambda x, y, out: ew.ratio(x, y))
+pointwise(sp.xlog1py_op, lambda x, y, out: ew.log1p(y), lambda x, y, out: ew.ratio(x, 1 + y))
+pointwise(sp.entr_op, lambda x, out: -ew.log(x) - 1)
+pointwise(sp.rel_entr_op, lambda x, y, out: ew.log(x / y) + 1, lambda x, y, out: -ew.ratio(x, y))
+pointwise(sp.kl_div_op, lambda x, y, out: ew.log(x / y), lambda x, y, out: 1 - ew.ratio(x, y))
+pointwise(sp.exp10_op, lambda x, out: log(10) * out)
+pointwise(sp.exp1_op, lambda x, out: -ew.exp(-x) / x)
+pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
+
+# -- Bessel functions of integer order, and sinc
+
+
+def _mean(function, order, x):
+    """The mean of the neighbouring orders."""
+    return 0.5 * (function(order - 1, x) + function(order + 1, x))
+
+
+def _half_gap(function, order, x):
+    return 0.5 * (function(order - 1, x) - function(order + 1, x))
+
+
+pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_gap(sp.bessel_j, order, x))
+pointwise(sp.bessel_y_op, lambda x, out, *, order: _half_gap(sp.bessel_y, order, x))
+pointwise(sp.bessel_i_op, lambda x, out, *, order: _mean(sp.bessel_i, order, x))
+pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x))
+pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)
+pointwise(sp.scaled_bessel_k_op, lambda x, out, *, order: out - _mean(sp.scaled_bessel_k, order, x))
+pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))

@@ -1,0 +1,102 @@
+"""Kernels of special functions: SciPy's ufunc of the op wherever there is one."""
+
+import math
+
+import numpy as np
+import scipy.special as sc
+
+from anyshape.ops import special as sp
+from anyshape.ops.core import kernel
+
+UFUNCS = {
+    sp.erf_op: sc.erf,
+    sp.erfc_op: sc.erfc,
+    sp.erfcx_op: sc.erfcx,
+    sp.erfi_op: sc.erfi,
+    sp.erfinv_op: sc.erfinv,
+    sp.erfcinv_op: sc.erfcinv,
+    sp.dawsn_op: sc.dawsn,
+    sp.ndtr_op: sc.ndtr,
+    sp.ndtri_op: sc.ndtri,
+    sp.log_ndtr_op: sc.log_ndtr,
+    sp.gamma_op: sc.gamma,
+    sp.gammaln_op: sc.gammaln,
+    sp.digamma_op: sc.digamma,
+    sp.beta_op: sc.beta,
+    sp.betaln_op: sc.betaln,
+    sp.gammainc_op: sc.gammainc,
+    sp.gammaincc_op: sc.gammaincc,
+    sp.expit_op: sc.expit,
+    sp.logit_op: sc.logit,
+    sp.log_expit_op: sc.log_expit,
+    sp.xlogy_op: sc.xlogy,
+    sp.xlog1py_op: sc.xlog1py,
+    sp.entr_op: sc.entr,
+    sp.rel_entr_op: sc.rel_entr,
+    sp.kl_div_op: sc.kl_div,
+    sp.exp10_op: sc.exp10,
+    sp.exp1_op: sc.exp1,
+    sp.expi_op: sc.expi,
+}
+for _op, _ufunc in UFUNCS.items():
+    kernel(_op, _ufunc, out=True)
+
+
+def _polygamma(x, *, order):
+    return float((-1) ** (order + 1) * math.factorial(order)) * sc.zeta(x.dtype.type(order + 1), x)
+
+
+kernel(sp.zeta_op, sc.zeta)
+kernel(sp.polygamma_op, _polygamma)
+
+# -- Bessel functions of integer order, and sinc
+
+
+def bessel(op, general, *special):
+    """The functions of the first orders, and the one of any order, `general(order, x)`."""
+    table = dict(enumerate(special))
+
+    def run(x, *, order):
+        return table[order](x) if order in table else general(x.dtype.type(order), x)
+
+    kernel(op, run, specialise=lambda params, metas: table.get(params["order"]))
+
+
+SERIES_UP_TO, TERMS = 3.0, 30
+
+
+def _sinc_series(z, order):
+    """The derivative of sin(z) / z of this order, by its Taylor series; for |z| up to 3."""
+    total = np.zeros_like(z)
+    for power in range(order % 2, TERMS, 2):
+        half = (power + order) // 2
+        total = total + (-1) ** half / (math.factorial(power) * (2 * half + 1)) * z**power
+    return total
+
+
+def _sinc_recurrence(z, order):
+    """The same from z f_k + k f_(k-1) = sin(z + k pi / 2), for larger |z|."""
+    value = np.sin(z) / z
+    for k in range(1, order + 1):
+        value = (np.sin(z + k * (math.pi / 2)) - k * value) / z
+    return value
+
+
+def _sinc(x, *, order):
+    if order == 0:
+        return np.sinc(x)
+    z = np.multiply(x, math.pi)
+    small = np.abs(z) <= SERIES_UP_TO
+    one, zero = z.dtype.type(1), z.dtype.type(0)
+    series = _sinc_series(np.where(small, z, zero), order)
+    value = np.where(small, series, _sinc_recurrence(np.where(small, one, z), order))
+    return value * math.pi**order
+
+
+bessel(sp.bessel_j_op, sc.jv, sc.j0, sc.j1)
+bessel(sp.bessel_y_op, sc.yv, sc.y0, sc.y1)
+bessel(sp.bessel_i_op, sc.iv, sc.i0, sc.i1)
+bessel(sp.bessel_k_op, sc.kv, sc.k0, sc.k1)
+bessel(sp.scaled_bessel_i_op, sc.ive, sc.i0e, sc.i1e)
+bessel(sp.scaled_bessel_k_op, sc.kve, sc.k0e, sc.k1e)
+kernel(sp.sinc_op, _sinc, specialise=lambda params, metas: np.sinc if params["order"] == 0 else None)

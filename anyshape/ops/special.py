@@ -1,0 +1,114 @@
+"""Special functions: elementwise ops named as in `scipy.special`. Orders of Bessel and polygamma functions are literal
+integers, so that each derivative is the same op at a neighbouring order.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from anyshape.graph.ir import define
+from anyshape.ops import elementwise as ew
+from anyshape.ops.core import apply
+
+_unary = functools.partial(ew.unary, family="special")
+_binary = functools.partial(ew.binary, family="special")
+
+
+def _ordered(name: str) -> Any:
+    """An op of one operand with a literal order."""
+    op = define(name, ew.same_type)
+    op.family = "special"
+    return op
+
+
+# -- error functions and the normal distribution
+
+erf_op, erf = _unary("erf", "The error function.")
+erfc_op, erfc = _unary("erfc", "1 - erf(x), accurate for large x.")
+erfcx_op, erfcx = _unary("erfcx", "exp(x**2) * erfc(x).")
+erfi_op, erfi = _unary("erfi", "The imaginary error function.")
+erfinv_op, erfinv = _unary("erfinv", "The inverse of erf.")
+erfcinv_op, erfcinv = _unary("erfcinv", "The inverse of erfc.")
+dawsn_op, dawsn = _unary("dawsn", "Dawson's integral.")
+ndtr_op, ndtr = _unary("ndtr", "The cumulative distribution of the standard normal.")
+ndtri_op, ndtri = _unary("ndtri", "The quantile of the standard normal.")
+log_ndtr_op, log_ndtr = _unary("log_ndtr", "log(ndtr(x)), accurate for very negative x.")
+
+# -- gamma and its kin
+
+gamma_op, gamma = _unary("gamma", "The gamma function.")
+gammaln_op, gammaln = _unary("gammaln", "log(|gamma(x)|).")
+digamma_op, digamma = _unary("digamma", "The derivative of gammaln.")
+polygamma_op = _ordered("polygamma")
+beta_op, beta = _binary("beta", "gamma(x) * gamma(y) / gamma(x + y).")
+betaln_op, betaln = _binary("betaln", "log(|beta(x, y)|).")
+zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x.")
+gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
+gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
+
+# -- logistic functions, entropies, integrals of exponentials
+
+expit_op, expit = _unary("expit", "1 / (1 + exp(-x)).")
+logit_op, logit = _unary("logit", "log(x / (1 - x)).")
+log_expit_op, log_expit = _unary("log_expit", "log(expit(x)), accurate for very negative x.")
+xlogy_op, xlogy = _binary("xlogy", "x * log(y), and 0 where x is 0.")
+xlog1py_op, xlog1py = _binary("xlog1py", "x * log(1 + y), and 0 where x is 0.")
+entr_op, entr = _unary("entr", "-x * log(x), 0 at 0 and -inf below.")
+rel_entr_op, rel_entr = _binary("rel_entr", "x * log(x / y), the terms of the relative entropy.")
+kl_div_op, kl_div = _binary("kl_div", "x * log(x / y) - x + y, the terms of the Kullback-Leibler divergence.")
+exp10_op, exp10 = _unary("exp10", "10 to the power x.")
+exp1_op, exp1 = _unary("exp1", "The exponential integral E1.")
+expi_op, expi = _unary("expi", "The exponential integral Ei.")
+
+# -- Bessel functions of integer order, and sinc
+
+bessel_j_op = _ordered("bessel_j")
+bessel_y_op = _ordered("bessel_y")
+bessel_i_op = _ordered("bessel_i")
+bessel_k_op = _ordered("bessel_k")
+scaled_bessel_i_op = _ordered("scaled_bessel_i")
+scaled_bessel_k_op = _ordered("scaled_bessel_k")
+sinc_op = _ordered("sinc")
+
+
+def polygamma(order: int, x: Any) -> Any:
+    """The derivative of digamma of this order; digamma itself for order 0."""
+    return apply(polygamma_op, x, order=order) if order else digamma(x)
+
+
+def bessel_j(order: int, x: Any) -> Any:
+    """The Bessel function of the first kind."""
+    value = apply(bessel_j_op, x, order=abs(order))
+    return ew.neg(value) if order < 0 and order % 2 else value
+
+
+def bessel_y(order: int, x: Any) -> Any:
+    """The Bessel function of the second kind."""
+    value = apply(bessel_y_op, x, order=abs(order))
+    return ew.neg(value) if order < 0 and order % 2 else value
+
+
+def bessel_i(order: int, x: Any) -> Any:
+    """The modified Bessel function of the first kind."""
+    return apply(bessel_i_op, x, order=abs(order))
+
+
+def bessel_k(order: int, x: Any) -> Any:
+    """The modified Bessel function of the second kind."""
+    return apply(bessel_k_op, x, order=abs(order))
+
+
+def scaled_bessel_i(order: int, x: Any) -> Any:
+    """exp(-|x|) * bessel_i(order, x)."""
+    return apply(scaled_bessel_i_op, x, order=abs(order))
+
+
+def scaled_bessel_k(order: int, x: Any) -> Any:
+    """exp(x) * bessel_k(order, x)."""
+    return apply(scaled_bessel_k_op, x, order=abs(order))
+
+
+def sinc(x: Any, order: int = 0) -> Any:
+    """sin(pi x) / (pi x), or its derivative of this order; smooth at 0."""
+    return apply(sinc_op, x, order=order)
