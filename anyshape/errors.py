@@ -27,7 +27,18 @@ from typing import Any
 
 
 class AnyshapeError(Exception):
-    """Base of every error raised on purpose by anyshape."""
+    """Base of every error raised on purpose by anyshape. Copies and pickles with all its attributes."""
+
+    def __reduce__(self) -> Any:
+        return _remade, (type(self), self.args, self.__dict__)
+
+
+def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
+    """An error with the message and attributes it had: messages are made once, where the error is."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 def _at(where: object) -> str:
@@ -55,9 +66,6 @@ class SizeMismatchError(ShapeError):
         self.claim, self.sizes = claim, dict(sizes)
         got = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         super().__init__(primitive, f"{why}; {claim} does not hold", (got,), where)
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.primitive, self.claim, self.sizes, self.why.rpartition("; ")[0], self.where)
 
 
 class DTypeError(AnyshapeError, TypeError):
@@ -99,9 +107,6 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where"
         )
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.claim, self.witnesses, self.where)
 
 
 class ConcretizationError(AnyshapeError, TypeError):
@@ -192,12 +197,27 @@ class MetadataError(AnyshapeError, RuntimeError):
 
 
 class GradientCheckError(AnyshapeError, AssertionError):
-    """A derivative disagrees with finite differences, or the two modes disagree."""
+    """A derivative disagrees with finite differences, or the two modes disagree.
 
-    def __init__(self, check: str, expected: object, observed: object, error: float, tolerance: float) -> None:
-        self.check, self.expected, self.observed = check, expected, observed
-        self.error, self.tolerance = error, tolerance
+    `check` says what was compared, such as "jvp of vjp of loss"; `mode` is "fwd", "rev" or "value"; `order` counts
+    derivatives; `path` names the leaf of the result, or of the arguments.
+    """
+
+    def __init__(
+        self,
+        check: str,
+        mode: str,
+        order: int,
+        path: str,
+        expected: object,
+        observed: object,
+        error: float,
+        tolerance: float,
+    ) -> None:
+        self.check, self.mode, self.order, self.path = check, mode, order, path
+        self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
         super().__init__(
-            f"{check}: expected {expected}, got {observed}; error {error:.3g} exceeds {tolerance:.3g}\n"
+            f"{check} (mode {mode}, order {order}): {path} is {observed}, expected {expected}; "
+            f"error {error:.3g} exceeds {tolerance:.3g}\n"
             f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
         )
