@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyshape
@@ -43,7 +43,6 @@ def traced(program):
 
 
 def check_total(program, namespace=anp):
-    note(str(program))
     jitted, served = anyshape.jit(lambda *xs: program(namespace, *xs)), 0
     for sizes in size_combinations():
         xs = program.arrays(sizes)
@@ -193,7 +192,6 @@ def weights_of(program, xs):
 
 
 def check_gradient(program):
-    note(str(program))
     gradient = weighted_gradient(program)
     loss = anyshape.grad(lambda xs, ws: sum((y * w).sum() for y, w in zip(program(anp, *xs), ws, strict=True)))
     served = 0
@@ -243,7 +241,6 @@ def batches(program, sizes, count, axes):
 
 
 def check_vmap(program, share):
-    note(f"{program}\nshared: {share}")
     count = len(program.inputs)
     axes = tuple(None if i == share and count > 1 else 0 for i in range(count))
     mapped, served = anyshape.jit(anyshape.vmap(lambda *xs: program(anp, *xs), in_axes=axes)), 0
@@ -335,7 +332,6 @@ def layered_inputs(program, sizes, names):
 
 
 def check_closed(program, names):
-    note(f"{names} of\n{program}")
     functions = [lambda *xs: program(anp, *xs)]
     for name in reversed(names):
         functions.append(LAYERS[name](functions[-1]))
