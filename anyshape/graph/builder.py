@@ -20,7 +20,7 @@ from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.scope import Scope
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
-_FOREIGN = (_PACKAGE, str(Path(np.__file__).parent), "<__array_function__", "<string>")
+_FOREIGN = (_PACKAGE, str(Path(np.__file__).parent), "<__array_function__", "<anyshape")
 
 
 def user_line() -> Where | None:

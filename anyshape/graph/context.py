@@ -30,8 +30,9 @@ class Reliance:
     """One answer that a rule was given."""
 
     primitive: str
-    question: str
-    answer: str
+    field: str
+    axis: int
+    answer: ShapeExtent
 
 
 class ShapeGuardContext:
@@ -56,7 +57,7 @@ class ShapeGuardContext:
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise UnsupportedDynamicShapeError(self.primitive, field, axis, str(extent), self.where)
-        self.relied.append(Reliance(self.primitive, f"exact size of axis {axis} for {field}", str(extent)))
+        self.relied.append(Reliance(self.primitive, field, axis, extent))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import user_line
 from anyshape.graph.conditions import Claim, at_least, equal
@@ -84,6 +85,10 @@ class SymDim(SymbolicSize):
         value = size_value(self.expr)
         value.weak = True
         return value
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        advice = "use anyshape.numpy, as in anyshape.numpy.arange(n), or fix the size under a guard with int(n)"
+        raise UnsupportedFunctionError("numpy", f"cannot make an array of the size {self}", advice, user_line())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         arrays = [x.as_array() if isinstance(x, SymDim) else x for x in inputs]
