@@ -1,36 +1,227 @@
-"""NumPy's products of matrices, as compositions of dot_general."""
+"""NumPy's products of vectors and matrices, as compositions of dot_general."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ShapeError
+from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
-from anyshape.graph.shapes import broadcast_sizes
-from anyshape.numpy.convert import asarray, is_traced, result_type, sizes
+from anyshape.graph.dims import Size
+from anyshape.graph.shapes import broadcast_sizes, numel
+from anyshape.numpy.arguments import common, identity_like
+from anyshape.numpy.convert import asarray, axis_of, is_traced, operator_index, promoted, sizes
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
 from anyshape.ops.core import context_of
 from anyshape.ops.movement import broadcast_to, transpose
 
+NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
-def matmul(x1: Any, x2: Any, /) -> Any:
+
+def _no_options(name: str, options: dict[str, Any]) -> Any:
+    """The dtype among the options of a gufunc; no other one has a meaning for traced arrays."""
+    dtype = options.pop("dtype", None)
+    unknown = [k for k, v in options.items() if v is not None]
+    if unknown:
+        raise UnsupportedFunctionError(name, f"option {unknown[0]!r} of a traced array", "leave it out", user_line())
+    return dtype
+
+
+def _refuse_scalars(name: str, *operands: Any) -> None:
+    if any(x.meta.rank == 0 for x in operands):
+        raise ShapeError(name, "an operand is a scalar", [x.meta for x in operands], user_line())
+
+
+# -- products of stacks ------------------------------------------------------------------------------------------
+
+
+def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> tuple[Any, Any, int]:
+    """Both operands with equal stacking axes in front of their core axes, and the number of them."""
+    shape_x, shape_y = sizes(x), sizes(y)
+    nx, ny = len(shape_x) - core_x, len(shape_y) - core_y
+    front = broadcast_sizes(context_of(name, x, y), [shape_x[:nx], shape_y[:ny]])
+    x = broadcast_to(x, (*front, *shape_x[nx:]))
+    return x, broadcast_to(y, (*front, *shape_y[ny:])), len(front)
+
+
+def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
     """As `numpy.matmul`."""
     if not is_traced(x1, x2):
-        return np.matmul(x1, x2)
-    dtype = result_type(x1, x2)
-    x, y = asarray(x1, dtype), asarray(x2, dtype)
+        return np.matmul(x1, x2, **options)
+    x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", options))
+    _refuse_scalars("matmul", x, y)
+    rx, ry = x.meta.rank, y.meta.rank
+    last_x, last_y = rx - 1, max(ry - 2, 0)
+    if rx <= 2 or ry <= 2:  # at most one is a stack: its axes are free ones
+        product = dot_general(x, y, ((last_x,), (last_y,)), NO_AXES)
+        stack = max(ry - 2, 0)
+        # rows of x come first, but belong after the stack of y
+        return transpose(product, [*range(1, 1 + stack), 0, 1 + stack]) if stack and rx == 2 else product
+    x, y, n = _stacked("matmul", x, y, 2, 2)
+    return dot_general(x, y, ((n + 1,), (n,)), (range(n), range(n)))
+
+
+def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) -> Callable[..., Any]:
+    """np.vecdot, np.matvec or np.vecmat: the last axis of x (of a matrix y: the last but one) is summed."""
+    name = ufunc.__name__
+
+    def function(x1: Any, x2: Any, /, **options: Any) -> Any:
+        if not is_traced(x1, x2):
+            return ufunc(x1, x2, **options)
+        axis = options.pop("axis", -1)
+        x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, options))
+        _refuse_scalars(name, x, y)
+        if core_x > x.meta.rank or core_y > y.meta.rank:
+            raise ShapeError(name, "an operand has too few axes", (x.meta, y.meta), user_line())
+        if axis != -1:
+            x, y = (mv.move_axes(z, [axis_of(axis, z.meta.rank, name)], [z.meta.rank - 1]) for z in (x, y))
+        x = ew.conj(x) if conjugate else x
+        x, y, n = _stacked(name, x, y, core_x, core_y)
+        return dot_general(x, y, ((n + core_x - 1,), (n,)), (range(n), range(n)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+vecdot = _vector_product(np.vecdot, 1, 1, conjugate=True)
+matvec = _vector_product(np.matvec, 2, 1, conjugate=False)
+vecmat = _vector_product(np.vecmat, 1, 2, conjugate=True)
+
+# -- products of two arrays --------------------------------------------------------------------------------------
+
+
+def _multiply(x: Any, y: Any) -> Any:
+    return ew.logical_and(x, y) if x.dtype.kind == "b" else ew.mul(x, y)
+
+
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """As `numpy.dot`: the last axis of a with the last but one of b."""
+    if not is_traced(a, b):
+        return np.dot(a, b, out=out)
+    _no_options("dot", {"out": out})
+    x, y = common("dot", a, b)
     if x.meta.rank == 0 or y.meta.rank == 0:
-        raise ShapeError("matmul", "an operand is a scalar", (x.meta, y.meta), user_line())
-    nx, ny = max(x.meta.rank - 2, 0), max(y.meta.rank - 2, 0)
-    if nx and ny:
-        outer = broadcast_sizes(context_of("matmul", x, y), [sizes(x)[:nx], sizes(y)[:ny]])
-        x, y = broadcast_to(x, (*outer, *sizes(x)[nx:])), broadcast_to(y, (*outer, *sizes(y)[ny:]))
-        nx = ny = len(outer)
-        batch = (range(nx), range(ny))
-        return dot_general(x, y, ((x.meta.rank - 1,), (max(y.meta.rank - 2, 0),)), batch)
-    product = dot_general(x, y, ((x.meta.rank - 1,), (max(y.meta.rank - 2, 0),)), ((), ()))
-    if ny and x.meta.rank == 2:  # free axes of y carry its batch: rows of x go after it
-        return transpose(product, [*range(1, 1 + ny), 0, 1 + ny])
-    return product
+        return _multiply(x, y)
+    return dot_general(x, y, ((x.meta.rank - 1,), (max(y.meta.rank - 2, 0),)), NO_AXES)
+
+
+def inner(a: Any, b: Any, /) -> Any:
+    """As `numpy.inner`: the last axis of a with the last one of b."""
+    if not is_traced(a, b):
+        return np.inner(a, b)
+    x, y = common("inner", a, b)
+    if x.meta.rank == 0 or y.meta.rank == 0:
+        return _multiply(x, y)
+    return dot_general(x, y, ((x.meta.rank - 1,), (y.meta.rank - 1,)), NO_AXES)
+
+
+def _flat(x: Any) -> Any:
+    return mv.reshape(x, (numel(sizes(x)),))
+
+
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """As `numpy.outer`."""
+    if not is_traced(a, b):
+        return np.outer(a, b, out=out)
+    _no_options("outer", {"out": out})
+    x, y = common("outer", a, b)
+    return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
+
+
+def vdot(a: Any, b: Any, /) -> Any:
+    """As `numpy.vdot`: all elements, those of a conjugated."""
+    if not is_traced(a, b):
+        return np.vdot(a, b)
+    x, y = common("vdot", a, b)
+    return dot_general(_flat(ew.conj(x)), _flat(y), ((0,), (0,)), NO_AXES)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """As `numpy.tensordot`."""
+    if not is_traced(a, b):
+        return np.tensordot(a, b, axes)
+    x, y = common("tensordot", a, b)
+    left, right = _tensordot_axes(axes, x.meta.rank, y.meta.rank)
+    return dot_general(x, y, (left, right), NO_AXES)
+
+
+def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
+    """The axes to sum, from a number of them or from one list (or one axis) for each operand."""
+    if not isinstance(axes, (Sequence, np.ndarray)):
+        count = operator_index(axes)
+        if not 0 <= count <= min(rank_x, rank_y):
+            raise ArgumentError("tensordot", f"axes={count}", "is more than an operand has", "name fewer axes")
+        return list(range(rank_x - count, rank_x)), list(range(count))
+    left, right = ([a] if isinstance(a, (int, np.integer)) else list(a) for a in axes)
+    if len(left) != len(right):
+        raise ArgumentError("tensordot", f"axes={axes}", "names different numbers of axes", "name them in pairs")
+    found = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]
+    if any(len(set(group)) != len(group) for group in found):
+        raise ArgumentError("tensordot", f"axes={axes}", "names an axis twice", "name each axis once")
+    return found
+
+
+def kron(a: Any, b: Any) -> Any:
+    """As `numpy.kron`."""
+    if not is_traced(a, b):
+        return np.kron(a, b)
+    x, y = common("kron", a, b)
+    rank = max(x.meta.rank, y.meta.rank)
+    shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (sizes(x), sizes(y)))
+    product = dot_general(mv.reshape(x, shape_x), mv.reshape(y, shape_y), NO_AXES, NO_AXES)
+    product = transpose(product, [a for i in range(rank) for a in (i, rank + i)])
+    merged: list[Size] = [m * n for m, n in zip(shape_x, shape_y, strict=True)]
+    return mv.reshape(product, merged)
+
+
+# -- chains of matrices (numpy.linalg) ---------------------------------------------------------------------------
+
+
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    """As `numpy.linalg.multi_dot`, multiplied from the left: the best order depends on sizes."""
+    if not is_traced(*arrays):
+        return np.linalg.multi_dot(arrays, out=out)
+    _no_options("multi_dot", {"out": out})
+    if len(arrays) < 2:
+        raise ArgumentError("multi_dot", "arrays", "has fewer than two arrays", "pass two or more")
+    xs = common("multi_dot", *arrays)
+    if any(x.meta.rank != 2 for x in xs[1:-1]) or any(x.meta.rank not in (1, 2) for x in (xs[0], xs[-1])):
+        raise ShapeError("multi_dot", "only the first and the last may be vectors", [x.meta for x in xs], user_line())
+    if xs[-1].meta.rank == 1 and xs[0].meta.rank == 2:  # from the right, every product is one with a vector
+        result = xs[-1]
+        for x in xs[-2::-1]:
+            result = dot(x, result)
+        return result
+    result = xs[0]
+    for x in xs[1:]:
+        result = dot(result, x)
+    return result
+
+
+def matrix_power(a: Any, n: Any) -> Any:
+    """As `numpy.linalg.matrix_power`, by a Python int of at least 0."""
+    if not is_traced(a):
+        return np.linalg.matrix_power(a, n)
+    x, power = asarray(a), operator_index(n)
+    if x.meta.rank < 2:
+        raise ShapeError("matrix_power", "the operand is no matrix", (x.meta,), user_line())
+    if power < 0:
+        advice = "invert the matrix first"
+        raise UnsupportedFunctionError("matrix_power", f"a negative power {power}", advice, user_line())
+    shape = sizes(x)
+    ctx = context_of("matrix_power", x)
+    ctx.require_equal(shape[-2], shape[-1], f"the matrices are {shape[-2]} by {shape[-1]}")
+    if power == 0:
+        return broadcast_to(identity_like(x), shape)
+    result = None
+    while power:
+        if power % 2:
+            result = x if result is None else matmul(result, x)
+        power //= 2
+        x = matmul(x, x) if power else x
+    return result

@@ -1,29 +1,263 @@
-"""NumPy's reductions, as compositions of reduction ops."""
+"""NumPy's reductions and cumulative functions, and scipy.special's logsumexp and softmax, as compositions of ops."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.special
 
-from anyshape.numpy.convert import asarray, axes_of, is_traced, result_type, sizes
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.graph.builder import user_line
+from anyshape.numpy.arguments import (
+    ABSENT,
+    along,
+    finite_or_zero,
+    infinite,
+    keep,
+    masked,
+    numel,
+    reduced_axes,
+    refuse_out,
+    spread,
+    summed_dtype,
+)
+from anyshape.numpy.convert import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.movement import reshape
+from anyshape.ops.control import stop_gradient
+from anyshape.ops.creation import full
+
+_BOOL = np.dtype(bool)
+
+# -- sums and products -------------------------------------------------------------------------------------------
 
 
-def keep(reduced: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The reduced axes put back with size 1, when asked."""
-    if not keepdims:
-        return reduced
-    return reshape(reduced, tuple([1 if i in axes else s for i, s in enumerate(sizes(x))]))
+def _accumulated(
+    ufunc: np.ufunc, name: str, reduce: Callable[..., Any], combine: Callable[..., Any], identity: int
+) -> Callable[..., Any]:
+    """np.sum or np.prod."""
+    numpy_function = getattr(np, name)
+
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
+        keepdims: Any = ABSENT, initial: Any = ABSENT, where: Any = ABSENT,
+    ) -> Any:  # fmt: skip
+        if not is_traced(a, initial, where):
+            return numpy_function(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+        refuse_out(name, out)
+        x = asarray(a, summed_dtype(ufunc, a, dtype))
+        axes = reduced_axes(name, axis, x.meta.rank)
+        result = keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
+        return result if initial is ABSENT or initial is None else combine(result, asarray(initial, x.dtype))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
 
 
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-    """As `numpy.sum`."""
+sum = _accumulated(np.add, "sum", rd.reduce_sum, ew.add, 0)
+prod = _accumulated(np.multiply, "prod", rd.reduce_prod, ew.mul, 1)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """As `numpy.count_nonzero`."""
     if not is_traced(a):
-        return np.sum(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims)
-    source = result_type(a)
-    target = dtype if dtype is not None else np.add.reduce(np.empty(0, source)).dtype
-    x = asarray(a, target)
-    axes = axes_of(axis, x.meta.rank, "sum")
-    return keep(rd.reduce_sum(x, axes), x, axes, keepdims)
+        return np.count_nonzero(a, axis=axis, keepdims=keepdims)
+    x = ew.convert(asarray(a, _BOOL), np.dtype(np.int64))
+    axes = reduced_axes("count_nonzero", axis, x.meta.rank)
+    return keep(rd.reduce_sum(x, axes), axes, keepdims)
+
+
+# -- extremes ----------------------------------------------------------------------------------------------------
+
+
+def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    """np.max (sign -1: of nothing it is the least value) or np.min."""
+    numpy_function = getattr(np, name)
+
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, initial: Any = ABSENT, where: Any = ABSENT
+    ) -> Any:
+        if not is_traced(a, initial, where):
+            return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+        refuse_out(name, out)
+        x = asarray(a)
+        axes = reduced_axes(name, axis, x.meta.rank)
+        if initial is ABSENT or initial is None:
+            if where is not ABSENT and where is not True:
+                raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
+            return keep(reduce(x, axes), axes, keepdims)
+        x = masked(name, x, where, infinite(x.dtype, sign))
+        return combine(keep(reduce(x, axes, empty=True), axes, keepdims), asarray(initial, x.dtype))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+max = amax = _extreme("max", rd.reduce_max, ew.maximum, -1)
+min = amin = _extreme("min", rd.reduce_min, ew.minimum, 1)
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> Any:
+    """As `numpy.ptp`."""
+    if not is_traced(a):
+        return np.ptp(a, axis=axis, out=out, keepdims=keepdims)
+    refuse_out("ptp", out)
+    x = asarray(a)
+    axes = reduced_axes("ptp", axis, x.meta.rank)
+    return keep(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
+
+
+def _position(name: str, find: Callable[[Any, int], Any]) -> Callable[..., Any]:
+    """np.argmax or np.argmin."""
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = ABSENT) -> Any:
+        if not is_traced(a):
+            return numpy_function(a, axis=axis, out=out, keepdims=keepdims)
+        refuse_out(name, out)
+        x = asarray(a)
+        rank = x.meta.rank
+        if axis is None or rank == 0:
+            reduced_axes(name, axis, rank)
+            return keep(find(mv.reshape(x, (numel(x),)), 0), tuple(range(rank)), keepdims)
+        chosen = axis_of(axis, rank, name)
+        return keep(find(x, chosen), (chosen,), keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+argmax = _position("argmax", rd.argmax)
+argmin = _position("argmin", rd.argmin)
+
+
+# -- logic -------------------------------------------------------------------------------------------------------
+
+
+def _logical(name: str, reduce: Callable[..., Any], identity: bool) -> Callable[..., Any]:
+    """np.any or np.all."""
+    numpy_function = getattr(np, name)
+
+    def function(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT
+    ) -> Any:
+        if not is_traced(a, where):
+            return numpy_function(a, axis=axis, out=out, keepdims=keepdims, where=where)
+        refuse_out(name, out)
+        x = asarray(a, _BOOL)
+        axes = reduced_axes(name, axis, x.meta.rank)
+        return keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+any = _logical("any", rd.reduce_or, False)
+all = _logical("all", rd.reduce_and, True)
+
+# -- cumulative --------------------------------------------------------------------------------------------------
+
+
+def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any]) -> Callable[..., Any]:
+    """np.cumsum or np.cumprod."""
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        if not is_traced(a):
+            return numpy_function(a, axis=axis, dtype=dtype, out=out)
+        refuse_out(name, out)
+        return accumulate(*along(name, asarray(a, summed_dtype(ufunc, a, dtype)), axis))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+cumsum = _running(np.add, "cumsum", rd.cumsum)
+cumprod = _running(np.multiply, "cumprod", rd.cumprod)
+
+
+def _cumulative(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], identity: int) -> Callable[..., Any]:
+    """np.cumulative_sum or np.cumulative_prod, of the array API."""
+    numpy_function = getattr(np, name)
+
+    def function(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        if not is_traced(x):
+            return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
+        refuse_out(name, out)
+        value = asarray(x, summed_dtype(ufunc, x, dtype))
+        if axis is None and value.meta.rank != 1:
+            raise ArgumentError(name, "axis", f"is needed for an array of rank {value.meta.rank}", "give the axis")
+        chosen = 0 if axis is None else axis_of(axis, value.meta.rank, name)
+        result = accumulate(value, chosen)
+        if not include_initial:
+            return result
+        shape = tuple([1 if i == chosen else s for i, s in enumerate(sizes(value))])
+        return mv.concatenate([full(shape, identity, value.dtype), result], chosen)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
+    return function
+
+
+cumulative_sum = _cumulative(np.add, "cumulative_sum", rd.cumsum, 0)
+cumulative_prod = _cumulative(np.multiply, "cumulative_prod", rd.cumprod, 1)
+
+# -- exponentials (scipy.special) --------------------------------------------------------------------------------
+
+
+def _floating(name: str, x: Any) -> Any:
+    """An operand as floats, as SciPy takes it."""
+    found = asarray(x)
+    if found.dtype.kind == "c":
+        raise DTypeError(name, "a traced operand is complex", "take its real part, or compose it", user_line())
+    return found if found.dtype.kind == "f" else ew.convert(found, np.dtype(np.float64))
+
+
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """As `scipy.special.logsumexp`: log(sum(b * exp(a))) without overflow."""
+    if not is_traced(a, b):
+        return scipy.special.logsumexp(a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
+    if return_sign:
+        raise UnsupportedFunctionError("logsumexp", "option 'return_sign'", "leave it out", user_line())
+    if b is not None:
+        dtype = np.result_type(_floating("logsumexp", a).dtype, result_type(b))
+        x, weights = ew.broadcast_operands("logsumexp", asarray(a, dtype), asarray(b, dtype))
+    else:
+        x, weights = _floating("logsumexp", a), None
+    axes = reduced_axes("logsumexp", axis, x.meta.rank)
+    if weights is None:
+        return keep(rd.reduce_logsumexp(x, axes), axes, keepdims)
+    x = ew.select(ew.eq(weights, ew.lift(0, x)), ew.lift(float("-inf"), x), x)
+    shift = finite_or_zero(stop_gradient(rd.reduce_max(x, axes, empty=True)))
+    total = rd.reduce_sum(ew.mul(weights, ew.exp(ew.sub(x, spread(shift, x, axes)))), axes)
+    return keep(ew.add(ew.log(total), shift), axes, keepdims)
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """As `scipy.special.softmax`: exp(x) / sum(exp(x)) without overflow."""
+    if not is_traced(x):
+        return scipy.special.softmax(x, axis=axis)
+    value = _floating("softmax", x)
+    axes = reduced_axes("softmax", axis, value.meta.rank)
+    return rd.softmax(value, axes) if axes else ew.exp(ew.sub(value, value))
+
+
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """As `scipy.special.log_softmax`: the logarithm of softmax(x), without overflow or loss of small values."""
+    if not is_traced(x):
+        return scipy.special.log_softmax(x, axis=axis)
+    value = _floating("log_softmax", x)
+    axes = reduced_axes("log_softmax", axis, value.meta.rank)
+    shift = finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
+    shifted = ew.sub(value, spread(shift, value, axes))
+    return ew.sub(shifted, spread(rd.reduce_logsumexp(shifted, axes), value, axes))

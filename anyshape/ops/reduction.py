@@ -1,23 +1,97 @@
-"""Ops that combine elements along axes: reduce_sum and its kin, cumulative ones, and sum_to, the transpose of stretching."""
+"""Ops that combine elements along axes: reductions, which drop the axes, cumulative ones, which keep them, the
+recurrence that the derivatives of the latter need, and sum_to, the transpose of stretching.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.graph.conditions import Claim
+import numpy as np
+
+from anyshape.graph.conditions import Claim, at_least
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import define
+from anyshape.graph.ir import Op, define
 from anyshape.ops.core import Operand, apply, localise, meta_of
+
+BOOL = np.dtype(bool)
+
+
+def _without(x: TensorMeta, axes: tuple[int, ...], dtype: np.dtype) -> TensorMeta:
+    return TensorMeta(dtype, tuple([e for i, e in enumerate(x.extents) if i not in axes]))
 
 
 def _reduce_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
-    return TensorMeta(x.dtype, tuple([e for i, e in enumerate(x.extents) if i not in axes]))
+    return _without(x, axes, x.dtype)
 
 
-def _sum_to_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...], axes: tuple[int, ...]) -> TensorMeta:
+def _not_empty(ctx: ShapeGuardContext, x: TensorMeta, axes: tuple[int, ...]) -> None:
+    """An operation without a value for no elements asserts that there are some."""
+    for axis in axes:
+        extent = x.extents[axis]
+        if isinstance(extent, Exact):
+            ctx.require(at_least(extent.size, 1), f"axis {axis} of size {extent.size} must not be empty")
+
+
+def _extreme_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...], empty: bool) -> TensorMeta:
+    if not empty:
+        _not_empty(ctx, x, axes)
+    return _without(x, axes, x.dtype)
+
+
+def _logical_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+    if x.dtype != BOOL:
+        raise ctx.bad_dtype(f"the operand is {x.dtype}", "compare it with 0 to make it bool")
+    return _without(x, axes, BOOL)
+
+
+def _position_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int) -> TensorMeta:
+    _not_empty(ctx, x, (axis,))
+    return _without(x, (axis,), np.dtype(np.int64))
+
+
+def _require_float(ctx: ShapeGuardContext, x: TensorMeta) -> None:
+    if x.dtype.kind != "f":
+        raise ctx.bad_dtype(f"the operand is {x.dtype}", "convert it to a float dtype with astype")
+
+
+def _logsumexp_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+    _require_float(ctx, x)
+    return _without(x, axes, x.dtype)
+
+
+def _softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -> TensorMeta:
+    _require_float(ctx, x)
+    _not_empty(ctx, x, axes)
+    return x
+
+
+def _cumulative_type(
+    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool
+) -> TensorMeta:
+    return x
+
+
+def _cumlogsumexp_type(
+    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool
+) -> TensorMeta:
+    _require_float(ctx, x)
+    return x
+
+
+def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool) -> TensorMeta:
+    if a.dtype != b.dtype:
+        raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
+    if not ctx.same_extents(a, b):
+        raise ctx.fail("operands of a core op must have equal shapes")
+    return b
+
+
+def _sum_to_type(
+    ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...], axes: tuple[int, ...]
+) -> TensorMeta:
     """Axis axes[i] of x becomes axis i of the result, summed where the result has size 1; other axes are summed."""
     extents = tuple([ctx.resolve(s) for s in shape])
     for extent, axis in zip(extents, axes, strict=True):
@@ -28,19 +102,82 @@ def _sum_to_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ..
     return TensorMeta(x.dtype, extents)
 
 
-reduce_sum_op = define("reduce_sum", _reduce_type)
-reduce_max_op = define("reduce_max", _reduce_type)
+def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta]) -> tuple[Op, Callable[..., Any]]:
+    op = define(name, rule)
+
+    def function(x: Operand, axes: Sequence[int]) -> Any:
+        return apply(op, x, axes=tuple(sorted(axes))) if axes else x
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    return op, function
+
+
+def _extreme(name: str, doc: str) -> tuple[Op, Callable[..., Any]]:
+    op = define(name, _extreme_type)
+
+    def function(x: Operand, axes: Sequence[int], *, empty: bool = False) -> Any:
+        return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    return op, function
+
+
+def _position(name: str, doc: str) -> tuple[Op, Callable[[Operand, int], Any]]:
+    op = define(name, _position_type)
+
+    def function(x: Operand, axis: int) -> Any:
+        return apply(op, x, axis=axis)
+
+    function.__name__, function.__qualname__, function.__doc__ = name, name, doc
+    return op, function
+
+
+def _cumulative(
+    name: str, doc: str, rule: Callable[..., TensorMeta] = _cumulative_type
+) -> tuple[Op, Callable[..., Any]]:
+    op = define(name, rule)
+
+    def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False) -> Any:
+        return apply(op, x, axis=axis, reverse=reverse, exclusive=exclusive)
+
+    function.__name__, function.__qualname__ = name, name
+    function.__doc__ = f"{doc} From the end if `reverse`; without the element itself if `exclusive`."
+    return op, function
+
+
+# Reducing over no axis gives x itself.
+reduce_sum_op, reduce_sum = _reduction("reduce_sum", "The sum over the axes, which disappear.", _reduce_type)
+reduce_prod_op, reduce_prod = _reduction("reduce_prod", "The product over the axes, which disappear.", _reduce_type)
+reduce_max_op, reduce_max = _extreme(
+    "reduce_max", "The maximum over the axes; NaN if any element is. With `empty`, no elements give the least value."
+)
+reduce_min_op, reduce_min = _extreme(
+    "reduce_min", "The minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value."
+)
+reduce_and_op, reduce_and = _reduction("reduce_and", "Whether all elements are true.", _logical_type)
+reduce_or_op, reduce_or = _reduction("reduce_or", "Whether any element is true.", _logical_type)
+reduce_logsumexp_op, reduce_logsumexp = _reduction(
+    "reduce_logsumexp", "The logarithm of the sum of exponentials; no elements give -inf.", _logsumexp_type
+)
+argmax_op, argmax = _position("argmax", "The index of the first maximum along the axis, or of the first NaN.")
+argmin_op, argmin = _position("argmin", "The index of the first minimum along the axis, or of the first NaN.")
+
+softmax_op, softmax = _reduction("softmax", "exp(x) divided by its sum over the axes, without overflow.", _softmax_type)
+
+cumsum_op, cumsum = _cumulative("cumsum", "The sum of the elements up to each one.")
+cumprod_op, cumprod = _cumulative("cumprod", "The product of the elements up to each one.")
+cummax_op, cummax = _cumulative("cummax", "The maximum of the elements up to each one.")
+cummin_op, cummin = _cumulative("cummin", "The minimum of the elements up to each one.")
+cumlogsumexp_op, cumlogsumexp = _cumulative(
+    "cumlogsumexp", "The logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
+)
+recurrence_op = define("recurrence", _recurrence_type)
 sum_to_op = define("sum_to", _sum_to_type)
 
 
-def reduce_sum(x: Operand, axes: Sequence[int]) -> Any:
-    """The sum over the axes, which disappear. No axis: x."""
-    return apply(reduce_sum_op, x, axes=tuple(sorted(axes))) if axes else x
-
-
-def reduce_max(x: Operand, axes: Sequence[int]) -> Any:
-    """The maximum over the axes, which disappear; NaN if any element is."""
-    return apply(reduce_max_op, x, axes=tuple(sorted(axes))) if axes else x
+def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> Any:
+    """s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis; from the end if `reverse`. The last state is left out."""
+    return apply(recurrence_op, a, b, axis=axis, reverse=reverse)
 
 
 def sum_to(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:

@@ -1,9 +1,13 @@
-"""Derivatives of reductions."""
+"""Derivatives of reductions and cumulative ops. Those of products never divide, so zeros among the factors are exact
+at every order: cumulative products and their derivatives are linear recurrences, whose derivatives are recurrences.
+"""
 
-from anyshape.autodiff.tables import linear
+from anyshape.autodiff.tables import JVPS, TRANSPOSES, linear, zero
 from anyshape.graph.shapes import free_axes
+from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.control import stop_gradient
 
 
 def spread(ctx, reduced, x, axes):
@@ -13,3 +17,114 @@ def spread(ctx, reduced, x, axes):
 
 linear(rd.reduce_sum_op, lambda ctx, ct, x, *, axes: spread(ctx, ct, x, axes))
 linear(rd.sum_to_op, lambda ctx, ct, x, *, shape, axes, sources=(): mv.broadcast_in_dim(ct, ctx.shape(x), axes))
+
+
+def _others(ctx, x, axes):
+    """For each element of x, the product of the other ones along the axes."""
+    axis, *rest = axes
+    others = rd.cumprod(x, axis, exclusive=True) * rd.cumprod(x, axis, reverse=True, exclusive=True)
+    if not rest:
+        return others
+    outer = _others(ctx, rd.reduce_prod(x, (axis,)), [a - 1 for a in rest])
+    return others * spread(ctx, outer, x, (axis,))
+
+
+def _prod_jvp(ctx, tangents, out, x, *, axes):
+    return rd.reduce_sum(tangents[0] * _others(ctx, x, axes), axes)
+
+
+def _extreme_jvp(ctx, tangents, out, x, *, axes, empty):
+    """Equal parts for all elements that attain the extreme, as JAX does."""
+    attained = ew.eq(x, spread(ctx, out, x, axes))
+    count = rd.reduce_sum(ew.convert(attained, x.dtype), axes)
+    if empty:
+        count = ew.maximum(count, ew.lift(1, count))
+    return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / count
+
+
+def _logsumexp_jvp(ctx, tangents, out, x, *, axes):
+    finite = _without_least(out)
+    return rd.reduce_sum(tangents[0] * ew.exp(x - spread(ctx, finite, x, axes)), axes)
+
+
+def _without_least(y):
+    """-inf, the logarithm of no sum at all, as 0: its terms are exp(-inf) and have no weight."""
+    return ew.select(ew.eq(y, ew.lift(float("-inf"), y)), ew.lift(0, y), y)
+
+
+def _softmax_jvp(ctx, tangents, out, x, *, axes):
+    scaled = out * tangents[0]
+    return scaled - out * spread(ctx, rd.reduce_sum(scaled, axes), x, axes)
+
+
+JVPS[rd.reduce_prod_op] = _prod_jvp
+JVPS[rd.reduce_max_op] = JVPS[rd.reduce_min_op] = _extreme_jvp
+JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
+JVPS[rd.softmax_op] = _softmax_jvp
+zero(rd.reduce_and_op)
+zero(rd.reduce_or_op)
+zero(rd.argmax_op)
+zero(rd.argmin_op)
+
+# -- cumulative --------------------------------------------------------------------------------------------------
+
+linear(
+    rd.cumsum_op,
+    lambda ctx, ct, x, *, axis, reverse, exclusive: rd.cumsum(ct, axis, reverse=not reverse, exclusive=exclusive),
+)
+
+
+def _states(a, b, axis, reverse, exclusive):
+    """The states before each step s -> a s + b, or after it."""
+    before = rd.recurrence(a, b, axis, reverse=reverse)
+    return before if exclusive else a * before + b
+
+
+def _shift(t, axis, reverse):
+    """The elements moved one place on, the first one 0."""
+    return rd.recurrence(ew.lift(0, t), t, axis, reverse=reverse)
+
+
+def _cumprod_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
+    before = out if exclusive else rd.cumprod(x, axis, reverse=reverse, exclusive=True)
+    return _states(x, before * tangents[0], axis, reverse, exclusive)
+
+
+def _cumulative_extreme(function):
+    """Equal parts for all elements so far that attain the extreme, as in a reduction."""
+
+    def jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
+        x = stop_gradient(x)
+        extreme = function(x, axis, reverse=reverse)
+        same = ew.convert(ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True)), x.dtype)
+        attained = ew.eq(x, extreme)
+        zeros = ew.lift(0, x)
+        total = _states(same, ew.select(attained, tangents[0], zeros), axis, reverse, exclusive=False)
+        count = _states(same, ew.convert(attained, x.dtype), axis, reverse, exclusive=False)
+        return _shift(total / count, axis, reverse) if exclusive else total / count
+
+    return jvp
+
+
+def _cumlogsumexp_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
+    after = _without_least(rd.cumlogsumexp(x, axis, reverse=reverse) if exclusive else out)
+    before = out if exclusive else rd.cumlogsumexp(x, axis, reverse=reverse, exclusive=True)
+    t = _states(ew.exp(before - after), ew.exp(x - after) * tangents[0], axis, reverse, exclusive=False)
+    return _shift(t, axis, reverse) if exclusive else t
+
+
+def _recurrence_jvp(ctx, tangents, out, a, b, *, axis, reverse):
+    ta, tb = tangents
+    drive = tb if ta is None else ta * out if tb is None else ta * out + tb
+    return rd.recurrence(a, drive, axis, reverse=reverse)
+
+
+JVPS[rd.cumprod_op] = _cumprod_jvp
+JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax)
+JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin)
+JVPS[rd.cumlogsumexp_op] = _cumlogsumexp_jvp
+JVPS[rd.recurrence_op] = _recurrence_jvp
+TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
+    None,
+    rd.recurrence(a, ct, axis, reverse=not reverse),
+)

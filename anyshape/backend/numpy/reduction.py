@@ -1,9 +1,79 @@
-"""Kernels of reductions."""
+"""Kernels of reductions, of cumulative ops and of the recurrence."""
 
 import numpy as np
 
 from anyshape.ops import reduction as rd
 from anyshape.ops.core import kernel
+
+
+def _least(dtype):
+    """The value that no value of the dtype is below."""
+    return _bound(dtype, -np.inf, "min")
+
+
+def _largest(dtype):
+    """The value that no value of the dtype is above."""
+    return _bound(dtype, np.inf, "max")
+
+
+def _bound(dtype, infinity, end):
+    if dtype.kind == "b":
+        return end == "max"
+    if dtype.kind in "iu":
+        return getattr(np.iinfo(dtype), end)
+    return dtype.type(complex(infinity, infinity) if dtype.kind == "c" else infinity)
+
+
+def _extreme(ufunc, identity):
+    def run(x, *, axes, empty):
+        return ufunc.reduce(x, axis=axes, initial=identity(x.dtype)) if empty else ufunc.reduce(x, axis=axes)
+
+    return run
+
+
+def _logsumexp(x, *, axes):
+    top = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, x.dtype.type(0))
+    with np.errstate(divide="ignore"):
+        return np.log(np.add.reduce(np.exp(x - top), axis=axes)) + np.squeeze(top, axis=axes)
+
+
+def _softmax(x, *, axes):
+    powers = np.subtract(x, np.maximum.reduce(x, axis=axes, keepdims=True))
+    np.exp(powers, out=powers)
+    return np.divide(powers, np.add.reduce(powers, axis=axes, keepdims=True), out=powers)
+
+
+def _shifted(rows, first):
+    """The rows moved one place on, the first one filled."""
+    out = np.empty_like(rows)
+    out[:1] = first
+    out[1:] = rows[:-1]
+    return out
+
+
+def _cumulative(ufunc, identity):
+    def run(x, *, axis, reverse, exclusive):
+        rows = np.flip(x, axis) if reverse else x
+        out = ufunc.accumulate(rows, axis=axis)
+        if exclusive:
+            out = np.moveaxis(_shifted(np.moveaxis(out, axis, 0), identity(x.dtype)), 0, axis)
+        return np.flip(out, axis) if reverse else out
+
+    return run
+
+
+def _recurrence(a, b, *, axis, reverse):
+    """Steps s -> a s + b are composed in pairs, then pairs of pairs: log2(n) passes over the axis, no division."""
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    a, b = (a[::-1].copy(), b[::-1].copy()) if reverse else (a.copy(), b.copy())
+    step = 1
+    while step < len(b):
+        b[step:] += a[step:] * b[:-step]
+        a[step:] = a[step:] * a[:-step]
+        step *= 2
+    out = _shifted(b, 0)
+    return np.moveaxis(out[::-1] if reverse else out, 0, axis)
 
 
 def _sum_to(x, *, shape, axes):
@@ -14,5 +84,19 @@ def _sum_to(x, *, shape, axes):
 
 
 kernel(rd.reduce_sum_op, lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype))
-kernel(rd.reduce_max_op, lambda x, *, axes: np.maximum.reduce(x, axis=axes))
+kernel(rd.reduce_prod_op, lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype))
+kernel(rd.reduce_max_op, _extreme(np.maximum, _least))
+kernel(rd.reduce_min_op, _extreme(np.minimum, _largest))
+kernel(rd.reduce_and_op, lambda x, *, axes: np.logical_and.reduce(x, axis=axes))
+kernel(rd.reduce_or_op, lambda x, *, axes: np.logical_or.reduce(x, axis=axes))
+kernel(rd.reduce_logsumexp_op, _logsumexp)
+kernel(rd.argmax_op, lambda x, *, axis: np.argmax(x, axis=axis))
+kernel(rd.argmin_op, lambda x, *, axis: np.argmin(x, axis=axis))
+kernel(rd.softmax_op, _softmax)
+kernel(rd.cumsum_op, _cumulative(np.add, lambda dtype: 0))
+kernel(rd.cumprod_op, _cumulative(np.multiply, lambda dtype: 1))
+kernel(rd.cummax_op, _cumulative(np.maximum, _least))
+kernel(rd.cummin_op, _cumulative(np.minimum, _largest))
+kernel(rd.cumlogsumexp_op, _cumulative(np.logaddexp, lambda dtype: -np.inf))
+kernel(rd.recurrence_op, _recurrence)
 kernel(rd.sum_to_op, _sum_to, view=True)

@@ -1,0 +1,28 @@
+"""Batching of sorting ops: the axis moves one place on."""
+
+from anyshape.autodiff.batching.reduction import repeated
+from anyshape.autodiff.tables import BATCHERS
+from anyshape.ops import sorting as so
+from anyshape.ops.core import apply
+
+
+def _along_axis(op):
+    def rule(ctx, size, batched, *xs, axis, **params):
+        full = [x if b else repeated(ctx, size, x) for x, b in zip(xs, batched, strict=True)]
+        return apply(op, *full, axis=axis + 1, **params)
+
+    BATCHERS[op] = rule
+
+
+for _op in (so.sort_op, so.argsort_op, so.permute_op):
+    _along_axis(_op)
+
+
+def _searchsorted(ctx, size, batched, row, values, *, side, batch):
+    if not batched[0] and batch == 0:
+        return so.searchsorted(row, values, side)  # every axis of the values may be a batch already
+    row, values = (x if b else repeated(ctx, size, x) for x, b in zip((row, values), batched, strict=True))
+    return so.searchsorted(row, values, side, batch + 1)
+
+
+BATCHERS[so.searchsorted_op] = _searchsorted

@@ -1,0 +1,14 @@
+"""Derivatives of sorting: the tangent is rearranged as the elements are, and a cotangent is put back by the inverse."""
+
+from anyshape.autodiff.tables import JVPS, linear_in_first, zero
+from anyshape.ops import sorting as so
+
+
+def _sort_jvp(ctx, tangents, out, x, *, axis):
+    return so.permute(tangents[0], so.argsort(x, axis, stable=True), axis)
+
+
+JVPS[so.sort_op] = _sort_jvp
+linear_in_first(so.permute_op, lambda ctx, ct, x, order, *, axis: so.permute(ct, so.argsort(order, axis), axis))
+zero(so.argsort_op)
+zero(so.searchsorted_op)

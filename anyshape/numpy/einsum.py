@@ -1,0 +1,175 @@
+"""np.einsum: the equation alone chooses the pairs in which operands are contracted; sizes may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.graph.builder import user_line
+from anyshape.graph.dims import Size
+from anyshape.graph.shapes import broadcast_size
+from anyshape.numpy.arguments import common
+from anyshape.numpy.convert import asarray, is_traced, sizes
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops.contraction import dot_general
+from anyshape.ops.core import context_of
+from anyshape.ops.creation import iota
+from anyshape.ops.indexing import take_at
+
+Labels = tuple[Any, ...]
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored."""
+    if not is_traced(*operands):
+        return np.einsum(*operands, out=out, optimize=optimize, **options)
+    if out is not None:
+        advice = "use the result instead"
+        raise UnsupportedFunctionError("einsum", "option 'out' of a traced array", advice, user_line())
+    equation, arrays = _string_form(operands)
+    dtype = options.get("dtype")
+    xs = common("einsum", *arrays) if dtype is None else [asarray(x, dtype) for x in arrays]
+    inputs, output = _parse(equation, [x.meta.rank for x in xs])
+    return _Contraction(xs, inputs, output).run()
+
+
+# -- the equation ------------------------------------------------------------------------------------------------
+
+
+def _fail(equation: str, problem: str) -> ArgumentError:
+    return ArgumentError("einsum", f"equation {equation!r}", problem, "write it as numpy.einsum takes it")
+
+
+def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The equation as a string and the arrays, from either way to write them."""
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    pairs, rest = divmod(len(operands), 2)
+    arrays, lists = list(operands[0 : 2 * pairs : 2]), list(operands[1 : 2 * pairs : 2])
+    equation = ",".join(map(_sublist, lists))
+    return (f"{equation}->{_sublist(operands[-1])}" if rest else equation), arrays
+
+
+def _sublist(labels: Sequence[Any]) -> str:
+    """[0, 1, Ellipsis] as 'AB...'."""
+    return "".join("..." if n is Ellipsis else _LETTERS[n] for n in labels)
+
+
+def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
+    """The labels of the axes of each operand and of the result. Those of an ellipsis are numbers: ..., -2, -1."""
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise _fail(equation, f"names {len(terms)} operands of {len(ranks)}")
+    inputs = [_term(equation, t, rank) for t, rank in zip(terms, ranks, strict=True)]
+    broad = sorted({a for labels in inputs for a in labels if isinstance(a, int)})
+    letters = [a for labels in inputs for a in labels if isinstance(a, str)]
+    if not arrow:
+        return inputs, (*broad, *sorted(a for a in set(letters) if letters.count(a) == 1))
+    head, dots, tail = right.partition("...")
+    if broad and not dots:
+        raise _fail(equation, "has an ellipsis in an operand and none in the result")
+    output = (*head, *(broad if dots else ()), *tail)
+    if len(set(output)) != len(output):
+        raise _fail(equation, "repeats a label in the result")
+    missing = [a for a in output if isinstance(a, str) and a not in letters]
+    if missing:
+        raise _fail(equation, f"has the label {missing[0]!r} in the result alone")
+    return inputs, output
+
+
+def _term(equation: str, term: str, rank: int) -> Labels:
+    head, dots, tail = term.partition("...")
+    if not all(c in _LETTERS for c in head + tail):
+        raise _fail(equation, f"has characters that are no labels in {term!r}")
+    spare = rank - len(head) - len(tail)
+    if spare < 0 or (spare > 0 and not dots):
+        raise _fail(equation, f"names {len(head + tail)} axes of an operand of rank {rank}")
+    return (*head, *range(-spare, 0), *tail)
+
+
+# -- the contraction ---------------------------------------------------------------------------------------------
+
+
+class _Contraction:
+    """Operands with labelled axes, contracted in pairs until one is left."""
+
+    def __init__(self, xs: list[Any], inputs: list[Labels], output: Labels) -> None:
+        self.output = output
+        self.terms = [_diagonals(x, labels) for x, labels in zip(xs, inputs, strict=True)]
+        self._stretch()
+
+    def _stretch(self) -> None:
+        """One size for each label: as in NumPy, an axis of size 1 is repeated."""
+        ctx = context_of("einsum", *[x for x, _ in self.terms])
+        found: dict[Any, Size] = {}
+        for x, labels in self.terms:
+            for label, size in zip(labels, sizes(x), strict=True):
+                found[label] = broadcast_size(ctx, found[label], size) if label in found else size
+        self.terms = [(mv.broadcast_to(x, [found[a] for a in labels]), labels) for x, labels in self.terms]
+
+    def run(self) -> Any:
+        while len(self.terms) > 1:
+            i, j = self._next_pair()
+            y, x = self.terms.pop(j), self.terms.pop(i)
+            self.terms.insert(i, self._pair(x, y))
+        x, labels = _summed(*self.terms[0], set(self.output))
+        return mv.transpose(x, [labels.index(a) for a in self.output])
+
+    def _needed(self, excluded: tuple[int, ...]) -> set[Any]:
+        """Labels of the result and of the operands that are not among the excluded ones."""
+        rest = [labels for i, (_, labels) in enumerate(self.terms) if i not in excluded]
+        return set(self.output).union(*rest)
+
+    def _next_pair(self) -> tuple[int, int]:
+        """The pair whose product has the fewest axes, the first of equals."""
+        count = len(self.terms)
+        pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+
+        def axes(pair: tuple[int, int]) -> int:
+            joined = set(self.terms[pair[0]][1]) | set(self.terms[pair[1]][1])
+            return len(joined & self._needed(pair))
+
+        return min(pairs, key=axes)
+
+    def _pair(self, first: tuple[Any, Labels], second: tuple[Any, Labels]) -> tuple[Any, Labels]:
+        """The product of two operands, summed over the labels that are not needed any more."""
+        needed = set(self.output).union(*[labels for _, labels in self.terms])
+        x, left = _summed(*first, needed | set(second[1]))
+        y, right = _summed(*second, needed | set(left))
+        shared = [a for a in left if a in right]
+        batch, contract = [a for a in shared if a in needed], [a for a in shared if a not in needed]
+        product = dot_general(
+            x, y, tuple([side.index(a) for a in contract] for side in (left, right)),  # type: ignore[arg-type]
+            tuple([side.index(a) for a in batch] for side in (left, right)),  # type: ignore[arg-type]
+        )  # fmt: skip
+        return product, (*batch, *[a for a in left if a not in shared], *[a for a in right if a not in shared])
+
+
+def _summed(x: Any, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
+    """Sum over the labels that are not needed; of booleans, whether any is true."""
+    axes = [i for i, a in enumerate(labels) if a not in needed]
+    reduce = rd.reduce_or if x.dtype.kind == "b" else rd.reduce_sum
+    return reduce(x, axes), tuple([a for a in labels if a in needed])
+
+
+def _diagonals(x: Any, labels: Labels) -> tuple[Any, Labels]:
+    """The operand with each label once: of axes of one label, their diagonal."""
+    for label in labels:
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            shape, ctx = sizes(x), context_of("einsum", x)
+            m, n = shape[first], shape[second]
+            ctx.require_equal(m, n, f"axes of the label {label!r} have sizes {m} and {n}")
+            index = iota(m)
+            x = take_at(x, (index, index), (first, second))
+            rest = [a for i, a in enumerate(labels) if i not in (first, second)]
+            at = first if second == first + 1 else 0
+            labels = (*rest[:at], label, *rest[at:])
+    return x, labels

@@ -1,0 +1,101 @@
+"""np.linalg.norm and its kin, for the norms that need no decomposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.graph.builder import user_line
+from anyshape.numpy.arguments import keep, numel
+from anyshape.numpy.convert import asarray, axis_of, is_traced, sizes
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+
+
+def _inexact(a: Any) -> Any:
+    x = asarray(a)
+    return x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(np.float64))
+
+
+def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+    """The square root of the sum of squares."""
+    if x.dtype.kind == "c":
+        real, imag = ew.real(x), ew.imag(x)
+        squares = ew.add(ew.mul(real, real), ew.mul(imag, imag))
+    else:
+        squares = ew.mul(x, x)
+    return ew.sqrt(rd.reduce_sum(squares, axes))
+
+
+def _vector(x: Any, order: Any, axis: int) -> Any:
+    """The norm of each vector along the axis."""
+    if order is None or order == 2:
+        return _euclidean(x, (axis,))
+    sizes_of_elements = ew.absolute(x)
+    if order == np.inf:
+        return rd.reduce_max(sizes_of_elements, (axis,))
+    if order == -np.inf:
+        return rd.reduce_min(sizes_of_elements, (axis,))
+    if order == 0:
+        return rd.reduce_sum(ew.convert(ew.ne(x, ew.lift(0, x)), sizes_of_elements.dtype), (axis,))
+    if order == 1:
+        return rd.reduce_sum(sizes_of_elements, (axis,))
+    if isinstance(order, str):
+        raise ValueError(f"Invalid norm order '{order}' for vectors")
+    return ew.power_by(rd.reduce_sum(ew.power_by(sizes_of_elements, order), (axis,)), 1 / order)
+
+
+def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
+    """The norm of each matrix in the two axes."""
+    if order is None or order in ("fro", "f"):
+        return _euclidean(x, tuple(sorted((rows, columns))))
+    if order in (1, -1, np.inf, -np.inf):
+        summed, left = (rows, columns) if abs(order) == 1 else (columns, rows)
+        sums = rd.reduce_sum(ew.absolute(x), (summed,))
+        reduce = rd.reduce_max if order > 0 else rd.reduce_min
+        return reduce(sums, (left - (summed < left),))
+    if order in (2, -2, "nuc"):
+        raise UnsupportedFunctionError("norm", f"ord={order!r} of a traced matrix", "use ord='fro'", user_line())
+    raise ValueError("Invalid norm order for matrices.")
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """As `numpy.linalg.norm`, except for ord=2, -2 and 'nuc' of matrices."""
+    if not is_traced(x):
+        return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    value = _inexact(x)
+    rank = value.meta.rank
+    if axis is None:
+        every = tuple(range(rank))
+        if ord is None or (rank == 2 and ord in ("f", "fro")) or (rank == 1 and ord == 2):
+            return keep(_euclidean(value, every), every, keepdims)
+        axis = every
+    chosen = tuple([axis_of(a, rank, "norm") for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    if len(chosen) == 1:
+        return keep(_vector(value, ord, chosen[0]), chosen, keepdims)
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        advice = "name the axes of a vector or matrix"
+        raise ArgumentError("norm", f"axis {axis}", "does not name one or two axes", advice)
+    return keep(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """As `numpy.linalg.vector_norm`."""
+    if not is_traced(x):
+        return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    value = _inexact(x)
+    rank = value.meta.rank
+    named = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(sorted(axis_of(a, rank, "vector_norm") for a in named))
+    rest = [a for a in range(rank) if a not in axes]
+    moved = mv.transpose(value, [*rest, *axes])
+    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], numel(value, axes)))
+    return keep(_vector(vectors, ord, len(rest)), axes, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """As `numpy.linalg.matrix_norm`, except for ord=2, -2 and 'nuc'."""
+    return norm(x, ord, (-2, -1), keepdims)

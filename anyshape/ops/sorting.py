@@ -1,0 +1,67 @@
+"""Ops that order elements along an axis, and the one that rearranges them, which is its own kind of transpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.ir import define
+from anyshape.ops.core import Operand, apply
+
+INDEX = np.dtype(np.int64)
+
+
+def _sort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int) -> TensorMeta:
+    return x
+
+
+def _argsort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, stable: bool) -> TensorMeta:
+    return TensorMeta(INDEX, x.extents)
+
+
+def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int) -> TensorMeta:
+    if not ctx.same_extents(x, order):
+        raise ctx.fail("operands of a core op must have equal shapes")
+    if order.dtype != INDEX:
+        raise ctx.bad_dtype(f"the order is {order.dtype}", "take it from argsort")
+    return x
+
+
+def _searchsorted_type(
+    ctx: ShapeGuardContext, row: TensorMeta, values: TensorMeta, *, side: str, batch: int
+) -> TensorMeta:
+    """The first `batch` axes of both are batches; the row has one more axis."""
+    if row.dtype != values.dtype:
+        raise ctx.bad_dtype(f"operands are {row.dtype} and {values.dtype}", "convert them to one dtype with astype")
+    if row.rank != batch + 1:
+        raise ctx.fail("the sorted operand must have one axis")
+    return TensorMeta(INDEX, values.extents)
+
+
+sort_op = define("sort", _sort_type)
+argsort_op = define("argsort", _argsort_type)
+permute_op = define("permute", _permute_type)
+searchsorted_op = define("searchsorted", _searchsorted_type)
+
+
+def sort(x: Operand, axis: int) -> Any:
+    """x in ascending order along the axis, NaNs last."""
+    return apply(sort_op, x, axis=axis)
+
+
+def argsort(x: Operand, axis: int, *, stable: bool = False) -> Any:
+    """The positions that sort x along the axis; equal elements keep their order if `stable`."""
+    return apply(argsort_op, x, axis=axis, stable=stable)
+
+
+def permute(x: Operand, order: Operand, axis: int) -> Any:
+    """x rearranged along the axis: element k is x[order[k]]. Each line of `order` must be a permutation."""
+    return apply(permute_op, x, order, axis=axis)
+
+
+def searchsorted(row: Operand, values: Operand, side: str = "left", batch: int = 0) -> Any:
+    """Where each value would be inserted into the sorted row; the first `batch` axes of both go together."""
+    return apply(searchsorted_op, row, values, side=side, batch=batch)
