@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from anyshape.errors import InconclusiveDimensionError, ShapeError
+from anyshape.errors import InconclusiveDimensionError, ShapeError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
 from anyshape.graph.decide import decide
@@ -66,7 +66,17 @@ class Scope:
         if verdict is Verdict.NO:
             raise ShapeError(primitive, why, operands, where)
         if verdict is Verdict.UNKNOWN:
+            self._check_hints(claim, primitive, why, where)
             self.assume(Condition("assertion", claim, primitive, why, where))
+
+    def _check_hints(self, claim: Claim, primitive: str, why: str, where: Where | None) -> None:
+        """Under jit, a precondition that the current call breaks is an error here, at the user's line."""
+        variables = claim.variables()
+        if self.hints is None or not all(v in self.hints for v in variables):
+            return
+        if not claim.holds(dims.to_mapping(self.hints)):
+            sizes = {v.name: self.hints[v] for v in variables}
+            raise SizeMismatchError(primitive, str(claim), sizes, why, where)
 
     def ask(self, claim: Claim, where: Where | None) -> bool:
         """The answer to a question of Python's: proved, or decided by the sizes of this call and guarded."""
