@@ -113,8 +113,9 @@ def test_every_value_of_a_gradient_has_the_metadata_it_was_promised(program):
     gradient = weighted_gradient(program)
     for sizes in size_combinations():
         xs = program.arrays(sizes)
-        if is_error(outcome(gradient, xs, weights_of(program, xs))):
+        if is_error(outcome(lambda *a: program(np, *a), *xs)):
             continue
+        gradient(xs, weights_of(program, xs))
         graph = gradient.programs()[-1].graph
         inputs = [*xs, *weights_of(program, xs)]
         known = sizes_of_inputs(graph, inputs)
@@ -205,7 +206,8 @@ def check_gradient(program):
         ts = [uneven(np.random.default_rng(6), x) for x in xs]
         estimate = finite_difference(lambda a: program(np, *a), xs, ts, 3e-6)
         (left, scale), (right, _) = pairing(weights, estimate), pairing(found, ts)
-        assert abs(left - right) <= 2e-6 * (1 + scale), f"{text}: {left} and {right}"
+        if np.isfinite(left):  # the mean of nothing is NaN
+            assert abs(left - right) <= 2e-6 * (1 + scale), f"{text}: {left} and {right}"
         served += 1
     if served:
         assert gradient.cache_info().traces == 1
@@ -311,7 +313,8 @@ def check_layer(name, below, above, xs, text):
         weights = [0.5 - 0.2 * y for y in leaves(below(*xs))]
         slopes = finite_difference(lambda a: below(*a), xs, ts, 3e-6)
         (left, scale), (right, _) = pairing(weights, slopes), pairing(got, ts)
-        assert abs(left - right) <= 3e-6 * (1 + scale), f"{text}: {left} and {right}"
+        if np.isfinite(left):
+            assert abs(left - right) <= 3e-6 * (1 + scale), f"{text}: {left} and {right}"
     elif len(xs[0]):
         loop = [leaves(below(*parts)) for parts in zip(*xs, strict=True)]
         check_equal(got, [np.stack(parts) for parts in zip(*loop, strict=True)], 1e-9, text)
