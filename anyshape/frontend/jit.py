@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.frontend.environment import watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves, trace_call
 from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths
@@ -22,6 +23,20 @@ class CacheInfo(NamedTuple):
     traces: int
     hits: int
     entries: int
+
+
+class Entry(NamedTuple):
+    """A program in the cache, with what must hold for it to be used: its guards, and what it was traced with."""
+
+    program: Program
+    accepts: Callable[..., bool] | None
+    unchanged: Callable[[], bool] | None
+
+    def serves(self, leaves: Sequence[Any]) -> bool:
+        """The program gives the right answer for these leaves."""
+        if self.unchanged is not None and not self.unchanged():
+            return False
+        return self.accepts is None or self.accepts(*leaves)
 
 
 class Jitted:
@@ -37,10 +52,11 @@ class Jitted:
             advice = "pass the function itself, not the result of calling it"
             raise ArgumentError("jit", "its argument", f"is of type {type(function).__name__}, not a function", advice)
         functools.update_wrapper(self, function if like is None else like, updated=())
+        self.__wrapped__ = function if like is None else like
         self.function = function
         self.name = name if name is not None else function_name(function)
-        self._programs: dict[Any, list[Program]] = {}
-        self._flat: dict[tuple[Any, ...], list[Program]] = {}
+        self._entries: dict[Any, list[Entry]] = {}
+        self._flat: dict[tuple[Any, ...], list[Entry]] = {}
         self._traces = 0
         self._calls = 0
         self._lock = threading.RLock()
@@ -56,22 +72,22 @@ class Jitted:
                     break
                 key += (x.dtype, x.ndim)
             else:
-                for program in self._flat.get(tuple(key), ()):
-                    if program.accepts is None or program.accepts(*args):
-                        return program.call_flat(args)
+                for entry in self._flat.get(tuple(key), ()):
+                    if entry.serves(args):
+                        return entry.program.call_flat(args)
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves = self.leaves(args, kwargs)
         key = self._key(leaves)
-        for program in self._programs.get(key, ()):
-            if program.accepts is None or program.accepts(*leaves.arrays):
-                return program.call_flat(leaves.arrays)
+        for entry in self._entries.get(key, ()):
+            if entry.serves(leaves.arrays):
+                return entry.program.call_flat(leaves.arrays)
         with self._lock:
             program = self._trace(leaves, key)
         if not kwargs and all(type(x) is np.ndarray for x in args):
             flat = tuple([part for x in args for part in (x.dtype, x.ndim)])
-            self._flat[flat] = self._programs[key]
+            self._flat[flat] = self._entries[key]
         return program.call_flat(leaves.arrays)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Leaves:
@@ -90,14 +106,19 @@ class Jitted:
         return leaves.tree, tuple([(x.dtype, x.ndim, w) for x, w in zip(leaves.arrays, leaves.weak, strict=True)])
 
     def _trace(self, leaves: Leaves, key: Any) -> Program:
+        unchanged = watch(self.__wrapped__)
         program = Program(trace_call(self.function, self.name, leaves))
         self._traces += 1
-        self._programs.setdefault(key, []).append(program)
+        entries = self._entries.setdefault(key, [])
+        stale = [e for e in entries if e.unchanged is not None and not e.unchanged()]
+        for entry in stale:
+            entries.remove(entry)
+        entries.append(Entry(program, program.accepts, unchanged))
         return program
 
     def programs(self) -> list[Program]:
-        """Every program traced so far."""
-        return [p for programs in self._programs.values() for p in programs]
+        """Every program in the cache."""
+        return [e.program for entries in self._entries.values() for e in entries]
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, how often a trace was reused, and how many programs there are."""

@@ -1,0 +1,87 @@
+"""A program holds what its function read when it was traced; the cache must notice when that has changed."""
+
+import numpy as np
+import pytest
+
+import anyshape
+
+scale = 2.0
+table = {"w": np.array([1.0, 2.0])}
+
+
+def helper(x):
+    return x * scale
+
+
+def calls_helper(x):
+    return np.sum(helper(x))
+
+
+@pytest.fixture
+def restore():
+    before = scale, dict(table), helper
+    yield
+    globals()["scale"], globals()["helper"] = before[0], before[2]
+    table.clear()
+    table.update(before[1])
+
+
+def test_a_rebound_global_of_a_callee_is_seen(restore):
+    gradient = anyshape.grad(calls_helper)
+    x = np.ones(3)
+    np.testing.assert_array_equal(gradient(x), [2.0, 2.0, 2.0])
+    globals()["scale"] = 5.0
+    np.testing.assert_array_equal(gradient(x), [5.0, 5.0, 5.0])
+    assert gradient.cache_info() == (2, 0, 1)
+
+
+def test_a_redefined_callee_is_seen(restore):
+    program = anyshape.jit(calls_helper)
+    assert program(np.ones(2)) == 4.0
+    globals()["helper"] = lambda x: x * 10
+    assert program(np.ones(2)) == 20.0
+
+
+def test_a_rebound_closure_variable_is_seen():
+    data = np.array([1.0, 2.0])
+    loss = anyshape.value_and_grad(lambda w: np.sum(w * data))
+    np.testing.assert_array_equal(loss(np.ones(2))[1], [1.0, 2.0])
+    data = np.array([3.0, 4.0])
+    np.testing.assert_array_equal(loss(np.ones(2))[1], [3.0, 4.0])
+
+
+def test_an_array_changed_in_place_is_seen_without_a_trace():
+    data = np.array([1.0, 2.0])
+    total = anyshape.jit(lambda w: np.sum(w * data))
+    assert total(np.ones(2)) == 3.0
+    data[:] = 10.0
+    assert total(np.ones(2)) == 20.0
+    assert total.cache_info().traces == 1
+
+
+def test_an_entry_of_a_closed_over_dict_is_seen(restore):
+    total = anyshape.jit(lambda x: np.sum(x * table["w"]))
+    assert total(np.ones(2)) == 3.0
+    table["w"] = np.array([5.0, 5.0])
+    assert total(np.ones(2)) == 10.0
+
+
+def test_nothing_rebound_is_never_traced_again():
+    limit, names = float("nan"), ("a", 1)
+    count = anyshape.jit(lambda x: x + (0.0 if limit == limit else float(len(names))))
+    for n in (0, 1, 5):
+        np.testing.assert_array_equal(count(np.ones(n)), np.full(n, 3.0))
+    assert count.cache_info().traces == 1
+
+
+def test_jvp_and_vjp_see_it_too():
+    factor = 2.0
+
+    def scaled(x):
+        return x * factor
+
+    assert anyshape.jvp(scaled, (1.0,), (1.0,))[1] == 2.0
+    assert anyshape.vjp(scaled, 1.0)[1](1.0)[0] == 2.0
+    factor = 7.0
+    assert anyshape.jvp(scaled, (1.0,), (1.0,))[1] == 7.0
+    assert anyshape.vjp(scaled, 1.0)[1](1.0)[0] == 7.0
