@@ -1,11 +1,21 @@
 """anyshape: plain NumPy traced once, differentiated, and run at any shape."""
 
-from anyshape import frontend as _frontend
+from anyshape import errors, numpy, ops
+from anyshape.errors import AnyshapeError
 from anyshape.frontend.batching import hessian, hvp, jacfwd, jacrev, vmap
+from anyshape.frontend.checks import check_grads
+from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.jit import jit
+from anyshape.frontend.specs import ShapeDtypeStruct, SymbolicScope, eval_shape, symbolic_shape, trace
 
 __all__ = [
+    "AnyshapeError",
+    "ShapeDtypeStruct",
+    "SymbolicScope",
+    "check_grads",
+    "errors",
+    "eval_shape",
     "grad",
     "hessian",
     "hvp",
@@ -15,6 +25,11 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "numpy",
+    "ops",
+    "stop_gradient",
+    "symbolic_shape",
+    "trace",
     "value_and_grad",
     "vjp",
     "vmap",
