@@ -2,7 +2,7 @@
 happened and where, the second what to do.
 
     AnyshapeError
-    ├── ShapeError (ValueError)                 sizes that cannot agree
+    ├── ShapeError (ValueError, IndexError)     sizes that cannot agree, as NumPy's AxisError is both
     │   └── SizeMismatchError                   an assertion of a program failed at a call
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
@@ -46,7 +46,7 @@ def _at(where: object) -> str:
     return f" at {where}" if where is not None else ""
 
 
-class ShapeError(AnyshapeError, ValueError):
+class ShapeError(AnyshapeError, ValueError, IndexError):
     """The sizes of the operands of a primitive cannot agree."""
 
     advice = "change the operands so that NumPy would accept them"

@@ -214,7 +214,7 @@ def linspace(
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
     count = cv.size_of(num)
     context_of("linspace").require(at_least(count, 0), "the number of samples cannot be negative")
-    inexact = np.result_type(lifted(start).dtype, lifted(stop).dtype, 0.0)
+    inexact = np.result_type(cv.result_type(start, stop), 0.0)
     first, last = broadcast_arrays(lifted(start, inexact), lifted(stop, inexact))
     gaps = dims.maximum(count - 1 if endpoint else count, 1)
     step = ew.div(ew.sub(last, first), _scalar(gaps, inexact))

@@ -10,7 +10,7 @@ from typing import Any
 
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
-from anyshape.graph.extents import TensorMeta
+from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.ir import define
 from anyshape.graph.shapes import free_axes
 from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
@@ -48,9 +48,9 @@ def _put_add_type(
     """The shape of the x of which `take(x, indices, axes)` has the shape of the updates; x has `sizes` at `axes`."""
     _check_indices(ctx, indices, axes)
     at, rank = place(axes), indices[0].rank
-    window = TensorMeta(updates.dtype, updates.extents[at : at + rank])
-    if not ctx.same_extents(window, TensorMeta(updates.dtype, indices[0].extents)):
-        raise ctx.fail("the updates do not have the axes of the indices")
+    for mine, theirs in zip(updates.extents[at : at + rank], indices[0].extents, strict=True):
+        if isinstance(mine, Exact) and isinstance(theirs, Exact):
+            ctx.require_equal(mine.size, theirs.size, f"updates of size {mine} for indices of size {theirs}")
     rest = iter((*updates.extents[:at], *updates.extents[at + rank :]))
     new = dict(zip(axes, [ctx.resolve(s) for s in sizes], strict=True))
     total = updates.rank - rank + len(axes)
