@@ -144,7 +144,7 @@ class _Writer:
     def _step(self, step: Step) -> None:
         inputs = [self._operand(i) for i in step.inputs]
         if step.reuse is not None:
-            inputs.append(step.reuse)
+            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
         function, arguments = self._kernel(step)
         target = ", ".join(step.outputs)
         self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")

@@ -145,7 +145,8 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
         return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
     except TypeError as error:
         names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
-        raise DTypeError(ufunc.__name__, f"no loop for operands {names}", "convert them with astype", user_line()) from error
+        why = f"no loop for operands {names}"
+        raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
 
 
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:

@@ -1,10 +1,10 @@
 """NumPy's elementwise functions: promote as the ufunc would, then apply the core op, which broadcasts.
-
-Concrete arguments go to NumPy itself. `out` and `where` change an array in place, which a program cannot.
+Concrete arguments go to NumPy itself.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections.abc import Callable
@@ -29,39 +29,11 @@ from anyshape.numpy.convert import (
     sizes,
     typed,
 )
+from anyshape.numpy.ufuncs import check_options, of_ufunc
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 
-_DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
-
-
-def _check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The dtype option of a call; refuses those that have no meaning in a program."""
-    name = ufunc.__name__
-    for key, value in options.items():
-        if key != "dtype" and not (key in _DEFAULTS and (value is _DEFAULTS[key] or value == (None,))):
-            advice = "use the result instead of `out`, np.where instead of `where`"
-            raise UnsupportedFunctionError(name, f"option {key!r} of a traced array", advice, user_line())
-    if len(args) != ufunc.nin:
-        problem, advice = f"got {len(args)} positional arguments", f"pass {ufunc.nin}, and use the result"
-        raise ArgumentError(name, "the call", problem, advice)
-    return options.get("dtype")
-
-
-def _function(ufunc: np.ufunc, apply: Callable[..., Any]) -> Callable[..., Any]:
-    """The NumPy function of this ufunc on traced arrays; NumPy's own on concrete ones."""
-    name = ufunc.__name__
-
-    def function(*args: Any, **options: Any) -> Any:
-        if not is_traced(*args, *options.values()):
-            return ufunc(*args, **options)
-        dtype = _check_options(ufunc, args, options)
-        return apply(*promoted(ufunc, *args, dtype=dtype))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `{name}` of NumPy, for arrays of a program too."
-    return function
-
+_function = functools.partial(of_ufunc, module=__name__)
 
 # -- arithmetic
 
@@ -100,7 +72,7 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     """A literal exponent gets the cheapest op, whose slope is exact at 0; any other one the general power."""
     if not is_traced(*args, *options.values()):
         return ufunc(*args, **options)
-    dtype = _check_options(ufunc, args, options)
+    dtype = check_options(ufunc, args, options)
     exponent = _literal(args[1])
     if exponent is None or isinstance(exponent, complex) or not _is_finite(exponent):
         return ew.power(*promoted(ufunc, *args, dtype=dtype))
@@ -235,9 +207,9 @@ def fix(x: Any, out: Any = None) -> Any:
 # -- comparison and logic
 
 
-def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[[Any, Any], bool]) -> Callable[..., Any]:
+def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..., bool]) -> Callable[..., Any]:
     """A comparison; a Python integer beyond the range of an integer dtype compares by its value, as in NumPy."""
-    name, general = ufunc.__name__, _function(ufunc, apply)
+    general = _function(ufunc, apply)
 
     def function(*args: Any, **options: Any) -> Any:
         if len(args) == 2 and is_traced(*args):
@@ -248,8 +220,7 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[[A
                 return full(sizes(asarray(y)), compare(x, 0), bool)
         return general(*args, **options)
 
-    function.__name__, function.__qualname__, function.__doc__ = name, name, general.__doc__
-    return function
+    return functools.update_wrapper(function, general)
 
 
 def _beyond(number: Any, x: Any) -> bool:

@@ -7,6 +7,7 @@ integers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,10 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.builder import user_line
 from anyshape.numpy.convert import asarray, is_traced, loop_dtypes, promoted, result_type, typed
-from anyshape.numpy.elementwise import _function
+from anyshape.numpy.ufuncs import of_ufunc
 from anyshape.ops import special as sp
+
+_function = functools.partial(of_ufunc, module=__name__)
 
 # -- error functions and the normal distribution
 
@@ -65,7 +68,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """As `scipy.special.zeta` of real arguments; differentiable in q."""
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
-    return sp.zeta(*promoted(sc.beta, x, 1.0 if q is None else q))  # zeta is no ufunc; beta promotes as it does
+    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # no ufunc itself; promotes as this one
 
 
 # -- logistic functions, entropies, integrals of exponentials

@@ -27,14 +27,14 @@ Operand: TypeAlias = Traced | np.ndarray
 class Kernel:
     """How an op runs: `run(*arrays, **params)` on arrays and ints that the op's shape rule has accepted.
 
-    `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument.
+    `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument ("keyword": named).
     `view`: the result may share memory with the first operand; `stretch`: so that one element stands for several.
     `specialise(params, metas)`, given params without symbolic sizes
     and the metadata of operands, returns a cheaper function of the arrays alone, or None.
     """
 
     run: Callable[..., Any]
-    out: bool = False
+    out: bool | str = False
     view: bool = False
     stretch: bool = False
     specialise: Callable[..., Callable[..., Any] | None] | None = None

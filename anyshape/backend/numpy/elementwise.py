@@ -83,7 +83,7 @@ UFUNCS = {
     ew.conj_op: np.conjugate,
 }
 for _op, _ufunc in UFUNCS.items():
-    kernel(_op, _ufunc, out=True)
+    kernel(_op, _ufunc, out="keyword" if _op in (ew.max_op, ew.min_op) else True)  # positional is deprecated there
 
 
 # -- powers

@@ -1,0 +1,97 @@
+"""Rows of the special functions: the ufuncs of `scipy.special` called as they are, and those that have a name here alone."""
+
+import numpy
+import scipy.special as sc
+
+from anyshape.numpy import special
+from tests.samples.elementwise import EDGES, POSITIVE, UP, F
+from tests.samples.sample import Sample
+
+
+def scipy(name):
+    """SciPy's own ufunc, whatever the namespace."""
+    return lambda np, *xs: getattr(sc, name)(*xs)
+
+
+def ours(name, *first):
+    """The function of this name in `anyshape.numpy.special`, with literal first arguments."""
+    return lambda np, *xs: getattr(special, name)(*first, *xs)
+
+
+# name, core ops, domain, dtypes
+_UNARY = [
+    ("erf", "erf", (-2, 2), (*F, "int32", "complex128")),
+    ("erfc", "erfc", (-2, 2), F),
+    ("erfcx", "erfcx", (-1, 2), F),
+    ("erfi", "erfi", (-1, 1), F),
+    ("erfinv", "erfinv", (-0.9, 0.9), F),
+    ("erfcinv", "erfcinv", (0.1, 1.9), F),
+    ("dawsn", "dawsn", (-2, 2), F),
+    ("ndtr", "ndtr", (-2, 2), F),
+    ("ndtri", "ndtri", (0.1, 0.9), F),
+    ("log_ndtr", "log_ndtr erfcx", (-2, 2), F),
+    ("gamma", "gamma digamma polygamma", (0.5, 3), F),
+    ("gammaln", "gammaln digamma polygamma", (0.5, 3), F),
+    ("digamma", "digamma polygamma", (0.5, 3), F),
+    ("psi", "digamma", (0.5, 3), F),
+    ("expit", "expit", (-3, 3), (*F, "int32")),
+    ("logit", "logit", (0.1, 0.9), F),
+    ("log_expit", "log_expit", (-3, 3), F),
+    ("entr", "entr", (0.1, 3), F),
+    ("exp10", "exp10", (-1, 1), F),
+    ("exp1", "exp1", (0.2, 2), F),
+    ("expi", "expi", (0.2, 2), F),
+    ("j0", "bessel_j", (-3, 3), F),
+    ("j1", "bessel_j", (-3, 3), F),
+    ("y0", "bessel_y", (0.5, 3), F),
+    ("y1", "bessel_y", (0.5, 3), F),
+    ("i0", "bessel_i", (-3, 3), F),
+    ("i1", "bessel_i", (-3, 3), F),
+    ("k0", "bessel_k", (0.5, 3), F),
+    ("k1", "bessel_k", (0.5, 3), F),
+    ("i0e", "scaled_bessel_i", (0.3, 3), F),
+    ("i1e", "scaled_bessel_i", (0.3, 3), F),
+    ("k0e", "scaled_bessel_k", (0.5, 3), F),
+    ("k1e", "scaled_bessel_k", (0.5, 3), F),
+]
+_BINARY = [
+    ("beta", "beta", (0.5, 3), F),
+    ("betaln", "betaln", (0.5, 3), F),
+    ("xlogy", "xlogy ratio", (0.3, 3), (*F, "complex128")),
+    ("xlog1py", "xlog1py ratio", (0.3, 3), F),
+    ("rel_entr", "rel_entr ratio", (0.3, 3), F),
+    ("kl_div", "kl_div ratio", (0.3, 3), F),
+]
+_ORDERED = [
+    ("jv", "bessel_j", (-3, 3)),
+    ("yv", "bessel_y", (0.8, 3)),
+    ("yn", "bessel_y", (0.8, 3)),
+    ("iv", "bessel_i", (-3, 3)),
+    ("kv", "bessel_k", (0.8, 3)),
+    ("kn", "bessel_k", (0.8, 3)),
+    ("ive", "scaled_bessel_i", (0.3, 3)),
+    ("kve", "scaled_bessel_k", (0.8, 3)),
+]
+
+SAMPLES = [
+    *[Sample(f"special.{n}", scipy(n), ("n, 3",), tuple(ops.split()), d, dom) for n, ops, dom, d in _UNARY],
+    *[Sample(f"special.{n}", scipy(n), UP, tuple(ops.split()), d, dom) for n, ops, dom, d in _BINARY],
+    *[Sample(f"special.{n} 2", ours(n, 2), ("n, 3",), (op,), F, dom) for n, op, dom in _ORDERED],
+    *[Sample(f"special.{n} -1", ours(n, -1), ("n, 3",), (op,), F, dom) for n, op, dom in _ORDERED],
+    *[
+        Sample(f"special.{n} edges", scipy(n), ("n, 7",), make=EDGES, grad=None)
+        for n in ["erf", "erfc", "ndtr", "log_ndtr", "expit", "log_expit", "entr", "gammaln", "j0", "i0e"]
+    ],
+    *[
+        Sample(f"special.{n} edges", scipy(n), ("7, 1", "1, 7"), make=POSITIVE, grad=None)
+        for n in ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln"]
+    ],
+    *[Sample(f"special.polygamma {k}", ours("polygamma", k), ("n, 3",), (), F[: k + 1], (0.5, 3)) for k in (0, 1, 3)],
+    Sample("special.zeta", lambda np, q: special.zeta(2.5, q), ("n, 3",), ("zeta",), F, (0.5, 3)),
+    Sample("special.gammainc", lambda np, x: sc.gammainc(1.5, x), ("n, 3",), ("gammainc",), F, (0.3, 3)),
+    Sample("special.gammaincc", lambda np, x: sc.gammaincc(1.5, x), ("n, 3",), ("gammaincc",), F, (0.3, 3)),
+    Sample("numpy.i0", lambda np, x: numpy.i0(x), ("n, 3",), ("bessel_i",), F),
+    Sample("special.expm1", scipy("expm1"), ("n, 3",), ("expm1",), F),
+    Sample("special.sinc zero", lambda np, x: np.sinc(x * 0) + np.sinc(x), ("n, 3",), ("sinc",), F),
+    Sample("special.entr scaled", lambda np, x: sc.entr(x / numpy.float64(3)), ("n",), ("entr",), F, (0.3, 3)),
+]
