@@ -148,7 +148,7 @@ class _Level:
         self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance
     ) -> None:
         self.f, self.name, self.order, self.modes, self.tolerance = f, name, order, modes, tolerance
-        self.value = jit(f) if order == 1 else f
+        self.value = jit(f)
         self.forward = jit(lambda primals, tangents: jvp(f, primals, tangents))
         self.backward = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
         below = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
@@ -160,7 +160,7 @@ class _Level:
 
     def programs(self) -> Iterator[Jitted]:
         """The jitted functions of this order and above that were called."""
-        mine = [self.value] if isinstance(self.value, Jitted) else []
+        mine = [self.value] if self.order == 1 else []
         for made in [*mine, self.forward, self.backward]:
             if made.cache_info().traces:
                 yield made
@@ -172,6 +172,7 @@ class _Level:
         value = self.f(*args)
         point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
         if self.order == 1:
+            self._refuse_fixed(value)
             yield self._compare("value", "value", point, value, self.value(*args), self.tolerance.of_rounding)
         if "fwd" in self.modes:
             observed, slopes = self.forward(args, point.tangents)
@@ -183,6 +184,11 @@ class _Level:
             yield from self.below["fwd"].measure((args, point.tangents), rng)
         if "rev" in self.below:
             yield from self.below["rev"].measure((args, point.cotangent), rng)
+
+    def _refuse_fixed(self, value: Any) -> None:
+        if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):
+            problem = "has no inexact leaf, so it has no derivative"
+            raise ArgumentError("check_grads", f"the result of {self.name}", problem, "return float or complex arrays")
 
     def _differences(self, point: _Point) -> Any:
         """Central differences of f along the tangents."""

@@ -1,0 +1,117 @@
+"""The command line: anyshape demo | show | check."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from anyshape.errors import AnyshapeError
+from anyshape.frontend.derivatives import value_and_grad
+from anyshape.frontend.load_function import UsageError, load_function, one_line, read_arguments
+from anyshape.frontend.specs import ShapeDtypeStruct, trace
+from anyshape.frontend.tracing import is_inexact
+
+EPILOG = """examples:
+  anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
+  anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors take one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; gives 0, 1 if a check failed, or 2 for a mistake in what was asked."""
+    options, rest = _parser().parse_known_args(argv)
+    if rest and options.command != "demo":
+        return _complain(options.command, f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return options.run(options, rest)
+    except (UsageError, AnyshapeError) as error:
+        return _complain(options.command, one_line(error))
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone, as with `| head`; nothing is left to say
+        return 0
+
+
+def _complain(command: str, message: str) -> int:
+    print(f"anyshape {command}: {message}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="anyshape",
+        description="Plain NumPy traced once, differentiated, and run at any shape.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    demo = commands.add_parser("demo", help="train a small language model on paragraphs of any length", add_help=False)
+    demo.set_defaults(run=_demo)
+    show = commands.add_parser("show", help="print the program of a function")
+    _describe(show)
+    show.add_argument("--grad", action="store_true", help="of its value and gradient")
+    show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
+    show.set_defaults(run=_show)
+    check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
+    _describe(check)
+    check.add_argument("--order", type=int, default=2, metavar="N", help="order of derivatives (%(default)s)")
+    check.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
+    check.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
+    check.add_argument("--domain", default="-2,2", help="interval of the random arguments (%(default)s)")
+    check.set_defaults(run=_check)
+    return parser
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    """The options that say which function, and what its arguments are like."""
+    parser.add_argument("target", help="module:function or path/to/file.py:function")
+    parser.add_argument("--shapes", required=True, help='one for each argument: "n, 4; 4, 3"; names are unknown sizes')
+    parser.add_argument("--dtypes", default="f64", help='one for all or one for each: "f64; i32" (%(default)s)')
+
+
+def _demo(options: argparse.Namespace, rest: list[str]) -> int:
+    return _part("anyshape.demo.train").main(rest)
+
+
+def _show(options: argparse.Namespace, rest: list[str]) -> int:
+    function = load_function(options.target)
+    arguments = read_arguments(function, options.shapes, options.dtypes)
+    if options.grad:
+        moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
+        if not moving:
+            raise UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
+        function = value_and_grad(function, argnums=moving)
+    specs = [ShapeDtypeStruct(s, d) for s, d in zip(arguments.specs, arguments.dtypes, strict=True)]
+    try:
+        program = trace(function)(*specs)
+    except AnyshapeError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+    print(program.plan if options.plan else program)
+    return 0
+
+
+def _check(options: argparse.Namespace, rest: list[str]) -> int:
+    function = load_function(options.target)
+    arguments = read_arguments(function, options.shapes, options.dtypes)
+    return _part("anyshape.frontend.check_report").main(function, arguments, options)
+
+
+def _part(module: str) -> Any:
+    """A part of the command line that draws with packages of the extra `demo`; loaded when it is asked for."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        advice = "pip install 'anyshape[demo]'"
+        said = one_line(error)
+        raise UsageError(said if advice in said else f"{said}; {advice}") from error
