@@ -13,7 +13,7 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.environment import watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves, trace_call
-from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths
+from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths, parameter_names
 from anyshape.graph.builder import active, active_builders
 
 
@@ -107,7 +107,7 @@ class Jitted:
 
     def _trace(self, leaves: Leaves, key: Any) -> Program:
         unchanged = watch(self.__wrapped__)
-        program = Program(trace_call(self.function, self.name, leaves))
+        program = Program(trace_call(self.function, self.name, leaves, parameter_names(self.__wrapped__)))
         self._traces += 1
         entries = self._entries.setdefault(key, [])
         stale = [e for e in entries if e.unchanged is not None and not e.unchanged()]

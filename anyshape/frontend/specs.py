@@ -143,7 +143,8 @@ def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     builder = Builder(Scope(conditions=distinct[0].conditions if distinct else ()), handle=Array)
     for variable, size in solve_dims(metas).items():
         builder.define_dim(variable, size)
-    return trace_in(builder, function, name, metas, Leaves(leaves, [is_python_scalar(x) for x in leaves], tree, paths))
+    weak = [is_python_scalar(x) for x in leaves]
+    return trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
 
 
 def trace(function: Callable[..., Any]) -> Callable[..., Program]:

@@ -10,7 +10,7 @@ import numpy as np
 import optree
 
 from anyshape.errors import ArgumentError
-from anyshape.frontend.trees import NAMESPACE, flatten, is_array, parameter_names, readable, unflatten
+from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
 from anyshape.graph.dims import DimVar, InputAxis
@@ -54,9 +54,11 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     return [asarray(x) for x in leaves], tree
 
 
-def trace_call(function: Callable[..., Any], name: str, leaves: Leaves) -> Trace:
-    """Trace with every axis of every leaf unknown; decisions are answered from the actual sizes and guarded."""
-    names = parameter_names(function)
+def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str]) -> Trace:
+    """Trace with every axis of every leaf unknown; decisions are answered from the actual sizes and guarded.
+
+    `names` are those of the positional parameters, for printing.
+    """
     hints: dict[DimVar, int] = {}
     metas = []
     sources = {}
@@ -69,14 +71,18 @@ def trace_call(function: Callable[..., Any], name: str, leaves: Leaves) -> Trace
     builder = Builder(Scope(hints), handle=Array)
     for variable, size in sources.items():
         builder.define_dim(variable, size)
-    return trace_in(builder, function, name, metas, leaves)
+    return trace_in(builder, function, name, metas, leaves, names)
 
 
 def trace_in(
-    builder: Builder, function: Callable[..., Any], name: str, metas: Sequence[TensorMeta], leaves: Leaves
+    builder: Builder,
+    function: Callable[..., Any],
+    name: str,
+    metas: Sequence[TensorMeta],
+    leaves: Leaves,
+    names: Sequence[str],
 ) -> Trace:
     """Run the function on new inputs of the builder and finish its graph."""
-    names = parameter_names(function)
     handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)

@@ -34,8 +34,9 @@ def _is_zero(gap: Size, facts: Sequence[Claim]) -> Verdict:
         return Verdict.NO
     if low == 0 and negated_low == 0:
         return Verdict.YES
-    if any(f.relation == "!=" and (f.left - f.right) in (gap, -gap) for f in facts):
-        return Verdict.NO
+    for fact in facts:
+        if fact.relation in ("==", "!=") and (fact.left - fact.right) in (gap, -gap):
+            return Verdict.YES if fact.relation == "==" else Verdict.NO
     return Verdict.UNKNOWN
 
 

@@ -77,7 +77,8 @@ class _Rewriter:
         """Nodes with equal keys compute the same: sizes are compared by name, not by the operand they are read from."""
         params = tuple((k, self.bound(node, p)) for k, p in node.params)
         unnamed = tuple(v for v in node.sources if v.meta.sizes is None)
-        return node.op, node.inputs, unnamed, freeze(params)
+        inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if node.op in COMMUTATIVE else node.inputs
+        return node.op, inputs, unnamed, freeze(params)
 
     # -- what identities ask
 
@@ -106,6 +107,12 @@ class _Rewriter:
         if a.sizes is None or b.sizes is None:
             return False
         return a.rank == b.rank and all(self.scope.same(x, y) for x, y in zip(a.sizes, b.sizes, strict=True))
+
+    def emit(self, op: Op, inputs: tuple[Value, ...], params: dict[str, Any], like: TensorMeta, where: Any) -> Value:
+        """A further node, of which `like` is known to be the metadata."""
+        output = Value(like)
+        self._visit(Node(op, inputs, (), params_tuple(params), (output,), where))
+        return self.same.get(output, output)
 
     def full(self, node: Node, value: Any) -> Node | None:
         """The output of the node as an array filled with a number; None when its sizes have no name."""
@@ -224,6 +231,23 @@ def _reshape_twice(r: _Rewriter, node: Node) -> Rewritten:
     )
 
 
+def _aligned(r: _Rewriter, node: Node) -> Rewritten:
+    """A stretch as NumPy writes it: axes of size 1 put in first, so that NumPy can broadcast by itself."""
+    axes, rank = dict(node.params)["axes"], node.outputs[0].meta.rank
+    (x,) = node.inputs
+    if axes == tuple(range(rank - len(axes), rank)) or x.meta.sizes is None:
+        return None
+    position = {axis: i for i, axis in enumerate(axes)}
+    local = [dims.from_atom(InputAxis(0, position[a])) if a in position else 1 for a in range(rank)]
+    sizes = [x.meta.extents[position[a]] if a in position else Exact(1) for a in range(rank)]
+    shape = tuple([e.size if isinstance(e, Exact) and isinstance(e.size, int) else s for e, s in zip(sizes, local)])
+    wide = r.emit(mv.reshape_op, node.inputs, {"shape": shape}, TensorMeta(x.meta.dtype, tuple(sizes)), node.where)
+    sources: list[Value] = [wide]
+    target = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes or ()])
+    params = params_tuple({"shape": target, "axes": tuple(range(rank))})
+    return Node(mv.broadcast_in_dim_op, (wide,), tuple(sources[1:]), params, node.outputs, node.where)
+
+
 def _same_dtype(r: _Rewriter, node: Node) -> Rewritten:
     """Converting to the dtype there is."""
     x = node.inputs[0]
@@ -241,6 +265,7 @@ def _itself(r: _Rewriter, node: Node) -> Rewritten:
     return node.inputs[0]
 
 
+COMMUTATIVE = frozenset({ew.add_op, ew.mul_op, ew.eq_op})
 IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     ew.mul_op: (_one, _minus_one),
     ew.div_op: (_right_unit(1),),
@@ -250,7 +275,7 @@ IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     ew.select_op: (_either_way,),
     mv.transpose_op: (_of_literal, _transpose_twice),
     mv.reshape_op: (_of_literal, _same_shape, _reshape_twice),
-    mv.broadcast_in_dim_op: (_of_literal, _same_shape),
+    mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
     rd.sum_to_op: (_same_shape,),
     ct.stop_gradient_op: (_itself,),
 }
