@@ -55,7 +55,6 @@ from anyshape.numpy.creation import (
     asanyarray,
     asarray,
     ascontiguousarray,
-    astype,
     copy,
     diagflat,
     empty,

@@ -63,11 +63,6 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     return asarray(a) if cv.is_traced(a) else np.copy(a, order, subok)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """As `numpy.astype`."""
-    return lifted(x, dtype) if cv.is_traced(x) else np.asarray(x).astype(dtype, copy=copy)
-
-
 # -- filled ------------------------------------------------------------------------------------------------------
 
 

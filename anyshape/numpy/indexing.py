@@ -19,10 +19,11 @@ from anyshape.graph.dims import Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.graph.shapes import broadcast_sizes, slice_bounds
 from anyshape.numpy import elementwise, reduction
+from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axis_of, is_traced, size_of, sizes
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.movement import broadcast_to, concatenate, ravel
-from anyshape.numpy.parts import diagonal_matrix, lifted, part, refuse
+from anyshape.numpy.parts import diagonal_matrix, lifted, part
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -229,7 +230,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """As `numpy.take`. An index out of range is NumPy's IndexError when the program runs."""
     if not is_traced(a, indices):
         return np.take(a, indices, axis, out, mode)
-    refuse("take", out=out)
+    refuse_out("take", out)
     x = ravel(a) if axis is None else lifted(a)
     place = axis_of(axis or 0, x.meta.rank, "take")
     index = ew.convert(_as_index(indices), np.int64)
@@ -272,7 +273,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     if is_traced(condition):
         advice = "the result would have a size that depends on data: write np.where(condition, a, 0) and reduce that"
         raise UnsupportedFunctionError("compress", "a traced condition", advice, user_line())
-    refuse("compress", out=out)
+    refuse_out("compress", out)
     return take(a, np.flatnonzero(np.asarray(condition)), axis)
 
 
@@ -313,7 +314,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     """As `numpy.trace`."""
     if not is_traced(a, offset):
         return np.trace(a, offset, axis1, axis2, dtype, out)
-    refuse("trace", out=out)
+    refuse_out("trace", out)
     return reduction.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 

@@ -14,8 +14,9 @@ from anyshape.graph.conditions import equal
 from anyshape.graph.dims import Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.graph.shapes import broadcast_sizes
+from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axes_of, axis_of, is_traced, shape_of, size_of, sizes
-from anyshape.numpy.parts import dims_product, lifted, part, refuse
+from anyshape.numpy.parts import dims_product, lifted, part
 from anyshape.numpy.symdim import symdim
 from anyshape.ops import movement as mv
 from anyshape.ops.core import context_of
@@ -245,7 +246,7 @@ def concatenate(
     """As `numpy.concatenate`."""
     if not is_traced(arrays):
         return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
-    refuse("concatenate", out=out)
+    refuse_out("concatenate", out)
     found = _together("concatenate", arrays, dtype, casting)
     if axis is None:
         return mv.concatenate([ravel(x) for x in found], 0)
@@ -261,7 +262,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     """As `numpy.stack`."""
     if not is_traced(arrays):
         return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
-    refuse("stack", out=out)
+    refuse_out("stack", out)
     found = _together("stack", arrays, dtype, casting)
     if len({x.meta.rank for x in found}) > 1:
         raise context_of("stack", *found).fail("all arrays must have the same shape")

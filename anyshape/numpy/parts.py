@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import Traced, active, user_line
+from anyshape.graph.builder import Traced, active
 from anyshape.graph.dims import Size
 from anyshape.numpy.convert import asarray, sizes
 from anyshape.ops import movement as mv
@@ -18,14 +17,6 @@ def lifted(x: Any, dtype: Any = None) -> Any:
     found = asarray(x, dtype)
     builder = active()
     return found if isinstance(found, Traced) or builder is None else builder.constant(found)
-
-
-def refuse(function: str, **options: Any) -> None:
-    """Options that change an array in place, or that have no meaning in a program, are errors when they are given."""
-    for name, value in options.items():
-        if value is not None:
-            advice = "leave it out and use the result"
-            raise UnsupportedFunctionError(function, f"option {name} of a traced array", advice, user_line())
 
 
 def dims_product(shape: Sequence[Size]) -> Size:

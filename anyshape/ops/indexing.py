@@ -71,9 +71,7 @@ def take(x: Operand, indices: Operand, axis: int = 0) -> Any:
     return take_at(x, (indices,), (axis,))
 
 
-def put_add_at(
-    updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]
-) -> Any:
+def put_add_at(updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]) -> Any:
     """Zeros with the updates added where `take_at` would read them; `sizes` are those of the axes."""
     operands = (updates, *indices)
     local, sources = localise(tuple(sizes), operands)
@@ -100,9 +98,7 @@ def put_add_along_axis(updates: Operand, indices: Operand, size: Size, axis: int
 def along_axis(indices: Operand, axis: int) -> list[Any]:
     """An index array for each axis: `indices` for this one, its own position for every other."""
     shape = sizes_of(context_of("iota", indices), indices)
-    return [
-        indices if i == axis else broadcast_in_dim(iota(size), shape, (i,)) for i, size in enumerate(shape)
-    ]
+    return [indices if i == axis else broadcast_in_dim(iota(size), shape, (i,)) for i, size in enumerate(shape)]
 
 
 def reposition(x: Operand, rank: int, old: int, new: int) -> Any:

@@ -10,7 +10,7 @@ HERE = frozenset({"namespace"})
 
 
 def positions(*sources):
-    """Values for all shapes but the last ones, which are index arrays into axes of the first: sources[k] is the axis."""
+    """Values for all shapes but the last ones; those are index arrays, into the axes `sources` of the first array."""
 
     def make(rng, shapes, dtype):
         values = [draw(rng, shape, dtype, (-2.0, 2.0)) for shape in shapes[: -len(sources)]]
@@ -64,8 +64,18 @@ SAMPLES = [
     S("two index arrays, stretched", lambda np, x, i, j: x[i, j], ("m, n", "k, 1", "2"), make=positions(0, 1)),
     S("two index arrays, apart", lambda np, x, i, j: x[i, :, j], ("m, 3, n", "k", "k"), make=positions(0, 2)),
     S("two index arrays, later", lambda np, x, i, j: x[:, i, j, 1:], ("2, m, n, 3", "k", "k"), make=positions(1, 2)),
-    S("index array and integer", lambda np, x, i: (x[i, 0], x[0, :, i], x[:, 0, i]), ("2, 2, n", "k"), make=positions(2)),
-    S("index array and newaxis", lambda np, x, i: (x[i, None, i], x[None, i, ..., i]), ("n, n", "k"), make=positions(0)),
+    S(
+        "index array and integer",
+        lambda np, x, i: (x[i, 0], x[0, :, i], x[:, 0, i]),
+        ("2, 2, n", "k"),
+        make=positions(2),
+    ),
+    S(
+        "index array and newaxis",
+        lambda np, x, i: (x[i, None, i], x[None, i, ..., i]),
+        ("n, n", "k"),
+        make=positions(0),
+    ),
     S(
         "cross entropy",
         lambda np, x, t: x[np.arange(x.shape[0]), t],
@@ -82,7 +92,14 @@ SAMPLES = [
     S("take, one", lambda np, x: np.take(x, 1, axis=1), ("n, 2",)),
     S("take, clip", lambda np, x: np.take(x, [7, -7, 0], axis=0, mode="clip"), ("n, 2",), smallest=1),
     S("take, wrap", lambda np, x: np.take(x, [7, -7, 0], axis=0, mode="wrap"), ("n, 2",), smallest=1),
-    S("take, large", lambda np, x, i: np.take(x, i, axis=0) ** 2, ("m, 400", "30"), make=positions(0), vmap=False, smallest=1),
+    S(
+        "take, large",
+        lambda np, x, i: np.take(x, i, axis=0) ** 2,
+        ("m, 400", "30"),
+        make=positions(0),
+        vmap=False,
+        smallest=1,
+    ),
     S("take_along_axis", lambda np, x, i: np.take_along_axis(x, i, axis=0), ("m, n", "k, n"), make=positions(0)),
     S("take_along_axis, last", lambda np, x, i: np.take_along_axis(x, i, -1) * 2, ("m, n", "m, 1"), make=positions(1)),
     S("take_along_axis, stretched", lambda np, x, i: np.take_along_axis(x, i, 1), ("m, n", "1, 2"), make=positions(1)),

@@ -9,9 +9,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core import apply, sizes_of
 from anyshape.ops.reduction import sum_to
 
-linear(
-    mv.broadcast_in_dim_op, lambda ctx, ct, x, *, shape, axes, sources=(): sum_to(ct, ctx.shape(x), axes)
-)
+linear(mv.broadcast_in_dim_op, lambda ctx, ct, x, *, shape, axes, sources=(): sum_to(ct, ctx.shape(x), axes))
 linear(mv.reshape_op, lambda ctx, ct, x, *, shape, sources=(): mv.reshape(ct, ctx.shape(x)))
 linear(mv.transpose_op, lambda ctx, ct, x, *, axes: mv.transpose(ct, np.argsort(axes).tolist()))
 

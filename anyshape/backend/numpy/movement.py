@@ -16,9 +16,7 @@ def _broadcast_in_dim(x, *, shape, axes):
 
 def _parts(starts, sizes, steps):
     """The key that reads `size` elements from start on; the stop of an empty slice must not be before its start."""
-    return tuple(
-        [slice(a, a + (n - 1) * k + 1 if n else a, k) for a, n, k in zip(starts, sizes, steps, strict=True)]
-    )
+    return tuple([slice(a, a + (n - 1) * k + 1 if n else a, k) for a, n, k in zip(starts, sizes, steps, strict=True)])
 
 
 def _slice_case(params, metas):
