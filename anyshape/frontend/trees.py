@@ -14,7 +14,7 @@ import optree
 from anyshape.errors import ArgumentError
 from anyshape.graph.builder import Traced
 from anyshape.graph.scope import SymbolicSize
-from anyshape.numpy.convert import NUMERIC
+from anyshape.numpy.convert import NUMERIC, plain_array
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -91,7 +91,7 @@ def readable(path: str, names: Sequence[str]) -> str:
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
     """A leaf of the arguments as an array of numbers."""
     if isinstance(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
-        array = np.asarray(x)
+        array = plain_array(x, function, path)
         if array.dtype.kind in NUMERIC and array.dtype.isnative:
             return array
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")

@@ -56,6 +56,14 @@ def result_type(*xs: Any) -> np.dtype:
     return np.result_type(*samples)
 
 
+def plain_array(x: Any, function: str, path: str) -> np.ndarray:
+    """x as a NumPy array; subclasses whose arithmetic differs from an array's are refused."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        advice = "pass x.filled(...) and the mask, or np.asarray(x)"
+        raise ArgumentError(function, path, f"is a {type(x).__name__}, which computes by rules of its own", advice)
+    return np.asarray(x)
+
+
 def operand(x: Any, function: str = "array") -> Any:
     """x as an operand of ops: a traced array or a NumPy array of numbers."""
     if isinstance(x, Traced):
@@ -66,7 +74,7 @@ def operand(x: Any, function: str = "array") -> Any:
         raise UnsupportedFunctionError(
             function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()
         )
-    array = np.asarray(x)
+    array = plain_array(x, function, "an operand")
     if array.dtype.kind not in NUMERIC:
         raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")
     return array
@@ -77,9 +85,9 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
         return full((), x, dtype)
     x = operand(x, function)
-    if isinstance(x, Traced):
-        return convert(x, dtype)
-    return full((), x.item(), dtype) if x.ndim == 0 else x.astype(dtype, copy=False)
+    if isinstance(x, Traced) or x.ndim:
+        return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
+    return full((), x.item(), dtype)
 
 
 def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
