@@ -39,7 +39,7 @@ def keep(reduced: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
 
 def spread(reduced: Any, x: Any, axes: tuple[int, ...]) -> Any:
     """A reduced array repeated along the reduced axes, in the shape of x."""
-    return mv.broadcast_in_dim(reduced, sizes(x), [a for a in range(x.meta.rank) if a not in axes])
+    return mv.broadcast_in_dim(reduced, sizes(x), [a for a in range(x.ndim) if a not in axes])
 
 
 def masked(name: str, x: Any, where: Any, instead: Any) -> Any:
@@ -81,7 +81,7 @@ def numel(x: Any, axes: tuple[int, ...] | None = None) -> Size:
 
 def along(name: str, x: Any, axis: Any) -> tuple[Any, int]:
     """The operand and the axis to go along; None means all elements in order."""
-    rank = x.meta.rank
+    rank = x.ndim
     if axis is None or rank == 0:
         reduced_axes(name, axis, rank)
         return mv.reshape(x, (numel(x),)), 0

@@ -16,7 +16,7 @@ from anyshape.numpy.convert import asarray, axis_of, is_traced, operator_index, 
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
-from anyshape.ops.core import context_of
+from anyshape.ops.core import context_of, meta_of
 from anyshape.ops.movement import broadcast_to, transpose
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -32,8 +32,8 @@ def _no_options(name: str, options: dict[str, Any]) -> Any:
 
 
 def _refuse_scalars(name: str, *operands: Any) -> None:
-    if any(x.meta.rank == 0 for x in operands):
-        raise ShapeError(name, "an operand is a scalar", [x.meta for x in operands], user_line())
+    if any(x.ndim == 0 for x in operands):
+        raise ShapeError(name, "an operand is a scalar", [meta_of(x) for x in operands], user_line())
 
 
 # -- products of stacks ------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
         return np.matmul(x1, x2, **options)
     x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
-    rx, ry = x.meta.rank, y.meta.rank
+    rx, ry = x.ndim, y.ndim
     last_x, last_y = rx - 1, max(ry - 2, 0)
     if rx <= 2 or ry <= 2:  # at most one is a stack: its axes are free ones
         product = dot_general(x, y, ((last_x,), (last_y,)), NO_AXES)
@@ -75,10 +75,10 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) 
         axis = options.pop("axis", -1)
         x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, options))
         _refuse_scalars(name, x, y)
-        if core_x > x.meta.rank or core_y > y.meta.rank:
-            raise ShapeError(name, "an operand has too few axes", (x.meta, y.meta), user_line())
+        if core_x > x.ndim or core_y > y.ndim:
+            raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
         if axis != -1:
-            x, y = (mv.move_axes(z, [axis_of(axis, z.meta.rank, name)], [z.meta.rank - 1]) for z in (x, y))
+            x, y = (mv.move_axes(z, [axis_of(axis, z.ndim, name)], [z.ndim - 1]) for z in (x, y))
         x = ew.conj(x) if conjugate else x
         x, y, n = _stacked(name, x, y, core_x, core_y)
         return dot_general(x, y, ((n + core_x - 1,), (n,)), (range(n), range(n)))
@@ -105,9 +105,9 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return np.dot(a, b, out=out)
     _no_options("dot", {"out": out})
     x, y = common("dot", a, b)
-    if x.meta.rank == 0 or y.meta.rank == 0:
+    if x.ndim == 0 or y.ndim == 0:
         return _multiply(x, y)
-    return dot_general(x, y, ((x.meta.rank - 1,), (max(y.meta.rank - 2, 0),)), NO_AXES)
+    return dot_general(x, y, ((x.ndim - 1,), (max(y.ndim - 2, 0),)), NO_AXES)
 
 
 def inner(a: Any, b: Any, /) -> Any:
@@ -115,9 +115,9 @@ def inner(a: Any, b: Any, /) -> Any:
     if not is_traced(a, b):
         return np.inner(a, b)
     x, y = common("inner", a, b)
-    if x.meta.rank == 0 or y.meta.rank == 0:
+    if x.ndim == 0 or y.ndim == 0:
         return _multiply(x, y)
-    return dot_general(x, y, ((x.meta.rank - 1,), (y.meta.rank - 1,)), NO_AXES)
+    return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), NO_AXES)
 
 
 def _flat(x: Any) -> Any:
@@ -146,7 +146,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     if not is_traced(a, b):
         return np.tensordot(a, b, axes)
     x, y = common("tensordot", a, b)
-    left, right = _tensordot_axes(axes, x.meta.rank, y.meta.rank)
+    left, right = _tensordot_axes(axes, x.ndim, y.ndim)
     return dot_general(x, y, (left, right), NO_AXES)
 
 
@@ -171,7 +171,7 @@ def kron(a: Any, b: Any) -> Any:
     if not is_traced(a, b):
         return np.kron(a, b)
     x, y = common("kron", a, b)
-    rank = max(x.meta.rank, y.meta.rank)
+    rank = max(x.ndim, y.ndim)
     shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (sizes(x), sizes(y)))
     product = dot_general(mv.reshape(x, shape_x), mv.reshape(y, shape_y), NO_AXES, NO_AXES)
     product = transpose(product, [a for i in range(rank) for a in (i, rank + i)])
@@ -190,9 +190,10 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     if len(arrays) < 2:
         raise ArgumentError("multi_dot", "arrays", "has fewer than two arrays", "pass two or more")
     xs = common("multi_dot", *arrays)
-    if any(x.meta.rank != 2 for x in xs[1:-1]) or any(x.meta.rank not in (1, 2) for x in (xs[0], xs[-1])):
-        raise ShapeError("multi_dot", "only the first and the last may be vectors", [x.meta for x in xs], user_line())
-    if xs[-1].meta.rank == 1 and xs[0].meta.rank == 2:  # from the right, every product is one with a vector
+    if any(x.ndim != 2 for x in xs[1:-1]) or any(x.ndim not in (1, 2) for x in (xs[0], xs[-1])):
+        metas = [meta_of(x) for x in xs]
+        raise ShapeError("multi_dot", "only the first and the last may be vectors", metas, user_line())
+    if xs[-1].ndim == 1 and xs[0].ndim == 2:  # from the right, every product is one with a vector
         result = xs[-1]
         for x in xs[-2::-1]:
             result = dot(x, result)
@@ -208,8 +209,8 @@ def matrix_power(a: Any, n: Any) -> Any:
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
     x, power = asarray(a), operator_index(n)
-    if x.meta.rank < 2:
-        raise ShapeError("matrix_power", "the operand is no matrix", (x.meta,), user_line())
+    if x.ndim < 2:
+        raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
     if power < 0:
         advice = "invert the matrix first"
         raise UnsupportedFunctionError("matrix_power", f"a negative power {power}", advice, user_line())

@@ -34,7 +34,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
     equation, arrays = _string_form(operands)
     dtype = options.get("dtype")
     xs = common("einsum", *arrays) if dtype is None else [asarray(x, dtype) for x in arrays]
-    inputs, output = _parse(equation, [x.meta.rank for x in xs])
+    inputs, output = _parse(equation, [x.ndim for x in xs])
     return _Contraction(xs, inputs, output).run()
 
 

@@ -10,6 +10,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
 from anyshape.numpy.arguments import keep, numel
 from anyshape.numpy.convert import asarray, axis_of, is_traced, sizes
+from anyshape.numpy.reduction import max as maximum
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -36,7 +37,7 @@ def _vector(x: Any, order: Any, axis: int) -> Any:
         return _euclidean(x, (axis,))
     sizes_of_elements = ew.absolute(x)
     if order == np.inf:
-        return rd.reduce_max(sizes_of_elements, (axis,))
+        return maximum(sizes_of_elements, axis, initial=0)
     if order == -np.inf:
         return rd.reduce_min(sizes_of_elements, (axis,))
     if order == 0:
@@ -55,8 +56,8 @@ def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
     if order in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(order) == 1 else (columns, rows)
         sums = rd.reduce_sum(ew.absolute(x), (summed,))
-        reduce = rd.reduce_max if order > 0 else rd.reduce_min
-        return reduce(sums, (left - (summed < left),))
+        left -= summed < left
+        return maximum(sums, left, initial=0) if order > 0 else rd.reduce_min(sums, (left,))
     if order in (2, -2, "nuc"):
         raise UnsupportedFunctionError("norm", f"ord={order!r} of a traced matrix", "use ord='fro'", user_line())
     raise ValueError("Invalid norm order for matrices.")
@@ -67,7 +68,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if not is_traced(x):
         return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
     value = _inexact(x)
-    rank = value.meta.rank
+    rank = value.ndim
     if axis is None:
         every = tuple(range(rank))
         if ord is None or (rank == 2 and ord in ("f", "fro")) or (rank == 1 and ord == 2):
@@ -87,7 +88,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     if not is_traced(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     value = _inexact(x)
-    rank = value.meta.rank
+    rank = value.ndim
     named = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = tuple(sorted(axis_of(a, rank, "vector_norm") for a in named))
     rest = [a for a in range(rank) if a not in axes]

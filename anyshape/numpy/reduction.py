@@ -49,7 +49,7 @@ def _accumulated(
             return numpy_function(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
         refuse_out(name, out)
         x = asarray(a, summed_dtype(ufunc, a, dtype))
-        axes = reduced_axes(name, axis, x.meta.rank)
+        axes = reduced_axes(name, axis, x.ndim)
         result = keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
         return result if initial is ABSENT or initial is None else combine(result, asarray(initial, x.dtype))
 
@@ -67,7 +67,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     if not is_traced(a):
         return np.count_nonzero(a, axis=axis, keepdims=keepdims)
     x = ew.convert(asarray(a, _BOOL), np.dtype(np.int64))
-    axes = reduced_axes("count_nonzero", axis, x.meta.rank)
+    axes = reduced_axes("count_nonzero", axis, x.ndim)
     return keep(rd.reduce_sum(x, axes), axes, keepdims)
 
 
@@ -85,7 +85,7 @@ def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any],
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         refuse_out(name, out)
         x = asarray(a)
-        axes = reduced_axes(name, axis, x.meta.rank)
+        axes = reduced_axes(name, axis, x.ndim)
         if initial is ABSENT or initial is None:
             if where is not ABSENT and where is not True:
                 raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
@@ -108,7 +108,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> An
         return np.ptp(a, axis=axis, out=out, keepdims=keepdims)
     refuse_out("ptp", out)
     x = asarray(a)
-    axes = reduced_axes("ptp", axis, x.meta.rank)
+    axes = reduced_axes("ptp", axis, x.ndim)
     return keep(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
 
 
@@ -121,7 +121,7 @@ def _position(name: str, find: Callable[[Any, int], Any]) -> Callable[..., Any]:
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims)
         refuse_out(name, out)
         x = asarray(a)
-        rank = x.meta.rank
+        rank = x.ndim
         if axis is None or rank == 0:
             reduced_axes(name, axis, rank)
             return keep(find(mv.reshape(x, (numel(x),)), 0), tuple(range(rank)), keepdims)
@@ -151,7 +151,7 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool) -> Callable[
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, where=where)
         refuse_out(name, out)
         x = asarray(a, _BOOL)
-        axes = reduced_axes(name, axis, x.meta.rank)
+        axes = reduced_axes(name, axis, x.ndim)
         return keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
 
     function.__name__ = function.__qualname__ = name
@@ -195,9 +195,9 @@ def _cumulative(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], iden
             return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
         refuse_out(name, out)
         value = asarray(x, summed_dtype(ufunc, x, dtype))
-        if axis is None and value.meta.rank != 1:
-            raise ArgumentError(name, "axis", f"is needed for an array of rank {value.meta.rank}", "give the axis")
-        chosen = 0 if axis is None else axis_of(axis, value.meta.rank, name)
+        if axis is None and value.ndim != 1:
+            raise ArgumentError(name, "axis", f"is needed for an array of rank {value.ndim}", "give the axis")
+        chosen = 0 if axis is None else axis_of(axis, value.ndim, name)
         result = accumulate(value, chosen)
         if not include_initial:
             return result
@@ -234,7 +234,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         x, weights = ew.broadcast_operands("logsumexp", asarray(a, dtype), asarray(b, dtype))
     else:
         x, weights = _floating("logsumexp", a), None
-    axes = reduced_axes("logsumexp", axis, x.meta.rank)
+    axes = reduced_axes("logsumexp", axis, x.ndim)
     if weights is None:
         return keep(rd.reduce_logsumexp(x, axes), axes, keepdims)
     x = ew.select(ew.eq(weights, ew.lift(0, x)), ew.lift(float("-inf"), x), x)
@@ -248,7 +248,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
     if not is_traced(x):
         return scipy.special.softmax(x, axis=axis)
     value = _floating("softmax", x)
-    axes = reduced_axes("softmax", axis, value.meta.rank)
+    axes = reduced_axes("softmax", axis, value.ndim)
     return rd.softmax(value, axes) if axes else ew.exp(ew.sub(value, value))
 
 
@@ -257,7 +257,7 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
     if not is_traced(x):
         return scipy.special.log_softmax(x, axis=axis)
     value = _floating("log_softmax", x)
-    axes = reduced_axes("log_softmax", axis, value.meta.rank)
+    axes = reduced_axes("log_softmax", axis, value.ndim)
     shift = finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
     shifted = ew.sub(value, spread(shift, value, axes))
     return ew.sub(shifted, spread(rd.reduce_logsumexp(shifted, axes), value, axes))

@@ -24,7 +24,7 @@ _FLOAT = np.dtype(np.float64)
 
 def _along(name: str, a: Any, axis: Any) -> tuple[Any, int]:
     x = asarray(a)
-    return (mv.reshape(x, (numel(x),)), 0) if axis is None else (x, axis_of(axis, x.meta.rank, name))
+    return (mv.reshape(x, (numel(x),)), 0) if axis is None else (x, axis_of(axis, x.ndim, name))
 
 
 def _refuse_order(name: str, order: Any) -> None:
@@ -65,7 +65,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 def _merged(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """The operand with the reduced axes as one last axis, and which they were."""
-    rank = x.meta.rank
+    rank = x.ndim
     axes = reduced_axes(name, axis, rank)
     rest = [a for a in range(rank) if a not in axes]
     moved = mv.transpose(x, [*rest, *axes])
@@ -82,7 +82,7 @@ def _at(ordered: Any, position: Any) -> Any:
 
 def _or_nan(result: Any, ordered: Any) -> Any:
     """NaN where there was one among the elements: it sorts last."""
-    bad = rd.reduce_or(ew.ne(ordered, ordered), (ordered.meta.rank - 1,))
+    bad = rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,))
     return ew.select(bad, ew.lift(float("nan"), result), result)
 
 
@@ -93,7 +93,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     refuse_out("median", out)
     dtype = result_type(a)
     x, axes = _merged("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
-    ordered = so.sort(x, x.meta.rank - 1)
+    ordered = so.sort(x, x.ndim - 1)
     n = sizes(x)[-1]
     low, high = _at(ordered, size_value((n - 1) // 2)), _at(ordered, size_value(n // 2))
     odd = ew.eq(size_value(n % 2), ew.lift(1, size_value(n)))
@@ -124,7 +124,7 @@ def _quantile(name: str, scale: float) -> Callable[..., Any]:
         level = asarray(q, dtype)
         if scale != 1:
             level = ew.div(level, ew.lift(scale, level))
-        return _interpolated(so.sort(x, x.meta.rank - 1), level, axes, keepdims)
+        return _interpolated(so.sort(x, x.ndim - 1), level, axes, keepdims)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`, interpolated linearly."
@@ -133,7 +133,7 @@ def _quantile(name: str, scale: float) -> Callable[..., Any]:
 
 def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """Between the two elements of the last axis that the level lies between; the axes of the level come first."""
-    rank, count = level.meta.rank, ordered.meta.rank
+    rank, count = level.ndim, ordered.ndim
     shape = (*sizes(level), *sizes(ordered))
     wide = mv.broadcast_to(ordered, shape)
     last = ew.convert(size_value(shape[-1] - 1), level.dtype)

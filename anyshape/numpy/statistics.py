@@ -54,7 +54,7 @@ def mean(
     target = _averaged_dtype(a, dtype)
     half = dtype is None and target == np.float16  # NumPy adds up half precision in single precision
     x = asarray(a, np.float32 if half else target)
-    axes = reduced_axes("mean", axis, x.meta.rank)
+    axes = reduced_axes("mean", axis, x.ndim)
     return ew.convert(keep(_mean("mean", x, axes, where), axes, keepdims), target)
 
 
@@ -85,7 +85,7 @@ def var(
         return np.var(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
     refuse_out("var", out)
     x = asarray(a, _averaged_dtype(a, dtype))
-    axes = reduced_axes("var", axis, x.meta.rank)
+    axes = reduced_axes("var", axis, x.ndim)
     if mean is ABSENT or mean is None:
         center = spread(_mean("var", x, axes, where), x, axes)
     else:
@@ -114,7 +114,7 @@ def average(
     if not is_traced(a, weights):
         return np.average(a, axis=axis, weights=weights, returned=returned, keepdims=keepdims)
     x = asarray(a)
-    axes = reduced_axes("average", axis, x.meta.rank)
+    axes = reduced_axes("average", axis, x.ndim)
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
         total = _count("average", x, axes, ABSENT, result.dtype)
@@ -130,15 +130,15 @@ def average(
 
 def _aligned_weights(x: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
     """Weights in the shape of x; given for the averaged axes alone, they are repeated along the others."""
-    if w.meta.rank == x.meta.rank and (w.meta.rank != 1 or axis is None):
+    if w.ndim == x.ndim and (w.ndim != 1 or axis is None):
         ctx = context_of("average", x, w)
         for m, n in zip(sizes(x), sizes(w), strict=True):
             ctx.require(equal(m, n), f"weights of size {n} for an axis of size {m}")
         return w
-    if axis is None or w.meta.rank != len(axes):
+    if axis is None or w.ndim != len(axes):
         advice = "give one axis per axis of weights"
         raise ArgumentError("average", "axis", "does not name the axes of the weights", advice)
-    given = axes_of(axis, x.meta.rank, "average") if isinstance(axis, int) else [a % x.meta.rank for a in axis]
+    given = axes_of(axis, x.ndim, "average") if isinstance(axis, int) else [a % x.ndim for a in axis]
     order = sorted(range(len(given)), key=lambda i: given[i])
     ctx = context_of("average", x, w)
     for a, n in zip(given, sizes(w), strict=True):
@@ -195,7 +195,7 @@ def _nan_extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., A
         if where is not ABSENT:
             return plain(x, axis, out, keepdims, initial, where)
         refuse_out(name, out)
-        axes = reduced_axes(name, axis, x.meta.rank)
+        axes = reduced_axes(name, axis, x.ndim)
         ok = ew.eq(x, x)
         found = reduce(ew.select(ok, x, ew.lift(rdn.infinite(x.dtype, sign), x)), axes)
         found = ew.select(rd.reduce_or(ok, axes), found, ew.lift(float("nan"), found))
@@ -257,9 +257,9 @@ def cov(
 
 def _as_rows(x: Any, rowvar: bool) -> Any:
     """Variables as rows: a vector is one variable."""
-    if x.meta.rank > 2:
+    if x.ndim > 2:
         raise ArgumentError("cov", "m", "has more than 2 dimensions", "pass a vector or a matrix")
-    if x.meta.rank < 2:
+    if x.ndim < 2:
         return mv.reshape(x, (1, numel(x)))
     return x if rowvar else mv.transpose(x)
 
@@ -269,7 +269,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if not is_traced(x, y):
         return np.corrcoef(x, y, rowvar, dtype=dtype)
     c = cov(x, y, rowvar, dtype=dtype)
-    if c.meta.rank == 0:
+    if c.ndim == 0:
         return ew.div(c, c)
     diagonal = rd.reduce_sum(ew.select(_identity_mask(c), c, ew.lift(0, c)), (1,))
     scale = ew.sqrt(ew.real(diagonal) if c.dtype.kind == "c" else diagonal)

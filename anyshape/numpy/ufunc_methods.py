@@ -11,7 +11,7 @@ import scipy.special
 
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.arguments import ABSENT, along, masked, refuse_out
-from anyshape.numpy.convert import asarray, is_weak, sizes
+from anyshape.numpy.convert import asarray, is_traced, operand, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -68,11 +68,9 @@ def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
     """`ufunc.outer(a, b)`, given the function of the ufunc: every element of a with every element of b."""
-    x = a if is_weak(a) else asarray(a)
-    rank = 0 if is_weak(b) else asarray(b).meta.rank
-    if is_weak(a) or rank == 0:
-        return function(a, b, **options)
-    return function(mv.reshape(x, (*sizes(x), *[1] * rank)), b, **options)
+    x, y = (z if is_traced(z) else np.asarray(z) for z in (a, b))  # not weak, unlike in a call of the ufunc
+    x, y = operand(x), operand(y)
+    return function(mv.reshape(x, (*sizes(x), *[1] * y.ndim)), y, **options)
 
 
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {

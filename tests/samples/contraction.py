@@ -1,5 +1,7 @@
 """Products of vectors, matrices and stacks of them; einsum; norms."""
 
+import numpy
+
 from tests.samples.sample import Sample
 
 ALL = ("float64", "float32", "complex128", "int64", "bool")
@@ -43,15 +45,27 @@ PRODUCTS = [
     Sample("vecdot of an axis", lambda np, x, y: np.vecdot(x, y, axis=0), ("m, n", "m, n"), OP, INEXACT),
     Sample("matvec", lambda np, x, y: np.matvec(x, y), ("k, n, m", "1, m"), OP, INEXACT),
     Sample("vecmat", lambda np, x, y: np.vecmat(x, y), ("k, n", "k, n, m"), OP, INEXACT),
-    Sample("multi_dot", lambda np, x, y, z: np.linalg.multi_dot([x, y, z]), ("n, m", "m, k", "k"), OP, INEXACT),
-    Sample("multi_dot of matrices", lambda np, x, y, z: np.linalg.multi_dot([x, y, z]), ("n", "n, k", "k, m"), OP),
-    Sample("matrix_power", lambda np, x: np.linalg.matrix_power(x, 3), ("n, n",), OP, INEXACT),
-    Sample("matrix_power of stacks", lambda np, x: np.linalg.matrix_power(x, 0) + np.linalg.matrix_power(x, 2), ("k, n, n",), OP),
-    Sample("linalg.matmul", lambda np, x, y: np.linalg.matmul(x, y), ("n, m", "m, k"), OP),
-    Sample("linalg.outer", lambda np, x, y: np.linalg.outer(x, y), ("n", "m"), OP),
-    Sample("linalg.vecdot", lambda np, x, y: np.linalg.vecdot(x, y, axis=-1), ("n, m", "m"), OP, INEXACT),
-    Sample("linalg.tensordot", lambda np, x, y: np.linalg.tensordot(x, y, axes=1), ("n, m", "m, k"), OP),
+    Sample("multi_dot", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n, m", "m, k", "k"), OP, INEXACT),
+    Sample("multi_dot of matrices", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n", "n, k", "k, m"), OP),
+    Sample("matrix_power", lambda np, x: numpy.linalg.matrix_power(x, 3), ("n, n",), OP, INEXACT),
+    Sample("matrix_power of stacks", lambda np, x: numpy.linalg.matrix_power(x, 0) + numpy.linalg.matrix_power(x, 2), ("k, n, n",), OP),
+    Sample("linalg.matmul", lambda np, x, y: numpy.linalg.matmul(x, y), ("n, m", "m, k"), OP),
+    Sample("linalg.outer", lambda np, x, y: numpy.linalg.outer(x, y), ("n", "m"), OP),
+    Sample("linalg.vecdot", lambda np, x, y: numpy.linalg.vecdot(x, y, axis=-1), ("n, m", "m"), OP, INEXACT),
+    Sample("linalg.tensordot", lambda np, x, y: numpy.linalg.tensordot(x, y, axes=1), ("n, m", "m, k"), OP),
 ]  # fmt: skip
+
+TABLE = numpy.arange(6.0).reshape(2, 3) / 7
+
+# arrays that a function closes over
+CLOSED_OVER = [
+    Sample("matmul with a constant", lambda np, x: x @ TABLE, ("n, 2",), OP, INEXACT),
+    Sample("matmul of a constant", lambda np, x: TABLE @ x, ("n, 3, m",), OP, INEXACT),
+    Sample("dot with a constant", lambda np, x: np.dot(TABLE[0], x), ("n, 3, m",), OP),
+    Sample("tensordot with a list", lambda np, x: np.tensordot(x, [[1.0, 2], [3, 4]], axes=1), ("n, 2",), OP),
+    Sample("einsum with a constant", lambda np, x: np.einsum("ij,kj->ik", x, TABLE), ("n, 3",), OP),
+    Sample("outer with a constant", lambda np, x: np.outer(x, TABLE), ("n",), OP),
+]
 
 EINSUMS = [
     _einsum("ij,jk->ik", "n, m", "m, k", dtypes=(*ALL, "int8")),
@@ -93,27 +107,27 @@ def _away(rng, shapes, dtype):
         count = 1
         for size in shape:
             count *= size
-        x = (rng.permutation(count).reshape(shape) + 1.0) * rng.choice([-0.5, 0.5], size=shape)
+        x = (rng.permutation(count).reshape(shape) + 1.0) ** 1.3 * rng.choice([-0.5, 0.5], size=shape)
         found.append((x * (1 + 1j) if dtype.kind == "c" else x).astype(dtype))
     return found
 
 
 NORMS = [
-    Sample("norm", lambda np, x: np.linalg.norm(x), ("n, m",), ("reduce_sum",), ("float64", "float32", "complex128"), make=_away, smallest=1),
-    Sample("norm of integers", lambda np, x: np.linalg.norm(x, axis=0), ("n, m",), ("reduce_sum",), ("int64",), grad=None),
-    Sample("norm of an axis", lambda np, x: np.linalg.norm(x, axis=-1, keepdims=True), ("n, m",), ("reduce_sum",), make=_away, smallest=1),
-    Sample("norm fro", lambda np, x: np.linalg.norm(x, "fro", axis=(2, 0)), ("n, 2, m",), ("reduce_sum",), make=_away, smallest=1),
-    Sample("vector_norm", lambda np, x: np.linalg.vector_norm(x, axis=(0, 1), ord=1), ("n, m, 2",), ("reduce_sum",), make=_away),
-    Sample("matrix_norm", lambda np, x: np.linalg.matrix_norm(x, keepdims=True), ("k, n, m",), ("reduce_sum",), make=_away, smallest=1),
+    Sample("norm", lambda np, x: numpy.linalg.norm(x), ("n, m",), ("reduce_sum",), ("float64", "float32", "complex128"), make=_away, smallest=1),
+    Sample("norm of integers", lambda np, x: numpy.linalg.norm(x, axis=0), ("n, m",), ("reduce_sum",), ("int64",), grad=None),
+    Sample("norm of an axis", lambda np, x: numpy.linalg.norm(x, axis=-1, keepdims=True), ("n, m",), ("reduce_sum",), make=_away, smallest=1),
+    Sample("norm fro", lambda np, x: numpy.linalg.norm(x, "fro", axis=(2, 0)), ("n, 2, m",), ("reduce_sum",), make=_away, smallest=1),
+    Sample("vector_norm", lambda np, x: numpy.linalg.vector_norm(x, axis=(0, 1), ord=1), ("n, m, 2",), ("reduce_sum",), make=_away),
+    Sample("matrix_norm", lambda np, x: numpy.linalg.matrix_norm(x, keepdims=True), ("k, n, m",), ("reduce_sum",), make=_away, smallest=1),
 ] + [
-    Sample(f"norm {order}", lambda np, x, order=order: np.linalg.norm(x, order, axis=0), ("n, m",), ("reduce_sum",), ("float64", "float32"), make=_away)
+    Sample(f"norm {order}", lambda np, x, order=order: numpy.linalg.norm(x, order, axis=0), ("n, m",), ("reduce_sum",), ("float64", "float32"), make=_away)
     for order in (1, float("inf"), float("-inf"))
 ] + [
-    Sample("norm 0", lambda np, x: np.linalg.norm(x, 0, axis=0), ("n, m",), ("reduce_sum",), make=_away, grad=False),
-    Sample("norm 2.5", lambda np, x: np.linalg.norm(x, 2.5, axis=1), ("n, m",), ("reduce_sum",), make=_away, smallest=1, tolerance=1e-7),
+    Sample("norm 0", lambda np, x: numpy.linalg.norm(x, 0, axis=0), ("n, m",), ("reduce_sum",), make=_away, grad=False),
+    Sample("norm 2.5", lambda np, x: numpy.linalg.norm(x, 2.5, axis=1), ("n, m",), ("reduce_sum",), make=_away, smallest=1, tolerance=1e-7),
 ] + [
-    Sample(f"matrix norm {order}", lambda np, x, order=order: np.linalg.norm(x, order), ("n, m",), ("reduce_sum",), make=_away)
+    Sample(f"matrix norm {order}", lambda np, x, order=order: numpy.linalg.norm(x, order), ("n, m",), ("reduce_sum",), make=_away)
     for order in (1, -1, float("inf"), float("-inf"))
 ]  # fmt: skip
 
-SAMPLES = [*PRODUCTS, *EINSUMS, *NORMS]
+SAMPLES = [*PRODUCTS, *CLOSED_OVER, *EINSUMS, *NORMS]
