@@ -82,6 +82,7 @@ from anyshape.numpy.elementwise import (
     acos,
     acosh,
     add,
+    allclose,
     angle,
     arccos,
     arccosh,

@@ -316,7 +316,7 @@ class Array(Traced):
         return sys.modules[__package__]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if options.get("out") not in (None, (None,)):
+        if any(o is not None for o in options.get("out") or ()):
             raise MutationError(f"np.{ufunc.__name__}(..., out=x)", f"x = np.{ufunc.__name__}(...)", user_line())
         function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
         if function is None:

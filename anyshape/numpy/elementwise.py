@@ -32,6 +32,7 @@ from anyshape.numpy.convert import (
 from anyshape.numpy.ufuncs import check_options, of_ufunc
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
+from anyshape.ops.reduction import reduce_and
 
 _function = functools.partial(of_ufunc, module=__name__)
 
@@ -282,6 +283,14 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     near = less_equal(absolute(difference), add(atol, multiply(rtol, absolute(y))))
     result = logical_or(logical_and(near, isfinite(y)), equal(a, y))
     return logical_or(result, logical_and(isnan(a), isnan(y))) if equal_nan else result
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """As `numpy.allclose`; a boolean scalar of the program."""
+    if not is_traced(a, b, rtol, atol):
+        return np.allclose(a, b, rtol, atol, equal_nan)
+    near = isclose(a, b, rtol, atol, equal_nan)
+    return reduce_and(near, range(near.meta.rank))
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:

@@ -17,11 +17,18 @@ from anyshape.numpy.convert import is_traced, promoted
 _DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 
 
+def _is_default(key: str, value: Any) -> bool:
+    """The option says what would hold without it. Values may be arrays, which `==` would not compare."""
+    if key == "out" and isinstance(value, tuple):
+        return all(v is None for v in value)
+    return key in _DEFAULTS and (value is _DEFAULTS[key] or (isinstance(value, str) and value == _DEFAULTS[key]))
+
+
 def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The dtype option of a call; refuses those that have no meaning in a program."""
     name = ufunc.__name__
     for key, value in options.items():
-        if key != "dtype" and not (key in _DEFAULTS and (value is _DEFAULTS[key] or value == (None,))):
+        if key != "dtype" and not _is_default(key, value):
             advice = "use the result instead of `out`, np.where instead of `where`"
             raise UnsupportedFunctionError(name, f"option {key!r} of a traced array", advice, user_line())
     if len(args) != ufunc.nin:

@@ -1,4 +1,4 @@
-"""Rows of the elementwise family: every function with legal domains, both kinds of broadcasting, and its edge values."""
+"""Rows of the elementwise family: every function with a legal domain, both kinds of broadcasting, and edge values."""
 
 import numpy
 
@@ -135,6 +135,17 @@ _BITS = [
     ("lcm", "lcm", ("int64", "uint8")),
 ]
 
+_EDGY = [
+    "negative", "absolute", "sign", "square", "reciprocal", "cbrt", "exp", "expm1", "tanh", "arctan", "arcsinh",
+    "floor", "trunc", "rint", "spacing", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit",
+    "modf", "frexp", "nan_to_num", "sinc", "logical_not", "real",
+]
+_EDGY_PAIRS = [
+    "add", "multiply", "divide", "floor_divide", "remainder", "fmod", "divmod", "power", "maximum", "minimum",
+    "fmax", "fmin", "hypot", "arctan2", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside",
+    "equal", "less", "isclose", "logical_or",
+]
+
 
 SAMPLES = [
     *[Sample(n, call(n), ("n, 3",), tuple(ops.split()), d, (low, high)) for n, ops, d, (low, high) in _UNARY],
@@ -150,12 +161,12 @@ SAMPLES = [
     # -- values at the edges: zeros, infinities, NaN, and every pair of them
     *[
         Sample(f"{n} edges", call(n), ("n, 7",), make=EDGES, grad=None)
-        for n in ["negative", "absolute", "sign", "square", "reciprocal", "cbrt", "exp", "expm1", "tanh", "arctan", "arcsinh", "floor", "trunc", "rint", "spacing", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "modf", "frexp", "nan_to_num", "sinc", "logical_not", "real"]
+        for n in _EDGY
     ],
     *[Sample(f"{n} edges", call(n), ("n, 7",), make=POSITIVE, grad=None) for n in ["sqrt", "log", "log2", "log1p"]],
     *[
         Sample(f"{n} edges", call(n), ("7, 1", "1, 7"), make=EDGES, grad=None)
-        for n in ["add", "multiply", "divide", "floor_divide", "remainder", "fmod", "divmod", "power", "maximum", "minimum", "fmax", "fmin", "hypot", "arctan2", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside", "equal", "less", "isclose", "logical_or"]
+        for n in _EDGY_PAIRS
     ],
     Sample("nan_to_num complex", call("nan_to_num"), ("n, 7",), dtypes=("complex128",), make=EDGES, grad=None),
     Sample("nan_to_num given", call("nan_to_num", nan=1.0, posinf=2.0, neginf=-3), ("7",), make=EDGES, grad=None),
@@ -301,4 +312,6 @@ SAMPLES = [
     Sample(
         "isclose", lambda np, x, y: np.isclose(x, y, equal_nan=True), ("7, 1", "1, 7"), (), FC, make=EDGES, grad=None
     ),
+    Sample("allclose", lambda np, x, y: np.allclose(x, y * 1.000001), UP, (), FC, make=values(1.0), grad=False),
+    Sample("allclose edges", lambda np, x: np.allclose(x, x), ("n, 7",), (), F, make=EDGES, grad=None),
 ]

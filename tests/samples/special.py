@@ -1,4 +1,4 @@
-"""Rows of the special functions: the ufuncs of `scipy.special` called as they are, and those that have a name here alone."""
+"""Rows of the special functions: the ufuncs of `scipy.special` called as they are, and those with a name here alone."""
 
 import numpy
 import scipy.special as sc

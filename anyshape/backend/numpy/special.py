@@ -85,12 +85,11 @@ def _sinc_recurrence(z, order):
 def _sinc(x, *, order):
     if order == 0:
         return np.sinc(x)
-    z = np.multiply(x, math.pi)
+    z = np.multiply(x, math.pi, dtype=np.result_type(x, np.float64))
     small = np.abs(z) <= SERIES_UP_TO
-    one, zero = z.dtype.type(1), z.dtype.type(0)
-    series = _sinc_series(np.where(small, z, zero), order)
-    value = np.where(small, series, _sinc_recurrence(np.where(small, one, z), order))
-    return value * math.pi**order
+    series = _sinc_series(np.where(small, z, 0), order)
+    value = np.where(small, series, _sinc_recurrence(np.where(small, 1, z), order))
+    return (value * math.pi**order).astype(x.dtype)
 
 
 bessel(sp.bessel_j_op, sc.jv, sc.j0, sc.j1)

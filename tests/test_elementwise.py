@@ -1,0 +1,189 @@
+"""Slopes at kinks, ties and poles, slopes of high order, and what an elementwise call must refuse."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.special as sc
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.errors import DTypeError, MissingRuleError, MutationError, UnsupportedFunctionError
+from anyshape.numpy import special
+
+inf, nan = np.inf, np.nan
+
+
+def slopes(f, *points):
+    """The gradient of the scalar function at a point; NumPy's warnings are errors."""
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        found = anyshape.grad(f, argnums=tuple(range(len(points))))(*[np.float64(p) for p in points])
+    return [float(g) for g in found]
+
+
+def derivative(f, order):
+    for _ in range(order):
+        f = anyshape.grad(f)
+    return f
+
+
+KINKS = [
+    ("abs", np.abs, (0.0,), [0.0]),
+    ("abs complex", lambda x, y: np.abs(x + 1j * y), (0.0, 0.0), [0.0, 0.0]),
+    ("sign", lambda x: np.sign(x), (0.0,), [0.0]),
+    ("square", lambda x: x**2, (0.0,), [0.0]),
+    ("first power", lambda x: x**1, (0.0,), [1.0]),
+    ("power zero", lambda x: x**0, (0.0,), [0.0]),
+    ("cube", lambda x: x**3, (0.0,), [0.0]),
+    ("literal 2.5", lambda x: x**2.5, (0.0,), [0.0]),
+    ("traced exponent 2 at 0", lambda x, y: x**y, (0.0, 2.0), [0.0, 0.0]),
+    ("traced exponent 1 at 0", lambda x, y: x**y, (0.0, 1.0), [1.0, 0.0]),
+    ("traced exponent 0 at 0", lambda x, y: x**y, (0.0, 0.0), [0.0, 0.0]),
+    ("traced exponent 0", lambda x, y: x**y, (3.0, 0.0), [0.0, np.log(3.0)]),
+    ("constant exponents", lambda x: np.sum(np.power(x, np.arange(4))), (0.0,), [1.0]),
+    ("base 0", lambda y: 0.0**y, (2.0,), [0.0]),
+    ("maximum", np.maximum, (1.0, 1.0), [0.5, 0.5]),
+    ("minimum", np.minimum, (1.0, 1.0), [0.5, 0.5]),
+    ("fmax", np.fmax, (1.0, 1.0), [0.5, 0.5]),
+    ("fmin", np.fmin, (1.0, 1.0), [0.5, 0.5]),
+    ("fmax of NaN", np.fmax, (2.0, nan), [1.0, 0.0]),
+    ("fmin of NaN", np.fmin, (nan, 2.0), [0.0, 1.0]),
+    ("relu", lambda x: np.maximum(x, 0), (0.0,), [0.5]),
+    ("maximum of infinities", np.maximum, (inf, inf), [0.5, 0.5]),
+    ("clip at a bound", lambda x: np.clip(x, 0, 1), (1.0,), [0.5]),
+    ("clip inside", lambda x: np.clip(x, 0, 1), (0.3,), [1.0]),
+    ("clip outside", lambda x: np.clip(x, 0, 1), (1.5,), [0.0]),
+    ("hypot", np.hypot, (0.0, 0.0), [0.0, 0.0]),
+    ("arctan2", np.arctan2, (0.0, 0.0), [0.0, 0.0]),
+    ("logaddexp of -inf", np.logaddexp, (-inf, -inf), [0.5, 0.5]),
+    ("logaddexp of one -inf", np.logaddexp, (-inf, 1.0), [0.0, 1.0]),
+    ("logaddexp of inf", np.logaddexp, (inf, 1.0), [1.0, 0.0]),
+    ("logaddexp2 of -inf", np.logaddexp2, (-inf, -inf), [0.5, 0.5]),
+    ("logaddexp far apart", np.logaddexp, (-1000.0, 1000.0), [0.0, 1.0]),
+    ("sinc", np.sinc, (0.0,), [0.0]),
+    ("xlogy", sc.xlogy, (0.0, 2.0), [np.log(2.0), 0.0]),
+    ("xlog1py", sc.xlog1py, (0.0, 0.0), [0.0, 0.0]),
+    ("heaviside", np.heaviside, (0.0, 0.5), [0.0, 1.0]),
+    ("copysign", lambda x: np.copysign(x, -1.0), (2.0,), [-1.0]),
+    ("expm1 far down", np.expm1, (-50.0,), [np.exp(-50.0)]),
+    ("expit far out", sc.expit, (800.0,), [0.0]),
+    ("expit far down", sc.expit, (-800.0,), [0.0]),
+    ("log_expit far down", sc.log_expit, (-800.0,), [1.0]),
+    ("log_ndtr far down", sc.log_ndtr, (-1e4,), [1e4 + 1e-4]),
+    ("i1", sc.i1, (0.0,), [0.5]),
+    ("j1", sc.j1, (0.0,), [0.5]),
+    ("i0e", sc.i0e, (0.0,), [0.0]),
+    ("modf", lambda x: np.modf(x)[0] * np.modf(x)[1], (3.0,), [3.0]),
+    ("frexp", lambda x: np.frexp(x)[0], (6.0,), [0.125]),
+    ("nan_to_num", np.nan_to_num, (nan,), [0.0]),
+    ("where", lambda x: np.where(x > 1, x, 3 * x), (0.5,), [3.0]),
+    ("remainder", np.remainder, (-7.0, 3.0), [1.0, 3.0]),
+    ("fmod", np.fmod, (-7.0, 3.0), [1.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize(("f", "at", "expected"), [k[1:] for k in KINKS], ids=[k[0] for k in KINKS])
+def test_slopes_where_they_are_delicate(f, at, expected):
+    assert slopes(f, *at) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_an_untaken_branch_does_not_poison():
+    safe = lambda x: np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), 0.0)
+    assert slopes(safe, 0.0) == [0.0]
+
+
+def factorial(n):
+    return float(sc.factorial(n))
+
+
+HIGH = [
+    # function, point, order, exact value
+    (lambda x: x**5, 0.0, 5, 120.0),
+    (lambda x: x**5, 2.0, 6, 0.0),
+    (lambda x: 1 / x, 2.0, 5, -factorial(5) / 2**6),
+    (lambda x: x**2.5, 4.0, 3, 2.5 * 1.5 * 0.5 / 2),
+    (lambda x: np.power(x, np.float64(3)), -2.0, 2, -12.0),
+    (np.sinc, 0.0, 2, -(np.pi**2) / 3),
+    (np.sinc, 0.0, 4, np.pi**4 / 5),
+    (np.sinc, 0.0, 6, -(np.pi**6) / 7),
+    (np.sinc, 1e-9, 3, np.pi**4 / 5 * 1e-9),
+    (np.sinc, 2.0, 1, 0.5),
+    (sc.gammaln, 2.5, 4, float(sc.polygamma(3, 2.5))),
+    (sc.digamma, 2.5, 3, float(sc.polygamma(3, 2.5))),
+    (sc.gamma, 1.0, 2, np.euler_gamma**2 + np.pi**2 / 6),
+    (sc.erf, 0.0, 3, -4 / np.sqrt(np.pi)),
+    (sc.erf, 0.0, 5, 24 / np.sqrt(np.pi)),
+    (sc.expit, 0.0, 3, -0.125),
+    (sc.i0, 0.0, 4, 3 / 8),
+    (sc.j0, 0.0, 4, 3 / 8),
+    (sc.i1, 0.0, 3, 3 / 8),
+    (sc.entr, 2.0, 4, -2 / 8),
+    (np.tan, 0.0, 3, 2.0),
+    (np.tanh, 0.0, 5, 16.0),
+    (np.arctan, 0.0, 5, 24.0),
+    (np.log1p, 0.0, 4, -6.0),
+    (np.cbrt, 8.0, 2, -2 / 9 / 32),
+    (lambda x: np.logaddexp(x, x + 0 * x), 1.0, 2, 0.0),
+    (lambda x: np.logaddexp(x, 1.0), 1.0, 2, 0.25),
+    (lambda x: np.hypot(x, 3.0), 4.0, 2, 9 / 125),
+    (lambda x: np.exp2(x), 0.0, 3, np.log(2) ** 3),
+    (lambda x: sc.xlogy(x, 2 * x), 1.0, 3, -1.0),
+    (lambda x: np.arctan2(x, 2.0), 0.0, 3, -0.25),
+    (lambda x: special.zeta(3.0, x), 1.0, 2, 12 * float(sc.zeta(5.0))),
+]
+
+
+@pytest.mark.parametrize(("f", "at", "order", "exact"), HIGH)
+def test_high_orders_are_exact(f, at, order, exact):
+    assert float(derivative(f, order)(np.float64(at))) == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+def test_mixed_slopes_of_xlogy_at_zero():
+    """d/dx d/dy x log y = 1 / y at x = 0 too."""
+    mixed = anyshape.grad(lambda x, y: anyshape.grad(sc.xlogy, argnums=1)(x, y))
+    assert float(mixed(0.0, 4.0)) == 0.25
+
+
+def test_square_is_a_square():
+    f = anyshape.jit(lambda x: x**2 + np.power(x, 2.0))
+    f(np.ones(3))
+    assert next(n.op.name for n in f.programs()[0].graph.nodes) == "square"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float16", "float32"])
+@pytest.mark.parametrize("name", ["sin", "exp", "sqrt", "logical_not", "absolute", "isnan", "rint", "floor"])
+def test_dtypes_follow_numpy(name, dtype):
+    x = np.ones(2, dtype)
+    assert anyshape.jit(lambda x: getattr(np, name)(x))(x).dtype == getattr(np, name)(x).dtype
+
+
+def test_complex_to_real_warns_while_tracing():
+    with pytest.warns(np.exceptions.ComplexWarning):
+        found = anyshape.jit(lambda z: z.astype(np.float64))(np.array([1 + 2j]))
+    np.testing.assert_array_equal(found, [1.0])
+
+
+REFUSED = [
+    (lambda x: np.sin(x, out=np.ones(3)), MutationError),
+    (lambda x: np.add(x, x, where=x > 0), UnsupportedFunctionError),
+    (lambda x: anp.add(x, x, out=np.ones(3)), UnsupportedFunctionError),
+    (lambda x: np.clip(x, 0, 1, out=np.ones(3)), UnsupportedFunctionError),
+    (lambda x: np.where(x > 0), UnsupportedFunctionError),
+    (lambda x: -(x > 0), DTypeError),
+    (lambda x: (x > 0) - (x > 1), DTypeError),
+    (lambda x: np.bitwise_and(x, x), DTypeError),
+    (lambda x: x.astype(int) ** -1, DTypeError),
+    (lambda x: np.isposinf(x + 1j), DTypeError),
+]
+
+
+@pytest.mark.parametrize(("f", "error"), REFUSED)
+def test_what_is_refused(f, error):
+    with pytest.raises(error):
+        anyshape.jit(f)(np.ones(3))
+
+
+def test_a_slope_that_has_no_formula_is_an_error():
+    with pytest.raises(MissingRuleError, match="zeta"):
+        anyshape.grad(lambda x: special.zeta(x, 2.0))(3.0)
