@@ -1,5 +1,7 @@
 """Kernels of take and put_add. Indices are values, so these two do check them, as NumPy does."""
 
+import math
+
 import numpy as np
 import scipy
 
@@ -12,8 +14,12 @@ _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat
 def _take(x, *indices, axes):
     if len(indices) == 1:
         return x.take(_index(indices[0]), axes[0])
-    found = dict(zip(axes, indices, strict=True))
-    return x[tuple([found.get(axis, slice(None)) for axis in range(axes[-1] + 1)])]
+    scalars = not indices[0].ndim  # then indexing gives a view
+    if axes[-1] >= len(axes):
+        found = dict(zip(axes, indices, strict=True))
+        indices = tuple([found.get(axis, slice(None)) for axis in range(axes[-1] + 1)])
+    out = x[indices]
+    return out.copy() if scalars else out
 
 
 def _index(i):
@@ -33,24 +39,30 @@ def _wrapped(i, size):
     return i
 
 
+def _flat(indices, sizes):
+    """Where each element of the index arrays points, in an array of these sizes written in a row."""
+    if len(indices) == 1:
+        return indices[0].ravel().astype(np.intp, copy=False)
+    try:
+        return np.ravel_multi_index(indices, sizes).ravel()
+    except (ValueError, TypeError):  # a negative index, one out of range, or an unsigned type
+        position = 0
+        for i, size in zip(indices, sizes, strict=True):
+            position = position * size + _wrapped(i.ravel().astype(np.intp, copy=False), size)
+        return position
+
+
 def _put_add(updates, *indices, axes, sizes):
     """Rows of updates added to rows of zeros, by one flat position for all index arrays."""
     at, rank = ix.place(axes), indices[0].ndim
-    window = tuple(range(at, at + rank))
-    rest = [axis for axis in range(updates.ndim) if axis not in window]
-    rest_shape = tuple([updates.shape[axis] for axis in rest])
-    width = int(np.prod(rest_shape, dtype=np.int64))
-    count = int(np.prod(sizes, dtype=np.int64))
-    position = indices[0].ravel().astype(np.intp, copy=False)
-    if len(indices) > 1:
-        position = _wrapped(position, sizes[0])
-        for i, size in zip(indices[1:], sizes[1:], strict=True):
-            position = position * size + _wrapped(i.ravel().astype(np.intp, copy=False), size)
-    rows = updates.transpose((*window, *rest)).reshape(position.size, width)
-    out = _add_rows(rows, position, count).reshape((*sizes, *rest_shape))
-    if axes == tuple(range(len(axes))):
-        return out
-    return np.moveaxis(out, range(len(axes)), axes)
+    if at:
+        window = range(at, at + rank)
+        updates = updates.transpose((*window, *[axis for axis in range(updates.ndim) if axis not in window]))
+    rest = updates.shape[rank:]
+    position = _flat(indices, sizes)
+    rows = updates.reshape(position.size, math.prod(rest))
+    out = _add_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
+    return out if axes[-1] < len(axes) else np.moveaxis(out, range(len(axes)), axes)
 
 
 def _add_rows(rows, position, count):

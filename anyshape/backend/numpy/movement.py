@@ -15,8 +15,8 @@ def _broadcast_in_dim(x, *, shape, axes):
 
 
 def _parts(starts, sizes, steps):
-    """The key that reads `size` elements from start on; the stop of an empty slice must not be before its start."""
-    return tuple([slice(a, a + (n - 1) * k + 1 if n else a, k) for a, n, k in zip(starts, sizes, steps, strict=True)])
+    """The key that reads `size` elements, `step` apart, from start on."""
+    return tuple([slice(a, a + n * k, k) for a, n, k in zip(starts, sizes, steps)])
 
 
 def _slice_case(params, metas):
