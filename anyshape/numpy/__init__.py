@@ -36,6 +36,7 @@ from numpy import (
 )
 
 from anyshape.numpy.contraction import (
+    cross,
     dot,
     inner,
     kron,
@@ -279,6 +280,7 @@ from anyshape.numpy.statistics import (
     nansum,
     nanvar,
     std,
+    trapezoid,
     var,
 )
 
@@ -354,6 +356,7 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "cov",
+    "cross",
     "cumprod",
     "cumsum",
     "cumulative_prod",
@@ -549,6 +552,7 @@ __all__ = [
     "tile",
     "trace",
     "transpose",
+    "trapezoid",
     "tri",
     "tril",
     "triu",

@@ -97,13 +97,14 @@ def finite_or_zero(x: Any) -> Any:
 
 def common(name: str, *xs: Any) -> list[Any]:
     """Operands in their common dtype. As in NumPy's own products, a Python scalar counts as an array."""
-    arrays = [x if isinstance(x, (Traced, SymbolicSize)) else np.asarray(_joined(name, x)) for x in xs]
+    arrays = [x if isinstance(x, (Traced, SymbolicSize)) else np.asarray(joined(name, x)) for x in xs]
     lifted = [asarray(x, function=name) for x in arrays]
     dtype = np.result_type(*[x.dtype for x in lifted])
     return [asarray(x, dtype) for x in lifted]
 
 
-def _joined(name: str, x: Any) -> Any:
+def joined(name: str, x: Any) -> Any:
+    """An operand, which must not be a list of traced arrays."""
     if isinstance(x, (list, tuple)) and is_traced(*x):
         advice = "join them with np.stack first"
         raise UnsupportedFunctionError(name, "a list holds traced arrays", advice, user_line())

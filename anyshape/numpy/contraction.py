@@ -11,8 +11,9 @@ from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
 from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_sizes, numel
-from anyshape.numpy.arguments import common, identity_like
+from anyshape.numpy.arguments import common, identity_like, joined
 from anyshape.numpy.convert import asarray, axis_of, is_traced, operator_index, promoted, sizes
+from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
@@ -177,6 +178,28 @@ def kron(a: Any, b: Any) -> Any:
     product = transpose(product, [a for i in range(rank) for a in (i, rank + i)])
     merged: list[Size] = [m * n for m, n in zip(shape_x, shape_y, strict=True)]
     return mv.reshape(product, merged)
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """As `numpy.cross`, of vectors with three elements."""
+    if not is_traced(a, b):
+        return np.cross(a, b, axisa, axisb, axisc, axis)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = (asarray(joined("cross", z)) for z in (a, b))
+    _refuse_scalars("cross", x, y)
+    parts = []
+    for z, place in ((x, axisa), (y, axisb)):
+        last = mv.move_axes(z, [axis_of(place, z.ndim, "cross")], [z.ndim - 1])
+        size, ctx = sizes(last)[-1], context_of("cross", x, y)
+        ctx.require_equal(size, 3, f"the vectors have {size} elements, not 3")
+        last = broadcast_to(last, (*sizes(last)[:-1], 3))
+        parts.append([last[..., i] for i in range(3)])
+    (x0, x1, x2), (y0, y1, y2) = parts
+    pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
+    found = [subtract(multiply(p, q), multiply(r, s)) for p, q, r, s in pairs]
+    stacked = mv.concatenate([mv.expand(c, (c.ndim,)) for c in found], found[0].ndim)
+    return mv.move_axes(stacked, [stacked.ndim - 1], [axis_of(axisc, stacked.ndim, "cross")])
 
 
 # -- chains of matrices (numpy.linalg) ---------------------------------------------------------------------------

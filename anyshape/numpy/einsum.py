@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import SpecError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
 from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_size
@@ -41,8 +41,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 # -- the equation ------------------------------------------------------------------------------------------------
 
 
-def _fail(equation: str, problem: str) -> ArgumentError:
-    return ArgumentError("einsum", f"equation {equation!r}", problem, "write it as numpy.einsum takes it")
+def _fail(equation: str, problem: str) -> SpecError:
+    return SpecError(equation, f"the einsum equation {problem}", "write it as numpy.einsum takes it")
 
 
 def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -145,8 +145,8 @@ class _Contraction:
         shared = [a for a in left if a in right]
         batch, contract = [a for a in shared if a in needed], [a for a in shared if a not in needed]
         product = dot_general(
-            x, y, tuple([side.index(a) for a in contract] for side in (left, right)),  # type: ignore[arg-type]
-            tuple([side.index(a) for a in batch] for side in (left, right)),  # type: ignore[arg-type]
+            x, y, tuple([side.index(a) for a in contract] for side in (left, right)),
+            tuple([side.index(a) for a in batch] for side in (left, right)),
         )  # fmt: skip
         return product, (*batch, *[a for a in left if a not in shared], *[a for a in right if a not in shared])
 

@@ -144,9 +144,7 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool) -> Callable[
     """np.any or np.all."""
     numpy_function = getattr(np, name)
 
-    def function(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT
-    ) -> Any:
+    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT) -> Any:
         if not is_traced(a, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, where=where)
         refuse_out(name, out)

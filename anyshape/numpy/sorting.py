@@ -51,7 +51,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """As `numpy.searchsorted`."""
     if not is_traced(a, v, sorter):
-        return np.searchsorted(a, v, side=side, sorter=sorter)  # type: ignore[call-overload]
+        return np.searchsorted(a, v, side=side, sorter=sorter)
     if sorter is not None:
         raise UnsupportedFunctionError("searchsorted", "option 'sorter'", "sort the array before", user_line())
     if side not in ("left", "right"):

@@ -11,7 +11,8 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.conditions import equal
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.arguments import ABSENT, keep, mask_like, masked, numel, reduced_axes, refuse_out, spread
-from anyshape.numpy.convert import asarray, axes_of, is_traced, result_type, sizes
+from anyshape.numpy.convert import asarray, axes_of, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.elementwise import add, divide, multiply, subtract
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -107,9 +108,7 @@ def std(
     return ew.sqrt(var(a, axis, dtype, out, ddof, **options))
 
 
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:
     """As `numpy.average`. Weights that sum to zero, an error in NumPy, give inf or NaN here."""
     if not is_traced(a, weights):
         return np.average(a, axis=axis, weights=weights, returned=returned, keepdims=keepdims)
@@ -283,3 +282,28 @@ def _identity_mask(square: Any) -> Any:
     shape = sizes(square)
     rows, columns = (mv.broadcast_in_dim(iota(s), shape, (i,)) for i, s in enumerate(shape))
     return ew.eq(rows, columns)
+
+
+# -- integrals ---------------------------------------------------------------------------------------------------
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """As `numpy.trapezoid`."""
+    if not is_traced(y, x, dx):
+        return np.trapezoid(y, x, dx, axis)
+    values = asarray(y)
+    place = axis_of(axis, values.ndim, "trapezoid")
+    after, before = _neighbours(values, place)
+    if x is not None:
+        points = asarray(x)
+        along = 0 if points.ndim == 1 else axis_of(axis, points.ndim, "trapezoid")
+        dx = subtract(*_neighbours(points, along))
+        if points.ndim == 1:
+            dx = mv.reshape(dx, (*sizes(dx), *[1] * (values.ndim - place - 1)))
+    return rdn.sum(divide(multiply(dx, add(after, before)), 2.0), place)
+
+
+def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:
+    """All elements along the axis but the first, and all but the last."""
+    rest = (slice(None),) * axis
+    return x[(*rest, slice(1, None))], x[(*rest, slice(None, -1))]

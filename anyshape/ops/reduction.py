@@ -68,9 +68,7 @@ def _softmax_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...
     return x
 
 
-def _cumulative_type(
-    ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool
-) -> TensorMeta:
+def _cumulative_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, reverse: bool, exclusive: bool) -> TensorMeta:
     return x
 
 

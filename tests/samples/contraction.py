@@ -27,7 +27,15 @@ PRODUCTS = [
     Sample("matmul stacks", lambda np, x, y: x @ y, ("k, n, m", "k, m, 2"), OP, ALL),
     Sample("matmul of stretched stacks", lambda np, x, y: x @ y, ("k, 1, n, m", "l, m, 2"), OP, INEXACT),
     Sample("matmul of stacks of unknown sizes", lambda np, x, y: x @ y, ("k, 2, n", "l, n, 2"), OP),
-    Sample("matmul of mixed dtypes", lambda np, x, y: x @ y.astype("float32"), ("n, m", "m, k"), OP, ("int64",), grad=None, tolerance=1e-5),
+    Sample(
+        "matmul of mixed dtypes",
+        lambda np, x, y: x @ y.astype("float32"),
+        ("n, m", "m, k"),
+        OP,
+        ("int64",),
+        grad=None,
+        tolerance=1e-5,
+    ),
     Sample("matmul of half", lambda np, x, y: x @ y, ("n, m", "m, k"), OP, ("float16",), tolerance=1e-2, grad=None),
     Sample("dot of stacks", lambda np, x, y: np.dot(x, y), ("k, n, m", "2, m, l"), OP, INEXACT),
     Sample("dot with a scalar", lambda np, x, y: np.dot(x, y), ("", "n, m"), ("mul",), ALL),
@@ -37,8 +45,16 @@ PRODUCTS = [
     Sample("vdot", lambda np, x, y: np.vdot(x, y), ("n, m", "n, m"), OP, ALL),
     Sample("tensordot", lambda np, x, y: np.tensordot(x, y), ("k, n, m", "n, m, 2"), OP, INEXACT),
     Sample("tensordot of no axis", lambda np, x, y: np.tensordot(x, y, axes=0), ("n, 2", "m"), OP, INEXACT),
-    Sample("tensordot of named axes", lambda np, x, y: np.tensordot(x, y, axes=((0, -1), (-1, 0))), ("n, k, m", "m, 2, n"), OP, INEXACT),
-    Sample("tensordot of one axis", lambda np, x, y: np.tensordot(x, y, axes=(1, -1)), ("n, m, 2", "k, m"), OP, INEXACT),
+    Sample(
+        "tensordot of named axes",
+        lambda np, x, y: np.tensordot(x, y, axes=((0, -1), (-1, 0))),
+        ("n, k, m", "m, 2, n"),
+        OP,
+        INEXACT,
+    ),
+    Sample(
+        "tensordot of one axis", lambda np, x, y: np.tensordot(x, y, axes=(1, -1)), ("n, m, 2", "k, m"), OP, INEXACT
+    ),
     Sample("kron", lambda np, x, y: np.kron(x, y), ("n, m", "2, k"), OP, INEXACT),
     Sample("kron of ranks", lambda np, x, y: np.kron(x, y), ("n", "2, m"), OP, ("float64", "int64")),
     Sample("vecdot", lambda np, x, y: np.vecdot(x, y), ("k, n, m", "n, m"), OP, ALL),
@@ -48,14 +64,27 @@ PRODUCTS = [
     Sample("multi_dot", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n, m", "m, k", "k"), OP, INEXACT),
     Sample("multi_dot of matrices", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n", "n, k", "k, m"), OP),
     Sample("matrix_power", lambda np, x: numpy.linalg.matrix_power(x, 3), ("n, n",), OP, INEXACT),
-    Sample("matrix_power of stacks", lambda np, x: numpy.linalg.matrix_power(x, 0) + numpy.linalg.matrix_power(x, 2), ("k, n, n",), OP),
+    Sample(
+        "matrix_power of stacks",
+        lambda np, x: numpy.linalg.matrix_power(x, 0) + numpy.linalg.matrix_power(x, 2),
+        ("k, n, n",),
+        OP,
+    ),
     Sample("linalg.matmul", lambda np, x, y: numpy.linalg.matmul(x, y), ("n, m", "m, k"), OP),
     Sample("linalg.outer", lambda np, x, y: numpy.linalg.outer(x, y), ("n", "m"), OP),
     Sample("linalg.vecdot", lambda np, x, y: numpy.linalg.vecdot(x, y, axis=-1), ("n, m", "m"), OP, INEXACT),
     Sample("linalg.tensordot", lambda np, x, y: numpy.linalg.tensordot(x, y, axes=1), ("n, m", "m, k"), OP),
-]  # fmt: skip
+]
 
 TABLE = numpy.arange(6.0).reshape(2, 3) / 7
+
+CROSS = [
+    Sample("cross", lambda np, x, y: np.cross(x, y), ("n, 3", "3"), ("mul", "sub"), ("float64", "complex128", "int64")),
+    Sample(
+        "cross of axes", lambda np, x, y: np.cross(x, y, axisa=0, axisb=1, axisc=0), ("3, n", "m, 3"), ("mul", "sub")
+    ),
+    Sample("linalg.cross", lambda np, x, y: numpy.linalg.cross(x, y, axis=-1), ("n, 3", "n, 3"), ("mul", "sub")),
+]
 
 # arrays that a function closes over
 CLOSED_OVER = [
@@ -96,8 +125,16 @@ EINSUMS = [
     _einsum("ijk,jil->kl", "n, m, 2", "m, n, k"),
     Sample("einsum of lists", lambda np, x, y: np.einsum(x, [0, 1], y, [1, 2], [2, 0]), ("n, m", "m, k"), OP),
     Sample("einsum of lists with ellipsis", lambda np, x: np.einsum(x, [..., 0, 0]), ("k, n, n",), OP),
-    Sample("einsum of mixed dtypes", lambda np, x, y: np.einsum("i,i", x.astype("float32"), y), ("n", "n"), OP, ("int64", "float64"), grad=None, tolerance=1e-5),
-]  # fmt: skip
+    Sample(
+        "einsum of mixed dtypes",
+        lambda np, x, y: np.einsum("i,i", x.astype("float32"), y),
+        ("n", "n"),
+        OP,
+        ("int64", "float64"),
+        grad=None,
+        tolerance=1e-5,
+    ),
+]
 
 
 def _away(rng, shapes, dtype):
@@ -112,22 +149,92 @@ def _away(rng, shapes, dtype):
     return found
 
 
-NORMS = [
-    Sample("norm", lambda np, x: numpy.linalg.norm(x), ("n, m",), ("reduce_sum",), ("float64", "float32", "complex128"), make=_away, smallest=1),
-    Sample("norm of integers", lambda np, x: numpy.linalg.norm(x, axis=0), ("n, m",), ("reduce_sum",), ("int64",), grad=None),
-    Sample("norm of an axis", lambda np, x: numpy.linalg.norm(x, axis=-1, keepdims=True), ("n, m",), ("reduce_sum",), make=_away, smallest=1),
-    Sample("norm fro", lambda np, x: numpy.linalg.norm(x, "fro", axis=(2, 0)), ("n, 2, m",), ("reduce_sum",), make=_away, smallest=1),
-    Sample("vector_norm", lambda np, x: numpy.linalg.vector_norm(x, axis=(0, 1), ord=1), ("n, m, 2",), ("reduce_sum",), make=_away),
-    Sample("matrix_norm", lambda np, x: numpy.linalg.matrix_norm(x, keepdims=True), ("k, n, m",), ("reduce_sum",), make=_away, smallest=1),
-] + [
-    Sample(f"norm {order}", lambda np, x, order=order: numpy.linalg.norm(x, order, axis=0), ("n, m",), ("reduce_sum",), ("float64", "float32"), make=_away)
-    for order in (1, float("inf"), float("-inf"))
-] + [
-    Sample("norm 0", lambda np, x: numpy.linalg.norm(x, 0, axis=0), ("n, m",), ("reduce_sum",), make=_away, grad=False),
-    Sample("norm 2.5", lambda np, x: numpy.linalg.norm(x, 2.5, axis=1), ("n, m",), ("reduce_sum",), make=_away, smallest=1, tolerance=1e-7),
-] + [
-    Sample(f"matrix norm {order}", lambda np, x, order=order: numpy.linalg.norm(x, order), ("n, m",), ("reduce_sum",), make=_away)
-    for order in (1, -1, float("inf"), float("-inf"))
-]  # fmt: skip
+NORMS = (
+    [
+        Sample(
+            "norm",
+            lambda np, x: numpy.linalg.norm(x),
+            ("n, m",),
+            ("reduce_sum",),
+            ("float64", "float32", "complex128"),
+            make=_away,
+            smallest=1,
+        ),
+        Sample(
+            "norm of integers",
+            lambda np, x: numpy.linalg.norm(x, axis=0),
+            ("n, m",),
+            ("reduce_sum",),
+            ("int64",),
+            grad=None,
+        ),
+        Sample(
+            "norm of an axis",
+            lambda np, x: numpy.linalg.norm(x, axis=-1, keepdims=True),
+            ("n, m",),
+            ("reduce_sum",),
+            make=_away,
+            smallest=1,
+        ),
+        Sample(
+            "norm fro",
+            lambda np, x: numpy.linalg.norm(x, "fro", axis=(2, 0)),
+            ("n, 2, m",),
+            ("reduce_sum",),
+            make=_away,
+            smallest=1,
+        ),
+        Sample(
+            "vector_norm",
+            lambda np, x: numpy.linalg.vector_norm(x, axis=(0, 1), ord=1),
+            ("n, m, 2",),
+            ("reduce_sum",),
+            make=_away,
+        ),
+        Sample(
+            "matrix_norm",
+            lambda np, x: numpy.linalg.matrix_norm(x, keepdims=True),
+            ("k, n, m",),
+            ("reduce_sum",),
+            make=_away,
+            smallest=1,
+        ),
+    ]
+    + [
+        Sample(
+            f"norm {order}",
+            lambda np, x, order=order: numpy.linalg.norm(x, order, axis=0),
+            ("n, m",),
+            ("reduce_sum",),
+            ("float64", "float32"),
+            make=_away,
+        )
+        for order in (1, float("inf"), float("-inf"))
+    ]
+    + [
+        Sample(
+            "norm 0", lambda np, x: numpy.linalg.norm(x, 0, axis=0), ("n, m",), ("reduce_sum",), make=_away, grad=False
+        ),
+        Sample(
+            "norm 2.5",
+            lambda np, x: numpy.linalg.norm(x, 2.5, axis=1),
+            ("n, m",),
+            ("reduce_sum",),
+            make=_away,
+            smallest=1,
+            tolerance=1e-7,
+        ),
+    ]
+    + [
+        Sample(
+            f"matrix norm {order}",
+            lambda np, x, order=order: numpy.linalg.norm(x, order),
+            ("n, m",),
+            ("reduce_sum",),
+            make=_away,
+        )
+        for order in (1, -1, float("inf"), float("-inf"))
+    ]
+)
 
-SAMPLES = [*PRODUCTS, *CLOSED_OVER, *EINSUMS, *NORMS]
+SAMPLES = [*PRODUCTS, *CROSS, *CLOSED_OVER, *EINSUMS, *NORMS]
