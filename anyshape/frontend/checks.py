@@ -41,17 +41,23 @@ def check_grads(
 
     >>> import numpy as np
     >>> check_grads(lambda x, w: np.tanh(x @ w), (np.ones((2, 3)), np.eye(3)), order=2)
-    >>> check_grads(np.abs, (np.zeros(1),), modes=["fwd"], order=1)
+    >>> from anyshape import stop_gradient
+    >>> check_grads(lambda x: x * stop_gradient(x), (np.ones(2),))
     Traceback (most recent call last):
-    anyshape.errors.GradientCheckError: jvp of absolute ...
+    anyshape.errors.GradientCheckError: jvp of <lambda> (mode fwd, order 1): the result is ...
     """
     if not isinstance(args, (tuple, list)):
         advice = "pass a tuple with one entry per argument"
         raise ArgumentError("check_grads", "args", f"is of type {type(args).__name__}", advice)
     checker = Checker(f, order, modes, Tolerance(atol, rtol, eps))
-    for found in checker.measure(tuple(args)):
-        if not found.ok:
-            raise found.failure()
+    found = []
+    for measurement in checker.measure(tuple(args)):
+        if not measurement.ok:
+            raise measurement.failure()
+        found.append(measurement)
+    if len(found) == 1:
+        problem = "is NaN everywhere, so nothing can be compared"
+        raise ArgumentError("check_grads", f"the result of {function_name(f)}", problem, "choose other arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ class Checker:
         self.top = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
 
     def measure(self, args: tuple[Any, ...], seed: int = 0) -> Iterator[Measurement]:
-        """Every comparison at these arguments, values first, then derivatives order by order."""
+        """Every comparison at these arguments, of values, then of derivatives; of values alone where all are NaN."""
         self._refuse_fixed(args)
         rng = np.random.default_rng(seed)
         args = _map(lambda x: x if is_python_scalar(x) else np.asarray(x), args)
@@ -174,6 +180,8 @@ class _Level:
         if self.order == 1:
             self._refuse_fixed(value)
             yield self._compare("value", "value", point, value, self.value(*args), self.tolerance.of_rounding)
+            if _all_nan(value):
+                return
         if "fwd" in self.modes:
             observed, slopes = self.forward(args, point.tangents)
             yield self._compare("value", "fwd", point, value, observed, self.tolerance.of_rounding)
@@ -245,13 +253,15 @@ class _Level:
         tangents = flatten(point.tangents)[0]
         observed, terms = _pairing(pulled, [tangents[i] for i in moving])
         rows = zip(*[flatten(tree)[0] for tree in (point.value, point.cotangent, slopes)], strict=True)
-        kept = [(np.where(np.isnan(v), 0, c), np.where(np.isnan(v), 0, s)) for v, c, s in rows if _inexact(v)]
-        expected, more = _pairing([c for c, _ in kept], [s for _, s in kept])
-        rule = self.tolerance.of_rounding if "fwd" in self.modes else self.tolerance.of_differences
-        atol, rtol = rule(point.width, terms + more)
+        values, cts, ts = zip(*[row for row in rows if _inexact(row[0])], strict=True)
+        expected, more = _pairing(cts, ts)
+        if "fwd" in self.modes:
+            atol, rtol = self.tolerance.of_rounding(point.width, terms + more)
+        else:
+            atol, rtol = self.tolerance.of_differences(point.width, terms + more + _pairing(cts, values)[1])
         same = observed == expected or (math.isnan(observed) and math.isnan(expected))
         error = 0.0 if same else _or_infinite(abs(observed - expected))
-        check, accepted = f"vjp of {self.name}", atol + rtol * abs(expected)
+        check, accepted = f"vjp of {self.name}", float(np.nan_to_num(atol + rtol * abs(expected), posinf=0.0))
         return Measurement(check, "rev", self.order, path, expected, observed, error, accepted)
 
 
@@ -291,6 +301,11 @@ def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 def _inexact(x: Any) -> bool:
     return is_inexact(np.asarray(x).dtype)
+
+
+def _all_nan(value: Any) -> bool:
+    arrays = [np.asarray(y) for y in flatten(value)[0] if _inexact(y)]
+    return any(y.size for y in arrays) and all(np.isnan(y).all() for y in arrays)
 
 
 def uneven(rng: np.random.Generator, x: Any) -> Any:
@@ -341,7 +356,7 @@ def _worst(
     if not error.size:
         return wanted, got, 0.0, 0.0
     i = int(np.argmax(error - accepted))
-    return e[i], o[i], float(error[i]), float(accepted[i])
+    return e[i].item(), o[i].item(), float(error[i]), float(accepted[i])
 
 
 def _or_infinite(error: float) -> float:

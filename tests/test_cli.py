@@ -1,0 +1,290 @@
+"""The command line: what it prints, its exit codes, and mistakes told on one line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anyshape.frontend import cli
+from anyshape.frontend.load_function import UsageError, load_function
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MODULE = """
+import numpy as np
+from anyshape import stop_gradient
+
+class Holder:
+    @staticmethod
+    def top(x):
+        return np.max(x)
+
+def layer(x, w):
+    return np.tanh(x @ w)
+
+def loss(x, w):
+    return np.mean(layer(x, w) ** 2)
+
+def wrong(x):
+    return x * stop_gradient(x)
+
+def changes(x):
+    x[...] = 1.0
+    return x
+
+def decides(x):
+    return x * 2 if x.shape[0] > 1 else x
+
+def takes(x, i):
+    return x[i]
+
+def breaks(x):
+    return undefined
+
+def nothing(x):
+    return None
+
+number = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cli") / "user_functions.py"
+    path.write_text(MODULE)
+    return path
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, file):
+    """Run the command line in this process; `f:` stands for the file of functions."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*arguments):
+        try:
+            code = cli.main([a.replace("f:", f"{file}:") if a.startswith("f:") else a for a in arguments])
+        except SystemExit as leaving:
+            code = leaving.code
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+# -- show --------------------------------------------------------------------------------------------------------
+
+
+def test_show_prints_extents_and_lines(run):
+    code, out, _ = run("show", "f:layer", "--shapes", "n, k; k, 3")
+    assert code == 0
+    first, *rest = out.splitlines()
+    assert first == "layer(%x: f64[n, k], %w: f64[k, 3]) -> (f64[n, 3])"
+    assert "dot_general" in rest[0] and "user_functions.py:11" in rest[0]
+
+
+def test_show_prints_the_plan(run):
+    code, out, _ = run("show", "f:layer", "--shapes", "n, k; k, 3", "--plan")
+    assert code == 0
+    assert out.startswith("plan layer(x0: f64[n, k], x1: f64[k, 3])")
+    assert "= tanh(" in out
+
+
+def test_show_prints_the_gradient_in_all_float_arguments(run):
+    code, out, _ = run("show", "f:loss", "--shapes", "n, k; k, 3", "--grad")
+    assert code == 0
+    assert out.splitlines()[0].endswith("-> (f64[], f64[n, k], f64[k, 3])")
+
+
+def test_show_takes_dtypes(run):
+    code, out, _ = run("show", "f:takes", "--shapes", "5, k; m", "--dtypes", "f32; i64")
+    assert code == 0
+    assert out.startswith("takes(%x: f32[5, k], %i: i64[m]) -> (f32[m, k])")
+
+
+def test_show_takes_scalars_and_modules_and_dots(run):
+    assert run("show", "numpy:multiply", "--shapes", "n;")[1].splitlines()[0].endswith("-> (f64[n])")
+    assert run("show", "f:Holder.top", "--shapes", "n, 2")[0] == 0
+
+
+# -- check -------------------------------------------------------------------------------------------------------
+
+
+def test_check_passes_and_reports_one_trace(run):
+    code, out, _ = run("check", "f:layer", "--shapes", "n, k; k, 3", "--sizes", "0,1,2")
+    assert code == 0, out
+    assert out.count(" yes ") == 9
+    assert "n=2, k=1" in out
+    assert "traces = 1" in out
+
+
+def test_check_finds_a_wrong_derivative(run):
+    code, out, _ = run("check", "f:wrong", "--shapes", "n", "--sizes", "2,3")
+    assert code == 1
+    assert "jvp of wrong (mode fwd, order 1)" in out
+    assert "NO" in out
+
+
+def test_check_reports_what_numpy_refuses(run):
+    code, out, _ = run("check", "f:Holder.top", "--shapes", "n", "--sizes", "0,1,2")
+    assert code == 0
+    assert "refused: NumPy itself cannot run 1 of 3" in out
+    assert out.count(" yes ") == 2
+
+
+def test_check_fails_when_everything_is_refused(run):
+    code, out, _ = run("check", "f:layer", "--shapes", "n, 3; 4, 5", "--sizes", "1,2")
+    assert code == 1
+    assert "nothing was checked" in out
+
+
+def test_check_fails_when_the_function_cannot_be_traced(run):
+    code, out, _ = run("check", "f:changes", "--shapes", "n", "--sizes", "1,2")
+    assert code == 1
+    assert "MutationError" in out and "user_functions.py:20" in out
+
+
+def test_check_counts_programs_when_python_decides(run):
+    code, out, _ = run("check", "f:decides", "--shapes", "n", "--sizes", "0,1,2", "--order", "1")
+    assert code == 0
+    assert "traces = 2" in out
+
+
+def test_check_refuses_a_function_without_derivative(run):
+    code, out, _ = run("check", "f:nothing", "--shapes", "n", "--sizes", "1")
+    assert code == 1
+    assert "no inexact leaf" in out
+
+
+def test_check_takes_integers_orders_domains_and_seeds(run):
+    options = ["--dtypes", "f64;i64", "--order", "1", "--domain=0.1,0.9", "--seed", "3", "--sizes", "0,2"]
+    code, out, _ = run("check", "f:takes", "--shapes", "5, k; m", *options)
+    assert code == 0, out
+
+
+def test_check_of_many_names_tries_some_assignments(run):
+    code, out, _ = run("check", "f:layer", "--shapes", "a, b, c; a, c, d", "--sizes", "0,1,2,3", "--order", "1")
+    assert code == 0, out
+    assert "a=0, b=0, c=0, d=0" in out
+
+
+def test_check_leaves_out_negative_sizes(run):
+    code, out, _ = run("check", "f:wrong", "--shapes", "n - 1", "--sizes", "0,1")
+    assert code == 0, out
+    assert "n=1" in out and "n=0" not in out
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------
+
+MISTAKES = [
+    (["show", "f:loss"], "arguments are required: --shapes"),
+    ([], "arguments are required: command"),
+    (["teach", "f:loss"], "invalid choice"),
+    (["show", "f:loss", "--shapes", "n", "--fast"], "unrecognized arguments: --fast"),
+    (["show", "loss", "--shapes", "n"], "names no function; write module:function"),
+    (["show", "no_such_module:f", "--shapes", "n"], "cannot import no_such_module: ModuleNotFoundError"),
+    (["show", "no_such_file.py:f", "--shapes", "n"], "there is no file no_such_file.py"),
+    (["show", "f:absent", "--shapes", "n"], "has no absent"),
+    (["show", "f:Holder.absent", "--shapes", "n"], "has no Holder.absent"),
+    (["show", "f:number", "--shapes", "n"], "is of type int, not a function"),
+    (["show", "f:loss", "--shapes", "n, 4"], "--shapes describes 1 arguments, but loss(x, w)"),
+    (["show", "f:loss", "--shapes", "n, , 4; 4"], "cannot be read"),
+    (["show", "f:loss", "--shapes", "n, 'a'; 4"], "is not a size"),
+    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f77"], "'f77' is no dtype"),
+    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "str"], "is no dtype of numbers"),
+    (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f64;f64;f64"], "--dtypes names 3 dtypes for 2 shapes"),
+    (["show", "f:loss", "--shapes", "n, 4; 5, 3"], "contracted axes have sizes 4 and 5"),
+    (["show", "f:layer", "--shapes", "n, 4; 4, 3", "--grad"], "not a scalar"),
+    (["show", "f:takes", "--shapes", "3; 2", "--grad", "--dtypes", "i64"], "--grad needs an argument of a float dtype"),
+    (["show", "f:decides", "--shapes", "n"], "n > 1 is neither true nor false"),
+    (["show", "f:breaks", "--shapes", "n"], "raised NameError: name 'undefined' is not defined"),
+    (["show", "f:decides", "--shapes", "2*n + m"], "do not determine"),
+    (["check", "f:breaks", "--shapes", "n"], "raised NameError: name 'undefined' is not defined"),
+    (["check", "f:wrong", "--shapes", "n", "--sizes", "1,x"], "--sizes is '1,x'"),
+    (["check", "f:wrong", "--shapes", "n", "--sizes=-1"], "a size is at least 0"),
+    (["check", "f:wrong", "--shapes", "n", "--order", "0"], "--order is 0"),
+    (["check", "f:wrong", "--shapes", "n", "--order", "two"], "invalid int value"),
+    (["check", "f:wrong", "--shapes", "n", "--domain=1"], "give two numbers"),
+    (["check", "f:wrong", "--shapes", "n", "--dtypes", "i64"], "needs an argument of a float dtype"),
+    (["check", "f:wrong", "--shapes", "n - 9", "--sizes", "1,2"], "no size in --sizes"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), MISTAKES, ids=[" ".join(a) or "nothing" for a, _ in MISTAKES])
+def test_a_mistake_is_told_on_one_line(run, arguments, words):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert words in err
+    assert err.startswith("anyshape") and err.count("\n") == 1
+    assert not out
+
+
+def test_help_shows_examples(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "anyshape check numpy:matmul" in out
+
+
+def test_a_missing_package_is_named(run, monkeypatch):
+    for name in [m for m in sys.modules if m == "rich" or m.startswith("rich.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    for part in ("anyshape.frontend.check_report", "anyshape.demo.train"):
+        monkeypatch.delitem(sys.modules, part, raising=False)
+    for arguments in (["check", "f:layer", "--shapes", "n, 2; 2, 2"], ["demo"]):
+        code, _, err = run(*arguments)
+        assert code == 2
+        assert "pip install 'anyshape[demo]'" in err and err.count("\n") == 1
+    assert run("show", "f:layer", "--shapes", "n, 2; 2, 2")[0] == 0
+
+
+def test_the_demo_gets_its_own_options(run):
+    code, out, _ = run("demo", "--help")
+    assert code == 0
+    assert "--steps" in out
+
+
+# -- as a program ------------------------------------------------------------------------------------------------
+
+
+def program(*arguments, folder=ROOT):
+    command = [sys.executable, "-m", "anyshape", *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=folder, env=environment, timeout=120
+    )
+
+
+def test_python_m_anyshape_finds_modules_of_the_current_directory(file):
+    done = program("show", "user_functions:loss", "--shapes", "n, 4; 4, 3", folder=file.parent)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("loss(%x: f64[n, 4]")
+
+
+def test_a_mistake_of_the_program_has_no_traceback():
+    done = program("show", "nowhere:f", "--shapes", "n")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+# -- loading -----------------------------------------------------------------------------------------------------
+
+
+def test_load_function(file):
+    assert load_function("numpy:linalg.norm") is np.linalg.norm
+    assert load_function(f"{file}:Holder.top")(np.arange(3)) == 2
+
+
+def test_a_file_that_fails_leaves_no_module(tmp_path):
+    path = tmp_path / "failing_module.py"
+    path.write_text("1 / 0")
+    with pytest.raises(UsageError, match="ZeroDivisionError"):
+        load_function(f"{path}:f")
+    assert "failing_module" not in sys.modules
+
+
+def test_a_file_imports_its_neighbours(tmp_path):
+    (tmp_path / "cli_neighbour.py").write_text("offset = 2.0")
+    (tmp_path / "cli_user.py").write_text("from cli_neighbour import offset\ndef f(x):\n    return x + offset")
+    assert load_function(f"{tmp_path / 'cli_user.py'}:f")(1.0) == 3.0
