@@ -78,7 +78,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: np.split(x, 2, axis=1), SizeMismatchError, "does not divide into 2 equal parts"),
         (lambda x: np.squeeze(x, 0), SizeMismatchError, "axis 0 to be dropped has size"),
         (lambda x: np.compress(x[0] > 1, x), UnsupportedFunctionError, "traced condition"),
-        (lambda x: np.repeat(x, [1, 2], axis=0), UnsupportedFunctionError, "count for each element"),
+        (lambda x: np.repeat(x, x[0], axis=0), UnsupportedFunctionError, "by a traced value"),
         (lambda x: np.pad(x, 1, mode="maximum"), UnsupportedFunctionError, "mode 'maximum'"),
         (lambda x: np.pad(x, -1), ShapeError, "a pad of -1 is negative"),
         (lambda x: np.take(x, [0], out=np.zeros(3)), UnsupportedFunctionError, "option 'out'"),

@@ -18,6 +18,7 @@ from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axes_of, axis_of, is_traced, shape_of, size_of, sizes
 from anyshape.numpy.parts import dims_product, lifted, part
 from anyshape.numpy.symdim import symdim
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import context_of
 
@@ -451,16 +452,25 @@ def tile(A: Any, reps: Any) -> Any:
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """As `numpy.repeat`, the same number of times for each element; it may be symbolic."""
+    """As `numpy.repeat`, by one number (it may be symbolic), or by a concrete number for each element."""
     if not is_traced(a, repeats):
         return np.repeat(a, repeats, axis)
-    if isinstance(repeats, Traced) or np.ndim(repeats):
-        raise UnsupportedFunctionError(
-            "repeat", "a count for each element", "repeat by one integer, or take with an index array", user_line()
-        )
+    if isinstance(repeats, Traced):
+        why, advice = "by a traced value, which gives a size that depends on data", "repeat by sizes, or use np.where"
+        raise UnsupportedFunctionError("repeat", why, advice, user_line())
     x = ravel(a) if axis is None else lifted(a)
-    place, times = axis_of(axis or 0, x.meta.rank, "repeat"), size_of(repeats)
+    place = axis_of(axis or 0, x.meta.rank, "repeat")
+    if np.size(repeats) != 1:
+        return _repeat_each(x, np.asarray(repeats), place)
+    times = size_of(repeats if np.ndim(repeats) == 0 else np.asarray(repeats).item())
     shape = sizes(x)
     spread = (*shape[: place + 1], times, *shape[place + 1 :])
     stretched = mv.broadcast_in_dim(x, spread, [i for i in range(len(spread)) if i != place + 1])
     return mv.reshape(stretched, (*shape[:place], shape[place] * times, *shape[place + 1 :]))
+
+
+def _repeat_each(x: Any, counts: np.ndarray, axis: int) -> Any:
+    """Each element of the axis, which must have as many as there are counts, as often as its count says."""
+    size, ctx = sizes(x)[axis], context_of("repeat", x)
+    ctx.require(equal(size, len(counts)), f"axis {axis} has another size than the {len(counts)} counts")
+    return ix.take(x, np.repeat(np.arange(len(counts)), counts), axis)

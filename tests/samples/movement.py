@@ -82,5 +82,7 @@ SAMPLES = [
     S("tile, symbolic", lambda np, x, y: np.tile(x, y.shape[0]), ("n", "m"), tags=frozenset({"namespace"})),
     S("repeat", lambda np, x: np.repeat(x, 2), ("m, n",)),
     S("repeat, axis", lambda np, x: np.repeat(x, 3, axis=-1), ("m, n",)),
+    S("repeat, each", lambda np, x: np.repeat(x, [2, 0], axis=0), ("n, 2",)),
+    S("repeat, list of one", lambda np, x: np.repeat(x, [3], axis=1), ("n, 2",)),
     S("repeat, none", lambda np, x: np.repeat(x, 0, axis=0), ("m, n",)),
 ]
