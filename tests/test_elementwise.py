@@ -184,6 +184,22 @@ def test_what_is_refused(f, error):
         anyshape.jit(f)(np.ones(3))
 
 
+def test_many_elements_take_a_faster_way_to_the_same_values(rng):
+    x = np.concatenate([rng.normal(size=2000), [-800.0, 800.0, 0.0, nan, inf, -inf]])
+    for dtype in (np.float64, np.float32):
+        found = anyshape.jit(lambda x: sc.expit(x * 1))(x.astype(dtype))
+        np.testing.assert_allclose(found, sc.expit(x.astype(dtype)), rtol=1e-15 if dtype is np.float64 else 1e-6)
+    choose = anyshape.grad(lambda x: np.sum(np.where(x > 0, 3 * x, -2 * x)))
+    np.testing.assert_array_equal(choose(x[:2000]), np.where(x[:2000] > 0, 3.0, -2.0))
+
+
+def test_isclose_takes_numbers():
+    for number in (1, 1.0, True, 1 + 0j, 1 + 1j, np.float32(1)):
+        x = np.array([1.0, 1 + 1e-9, 2.0])
+        np.testing.assert_array_equal(anyshape.jit(lambda x, n=number: np.isclose(x, n))(x), np.isclose(x, number))
+    assert anyshape.jit(lambda x, y: np.isclose(x, y))(1.0, 1.0)
+
+
 def test_a_slope_that_has_no_formula_is_an_error():
     with pytest.raises(MissingRuleError, match="zeta"):
         anyshape.grad(lambda x: special.zeta(x, 2.0))(3.0)

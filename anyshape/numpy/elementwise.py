@@ -16,7 +16,6 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
-from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import (
     NUMERIC,
     asarray,
@@ -278,7 +277,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """As `numpy.isclose`."""
     if not is_traced(a, b, rtol, atol):
         return np.isclose(a, b, rtol, atol, equal_nan)
-    y = typed(b, result_type(b, 1.0), "isclose") if not is_weak(b) or isinstance(b, SymbolicSize) else float(b)
+    number = _literal(b)
+    y = typed(b, result_type(b, 1.0), "isclose") if number is None else number if number.imag else float(number.real)
     difference = ew.gap(*promoted(np.subtract, a, y))
     near = less_equal(absolute(difference), add(atol, multiply(rtol, absolute(y))))
     result = logical_or(logical_and(near, isfinite(y)), equal(a, y))

@@ -21,6 +21,7 @@ from anyshape.numpy.reduction import log_softmax as log_softmax
 from anyshape.numpy.reduction import logsumexp as logsumexp
 from anyshape.numpy.reduction import softmax as softmax
 from anyshape.numpy.ufuncs import of_ufunc
+from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 
 _function = functools.partial(of_ufunc, module=__name__)
@@ -47,6 +48,7 @@ beta = _function(sc.beta, sp.beta)
 betaln = _function(sc.betaln, sp.betaln)
 gammainc = _function(sc.gammainc, sp.gammainc)
 gammaincc = _function(sc.gammaincc, sp.gammaincc)
+betainc = _function(sc.betainc, sp.betainc)
 
 
 def _order(function: str, n: Any) -> int:
@@ -87,6 +89,28 @@ kl_div = _function(sc.kl_div, sp.kl_div)
 exp10 = _function(sc.exp10, sp.exp10)
 exp1 = _function(sc.exp1, sp.exp1)
 expi = _function(sc.expi, sp.expi)
+
+
+
+def _huber(delta: Any, r: Any) -> Any:
+    """r**2 / 2 up to delta, then straight; infinite for negative delta."""
+    delta, r = ew.broadcast_operands("huber", delta, r)
+    size = ew.absolute(r)
+    loss = ew.select(ew.le(size, delta), 0.5 * ew.square(r), delta * (size - 0.5 * delta))
+    return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
+
+
+def _pseudo_huber(delta: Any, r: Any) -> Any:
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1), as SciPy computes it; smooth, and 0 where either is 0."""
+    delta, r = ew.broadcast_operands("pseudo_huber", delta, r)
+    ratio = ew.ratio(r, delta)
+    root = ew.sqrt(ew.add(ew.square(ratio), 1))
+    loss = ew.square(r) / ew.add(root, 1)
+    return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
+
+
+huber = _function(sc.huber, _huber)
+pseudo_huber = _function(sc.pseudo_huber, _pseudo_huber)
 
 # -- Bessel functions of integer order, and sinc
 

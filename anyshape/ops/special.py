@@ -46,6 +46,8 @@ betaln_op, betaln = _binary("betaln", "log(|beta(x, y)|).")
 zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x.")
 gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
 gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
+betainc_op = define("betainc", ew.same_type)
+betainc_op.family = "special"
 
 # -- logistic functions, entropies, integrals of exponentials
 
@@ -75,6 +77,11 @@ sinc_op = _ordered("sinc")
 def polygamma(order: int, x: Any) -> Any:
     """The derivative of digamma of this order; digamma itself for order 0."""
     return apply(polygamma_op, x, order=order) if order else digamma(x)
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularised incomplete beta function of x, of parameters a and b."""
+    return apply(betainc_op, *ew.broadcast_operands("betainc", a, b, x))
 
 
 def bessel_j(order: int, x: Any) -> Any:

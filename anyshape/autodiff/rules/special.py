@@ -16,15 +16,25 @@ def _gauss(x):
     return ew.exp(-ew.square(x))
 
 
-def no_slope_in_first(op, slope):
-    """op acts on each element and has no closed slope in x; `slope(x, y, out)` is the one in y."""
+def slope_in_last(op, slope):
+    """op acts on each element and has a closed slope in its last input alone: `slope(*inputs, out)`."""
 
-    def jvp(ctx, tangents, out, x, y):
-        if tangents[0] is not None:
-            raise MissingRuleError(op.name, "JVP (in its first argument)", "autodiff/rules/special.py")
-        return tangents[1] * slope(x, y, out)
+    def jvp(ctx, tangents, out, *xs):
+        if any(t is not None for t in tangents[:-1]):
+            raise MissingRuleError(op.name, "JVP (in any input but the last)", "autodiff/rules/special.py")
+        return tangents[-1] * slope(*xs, out)
 
     JVPS[op] = jvp
+
+
+def _gamma_density(x, y):
+    """y**(x - 1) exp(-y) / gamma(x)."""
+    return ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x))
+
+
+def _beta_density(a, b, x):
+    """x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
+    return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
 # -- error functions and the normal distribution
@@ -56,9 +66,10 @@ pointwise(
     lambda x, y, out: sp.digamma(x) - sp.digamma(x + y),
     lambda x, y, out: sp.digamma(y) - sp.digamma(x + y),
 )
-no_slope_in_first(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
-no_slope_in_first(sp.gammainc_op, lambda x, y, out: ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x)))
-no_slope_in_first(sp.gammaincc_op, lambda x, y, out: -ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x)))
+slope_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
+slope_in_last(sp.gammainc_op, lambda x, y, out: _gamma_density(x, y))
+slope_in_last(sp.gammaincc_op, lambda x, y, out: -_gamma_density(x, y))
+slope_in_last(sp.betainc_op, lambda a, b, x, out: _beta_density(a, b, x))
 
 # -- logistic functions, entropies, integrals of exponentials
 

@@ -132,10 +132,25 @@ def _convert_case(params, metas):
     return lambda x: x.astype(dtype)
 
 
+def _select_numbers(condition, x, y):
+    """Two literals, such as the slopes of a choice; a product is several times faster than np.where."""
+    if y == 0 and 0 < x < np.inf:
+        return np.multiply(condition, x)
+    if x == 0 and 0 < y < np.inf:
+        return np.multiply(np.logical_not(condition), y)
+    return np.where(condition, x, y)
+
+
+def _select_case(params, metas):
+    condition, x, y = metas
+    numbers = condition.rank > 0 and x.rank == 0 and y.rank == 0 and x.dtype.kind == "f"
+    return _select_numbers if numbers else None
+
+
 kernel(ew.real_op, lambda x: x.real, view=True)
 kernel(ew.imag_op, lambda x: x.imag, view=True)
 kernel(ew.complex_op, _complex)
-kernel(ew.select_op, np.where)
+kernel(ew.select_op, np.where, specialise=_select_case)
 kernel(ew.convert_op, _convert, specialise=_convert_case)
 
 # -- what derivatives need at their edges
