@@ -1,6 +1,7 @@
 """NumPy's functions for arrays of a program, and for concrete arrays too: what people write.
 
 Concrete arguments go to NumPy itself; where NumPy takes an int as a size, these take symbolic sizes as well.
+`special` holds the functions of scipy.special.
 """
 
 from numpy import (
@@ -27,6 +28,8 @@ from numpy import (
     ndim,
     newaxis,
     pi,
+    promote_types,
+    result_type,
     shape,
     size,
     uint8,
@@ -35,6 +38,7 @@ from numpy import (
     uint64,
 )
 
+from anyshape.numpy import special
 from anyshape.numpy.contraction import (
     cross,
     dot,
@@ -264,7 +268,7 @@ from anyshape.numpy.reduction import (
     sum,
 )
 from anyshape.numpy.sorting import argsort, median, percentile, quantile, searchsorted, sort
-from anyshape.numpy.special import iv, ive, jn, jv, kn, kv, kve, polygamma, sinc, yn, yv, zeta
+from anyshape.numpy.special import i0, sinc
 from anyshape.numpy.statistics import (
     average,
     corrcoef,
@@ -411,6 +415,7 @@ __all__ = [
     "hsplit",
     "hstack",
     "hypot",
+    "i0",
     "identity",
     "iinfo",
     "imag",
@@ -433,15 +438,8 @@ __all__ = [
     "isposinf",
     "isreal",
     "isrealobj",
-    "iv",
-    "ive",
     "ix_",
-    "jn",
-    "jv",
-    "kn",
     "kron",
-    "kv",
-    "kve",
     "lcm",
     "ldexp",
     "left_shift",
@@ -502,11 +500,11 @@ __all__ = [
     "permute_dims",
     "pi",
     "piecewise",
-    "polygamma",
     "positive",
     "pow",
     "power",
     "prod",
+    "promote_types",
     "ptp",
     "quantile",
     "rad2deg",
@@ -517,6 +515,7 @@ __all__ = [
     "remainder",
     "repeat",
     "reshape",
+    "result_type",
     "right_shift",
     "rint",
     "roll",
@@ -535,6 +534,7 @@ __all__ = [
     "softmax",
     "sort",
     "spacing",
+    "special",
     "split",
     "sqrt",
     "square",
@@ -571,9 +571,6 @@ __all__ = [
     "vsplit",
     "vstack",
     "where",
-    "yn",
-    "yv",
     "zeros",
     "zeros_like",
-    "zeta",
 ]

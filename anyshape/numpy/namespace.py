@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.special
 
-_FAMILIES = ["elementwise", "special", "movement", "creation", "indexing", "reduction", "statistics", "ufunc_methods",
-             "contraction", "einsum", "norms", "sorting"]
-_MODULES = [
-    importlib.import_module(f"anyshape.numpy.{name}") for name in _FAMILIES if (Path(__file__).parent / f"{name}.py").exists()
-]
+from anyshape.numpy import (
+    contraction,
+    creation,
+    einsum,
+    elementwise,
+    indexing,
+    movement,
+    norms,
+    reduction,
+    sorting,
+    special,
+    statistics,
+    ufunc_methods,
+)
+
+_MODULES = (
+    elementwise,
+    special,
+    movement,
+    creation,
+    indexing,
+    reduction,
+    statistics,
+    ufunc_methods,
+    contraction,
+    einsum,
+    norms,
+    sorting,
+)
 
 
 def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
