@@ -67,6 +67,8 @@ def test_the_namespace_takes_numpys_arguments(name):
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     if any(p.kind in kinds for p in [*mine.values(), *numpys.values()]):
         return
+    if name == "arange":
+        return  # NumPy's first parameter is nameless: its meaning depends on how many there are
     extra = [p for p in mine if p not in numpys]
     assert not extra, f"{name}: {extra} are no arguments of numpy.{name}{inspect.signature(theirs)}"
     common = [p for p in numpys if p in mine]

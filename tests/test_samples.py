@@ -91,17 +91,17 @@ def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
 def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
     """Law 5 and Law 7: graph, plan and program say the same, here and after a round trip."""
     _, row, dtype = case
-    jitted, again = traced(row, anp), None
+    jitted, pickled = traced(row, anp), {}
     for sizes in few_combinations(row):
         xs = arrays_of(row, sizes, dtype)
         got = outcome(jitted, *xs)
         if is_error(got):
             continue
-        program = jitted.programs()[-1]
+        program = next(p for p in jitted.programs() if p.accepts is None or p.accepts(*xs))
         before = [x.copy() for x in xs]
         check_equal(program.run(*xs), evaluate(program.graph, xs), 1e-12, f"{row.name} at {sizes}")
         check_equal(xs, before, 0, f"{row.name} changed its arguments at {sizes}")
-        again = again if again is not None else pickle.loads(pickle.dumps(program))
+        again = pickled.setdefault(program, pickle.loads(pickle.dumps(program)))
         assert again.graph == program.graph
         check_equal(leaves(again(*xs)), got, 1e-12, f"{row.name} pickled, at {sizes}")
 
@@ -138,11 +138,14 @@ def narrow(results):
     return any(np.finfo(r.dtype).bits < 64 for r in results)
 
 
-def check_slopes(row, slopes, expected, results, tolerance, note):
+def check_slopes(slopes, expected, results, tolerance, note):
+    """Slopes of the form of their results, and equal to the expected ones wherever the result is a number."""
     for i, (s, e, r) in enumerate(zip(slopes, expected, results, strict=True)):
         assert s.dtype == r.dtype, f"{note}, slope {i}: dtype {s.dtype}, its result has {r.dtype}"
         assert s.shape == r.shape, f"{note}, slope {i}: shape {s.shape}, its result has {r.shape}"
-        scale = max(1.0, float(np.abs(e).max(initial=0)), float(np.abs(r[np.isfinite(r)]).max(initial=0)))
+        finite = np.isfinite(r)
+        s, e, r = s[finite], e[finite], r[finite]
+        scale = max(1.0, float(np.abs(e).max(initial=0)), float(np.abs(r).max(initial=0)))
         np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, slope {i}")
 
 
@@ -158,12 +161,10 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
         check_equal(values, results, row.tolerance, note)
         step = 1e-2 if narrow(results) else 5e-6
         estimate = finite_difference(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, step)
-        check_slopes(
-            row, slopes, estimate, results, 2e-2 if narrow(results) else 1e-6, f"{note}, differences"
-        )
+        check_slopes(slopes, estimate, results, 2e-2 if narrow(results) else 1e-6, f"{note}, differences")
         exact = complex_step(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, estimate)
         if exact is not None:
-            check_slopes(row, slopes, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
+            check_slopes(slopes, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
     if program is not None and "retraces" not in row.tags:
         assert program.cache_info().traces == 1
 
@@ -181,9 +182,7 @@ def test_vjp_is_the_transpose_of_jvp(case):
         slopes = leaves(forward(moving, rest, ts)[1])
         grads = leaves(back(moving, rest, weights))
         for x, g in zip(moving, grads, strict=True):
-            assert (g.dtype, g.shape) == (x.dtype, x.shape), (
-                f"{row.name} at {sizes}: gradient {g.dtype}{g.shape}"
-            )
+            assert (g.dtype, g.shape) == (x.dtype, x.shape), f"{row.name} at {sizes}: gradient {g.dtype}{g.shape}"
         (left, scale), (right, _) = pairing(weights, slopes), pairing(grads, ts)
         limit = 1e-4 if narrow(results) else 1e-9
         if not np.isfinite(left):
@@ -218,7 +217,7 @@ def test_derivatives_in_single_precision_keep_the_dtype(case):
         wide_results, wide = map(leaves, program([widen(x) for x in moving], rest, [widen(t) for t in ts]))
         if not all(np.allclose(w, r, 1e-2, 1e-2) for w, r in zip(wide_results, results, strict=True)):
             continue  # the value itself is lost in single precision: a cancellation, or a choice that flips
-        check_slopes(row, slopes, wide, results, 5e-3, f"{row.name} at {sizes}")
+        check_slopes(slopes, wide, results, 5e-3, f"{row.name} at {sizes}")
 
 
 def widen(x):
@@ -240,6 +239,13 @@ def second_order(f):
     return anyshape.jit(both)
 
 
+def steady_difference(function, xs, ts, otherwise):
+    """Differences where two steps agree. Where a gradient jumps, as at a tie, they do not: there `otherwise`."""
+    fine, coarse = (finite_difference(function, xs, ts, step) for step in (4e-6, 8e-6))
+    steady = [np.abs(f - c) <= 1e-2 * (1 + np.abs(f)) for f, c in zip(fine, coarse, strict=True)]
+    return [np.where(s, f, o) for s, f, o in zip(steady, fine, otherwise, strict=True)]
+
+
 @every([c for c in WIDE_CASES if c[1].order >= 2])
 def test_second_derivatives_agree_with_differences_of_the_gradient(case):
     _, row, dtype = case
@@ -252,9 +258,9 @@ def test_second_derivatives_agree_with_differences_of_the_gradient(case):
         gradient, forward, back = map(leaves, program(moving, rest, weights, ts))
         note = f"{row.name} at {sizes}"
         gradient_at = lambda xs, p=program, r=rest, w=weights, t=ts: p(xs, r, w, t)[0]
-        estimate = finite_difference(gradient_at, moving, ts, 5e-6)
-        check_slopes(row, forward, estimate, gradient, 2e-6, f"{note}, jvp of vjp")
-        check_slopes(row, back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
+        estimate = steady_difference(gradient_at, moving, ts, forward)
+        check_slopes(forward, estimate, gradient, 2e-6, f"{note}, jvp of vjp")
+        check_slopes(back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
 
 
 # -- batches -----------------------------------------------------------------------------------------------
@@ -273,9 +279,7 @@ def stacked(row, sizes, dtype, axes, size):
     """`size` examples of the arrays, stacked along `axes`, and the examples."""
     one = arrays_of(row, sizes, dtype)
     shift = [row.arrays(sizes, dtype, 1000 + i) for i in range(size)]
-    examples = [
-        [x if a is None else np.asarray(y) for x, y, a in zip(one, ys, axes, strict=True)] for ys in shift
-    ]
+    examples = [[x if a is None else np.asarray(y) for x, y, a in zip(one, ys, axes, strict=True)] for ys in shift]
     arrays = []
     for i, (x, axis) in enumerate(zip(one, axes, strict=True)):
         parts = [example[i] for example in examples]
