@@ -78,6 +78,8 @@ def _recurrence(a, b, *, axis, reverse):
 
 def _sum_to(x, *, shape, axes):
     """Sum what was stretched: axes not in `axes`, and those that have size 1 in `shape` and not in x."""
+    if x.shape == shape:
+        return x
     kept = {axis for axis, size in zip(axes, shape, strict=True) if size == x.shape[axis]}
     summed = tuple([axis for axis in range(x.ndim) if axis not in kept])
     return x.sum(axis=summed, dtype=x.dtype).reshape(shape) if summed else x
