@@ -13,7 +13,7 @@ from anyshape.autodiff.tables import BATCHERS, JVPS, TRANSPOSES, ZERO
 from anyshape.graph.builder import Builder, activate
 from anyshape.graph.ir import OPS
 from anyshape.graph.scope import Scope
-from anyshape.numpy.array import Array
+from anyshape.numpy.traced import Array
 from anyshape.ops.core import KERNELS
 from tests.sweep import arrays_of, few_combinations, inexact, is_error, outcome, rows
 

@@ -91,7 +91,7 @@ def mlp(x: Any, block: Params) -> Any:
 
 def one_hot(tokens: Any, vocabulary: int, dtype: Any) -> Any:
     """A row for each token, with a one in the token's column."""
-    return (tokens[:, None] == np.arange(vocabulary)).astype(dtype)
+    return (tokens[:, None] == anp.arange(vocabulary)).astype(dtype)
 
 
 def layer_norm(x: Any, scale: Any) -> Any:

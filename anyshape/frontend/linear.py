@@ -19,14 +19,15 @@ from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Trace, is_inexact
 from anyshape.frontend.trees import flatten, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, activate, active
+from anyshape.graph.builder import Builder, activate, active, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
-from anyshape.numpy.array import Array
-from anyshape.numpy.convert import asarray
+from anyshape.numpy.convert import asarray, sizes
+from anyshape.numpy.traced import Array
+from anyshape.ops.core import meta_of
 from anyshape.ops.creation import full
 
 
@@ -201,7 +202,8 @@ class LinearProgram:
 
     def _concrete(self) -> bool:
         """The residuals are arrays: the function was differentiated outside any trace."""
-        return all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
+        complete = len(self.values) == len(self.shape.residuals) + len(self.shape.tokens)
+        return complete and all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
 
     def _sizes(self) -> dict[DimVar, int]:
         """The value of every variable, for residuals that are arrays; empty for traced ones, whose names hold here."""
@@ -241,7 +243,17 @@ class LinearProgram:
             raise ArgumentError(
                 self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape"
             )
+        builder = active()
+        if builder is not None:
+            context = ShapeGuardContext(builder.scope, self.shape.name, user_line(), [meta_of(x), meta])
+            self._agree(context, x, meta, path)
         return x
+
+    def _agree(self, context: ShapeGuardContext, x: Any, meta: TensorMeta, path: str) -> None:
+        """In a trace the sizes agree, or the call fails: no rule meets a cotangent of another shape than its value."""
+        known = self._sizes()
+        for size, extent in zip(sizes(x), meta.extents, strict=True):
+            context.require_equal(size, _evaluated(extent, known), f"{path} must have the shape of its value")
 
 
 def _evaluated(size: Any, known: dict[DimVar, int]) -> Any:

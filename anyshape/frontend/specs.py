@@ -29,8 +29,8 @@ from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.parse import parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
-from anyshape.numpy.array import Array
 from anyshape.numpy.symdim import symdim
+from anyshape.numpy.traced import Array
 
 _RELATIONS = (">=", "<=", "==", "!=", ">", "<")
 

@@ -17,8 +17,8 @@ from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
-from anyshape.numpy.array import Array
 from anyshape.numpy.convert import asarray
+from anyshape.numpy.traced import Array
 
 
 @dataclass(frozen=True)
