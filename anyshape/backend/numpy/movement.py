@@ -7,7 +7,7 @@ from anyshape.ops.core import kernel
 
 
 def _broadcast_in_dim(x, *, shape, axes):
-    if not axes:  # one number, as every mean sends back: an array of strides 0 over it, where np.broadcast_to takes 3 us
+    if not axes:  # one number, as every mean sends back; np.broadcast_to would take 3 us
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     rank, offset = len(shape), len(shape) - len(axes)
     if axes != tuple(range(offset, rank)):
