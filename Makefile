@@ -11,7 +11,7 @@ help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
 	@echo "make test    lint, types and tests; make check is the same"
 	@echo "make lint | types | tests    one of the three"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make clean   remove what the other targets made"
 
 demo: $(READY)
@@ -29,8 +29,9 @@ types: $(READY)
 tests: $(READY)
 	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
+# One thread of linear algebra, so that times do not depend on who else runs.
 bench: $(READY)
-	$(BIN)/python benchmarks/run.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
