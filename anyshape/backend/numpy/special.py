@@ -82,11 +82,11 @@ SERIES_UP_TO, TERMS = 3.0, 30
 
 def _sinc_series(z, order):
     """The derivative of sin(z) / z of this order, by its Taylor series; for |z| up to 3."""
-    total = np.zeros_like(z)
-    for power in range(order % 2, TERMS, 2):
+    total, square, first = np.zeros_like(z), np.square(z), order % 2
+    for power in reversed(range(first, TERMS, 2)):
         half = (power + order) // 2
-        total = total + (-1) ** half / (math.factorial(power) * (2 * half + 1)) * z**power
-    return total
+        total = total * square + (-1) ** half / (math.factorial(power) * (2 * half + 1))
+    return total * z if first else total
 
 
 def _sinc_recurrence(z, order):
