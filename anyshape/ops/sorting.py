@@ -22,7 +22,7 @@ def _argsort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, stable: b
     return TensorMeta(INDEX, x.extents)
 
 
-def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int) -> TensorMeta:
+def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int, inverse: bool) -> TensorMeta:
     if not ctx.same_extents(x, order):
         raise ctx.fail("operands of a core op must have equal shapes")
     if order.dtype != INDEX:
@@ -57,9 +57,12 @@ def argsort(x: Operand, axis: int, *, stable: bool = False) -> Any:
     return apply(argsort_op, x, axis=axis, stable=stable)
 
 
-def permute(x: Operand, order: Operand, axis: int) -> Any:
-    """x rearranged along the axis: element k is x[order[k]]. Each line of `order` must be a permutation."""
-    return apply(permute_op, x, order, axis=axis)
+def permute(x: Operand, order: Operand, axis: int, *, inverse: bool = False) -> Any:
+    """x rearranged along the axis: element k is x[order[k]], or element order[k] is x[k] if `inverse`.
+
+    Each line of `order` must be a permutation, so that either undoes the other.
+    """
+    return apply(permute_op, x, order, axis=axis, inverse=inverse)
 
 
 def searchsorted(row: Operand, values: Operand, side: str = "left", batch: int = 0) -> Any:

@@ -5,10 +5,13 @@ from anyshape.ops import sorting as so
 
 
 def _sort_jvp(ctx, tangents, out, x, *, axis):
-    return so.permute(tangents[0], so.argsort(x, axis, stable=True), axis)
+    return so.permute(tangents[0], so.argsort(x, axis), axis)
 
 
 JVPS[so.sort_op] = _sort_jvp
-linear_in_first(so.permute_op, lambda ctx, ct, x, order, *, axis: so.permute(ct, so.argsort(order, axis), axis))
+linear_in_first(
+    so.permute_op,
+    lambda ctx, ct, x, order, *, axis, inverse: so.permute(ct, order, axis, inverse=not inverse),
+)
 zero(so.argsort_op)
 zero(so.searchsorted_op)

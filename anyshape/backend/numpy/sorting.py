@@ -15,7 +15,15 @@ def _searchsorted(row, values, *, side, batch):
     return out
 
 
+def _permute(x, order, *, axis, inverse):
+    if not inverse:
+        return np.take_along_axis(x, order, axis)
+    out = np.empty(x.shape, x.dtype)
+    np.put_along_axis(out, order, x, axis)
+    return out
+
+
 kernel(so.sort_op, lambda x, *, axis: np.sort(x, axis=axis))
 kernel(so.argsort_op, lambda x, *, axis, stable: np.argsort(x, axis=axis, stable=stable))
-kernel(so.permute_op, lambda x, order, *, axis: np.take_along_axis(x, order, axis))
+kernel(so.permute_op, _permute)
 kernel(so.searchsorted_op, _searchsorted)
