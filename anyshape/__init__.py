@@ -2,7 +2,7 @@
 
 from anyshape import errors, numpy, ops
 from anyshape.errors import AnyshapeError
-from anyshape.frontend.batching import hessian, hvp, jacfwd, jacrev, vmap
+from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
@@ -20,6 +20,7 @@ __all__ = [
     "hessian",
     "hvp",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",

@@ -112,11 +112,11 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
 class ConcretizationError(AnyshapeError, TypeError):
     """Python asked for the value of a traced array, which exists only when the program runs."""
 
-    def __init__(self, asked: str, value: str, where: object = None) -> None:
+    def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
+        self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
         super().__init__(
-            f"{asked} of a traced array {value}{_at(where)}: its value is not known while tracing\n"
-            f"  write a choice with np.where, or move this code outside the traced function"
+            f"{asked} of a traced array {value}{_at(where)}: its value is not known while tracing\n  {self.instead}"
         )
 
 
@@ -145,8 +145,8 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
         super().__init__(
-            f"the traced array {value} made{_at(origin)} was used{_at(where)} after its trace had ended\n"
-            f"  return it from the traced function instead of storing it"
+            f"the traced {value}{f', made at {origin},' if origin else ''} was used{_at(where)} "
+            f"after its trace had ended\n  return it from the traced function instead of storing it"
         )
 
 

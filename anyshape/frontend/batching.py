@@ -182,6 +182,9 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
     return in_trace(transformed, name, function)
 
 
+jacobian = jacrev
+
+
 def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: Argnums) -> Any:
     """The blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
     blocks = []

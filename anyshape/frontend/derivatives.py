@@ -13,7 +13,7 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.linear import LinearProgram, make_shape
 from anyshape.frontend.tracing import is_inexact, trace_inner
-from anyshape.frontend.trees import Static, flatten, function_name, leaf_paths, unflatten
+from anyshape.frontend.trees import Static, check_callable, flatten, function_name, leaf_paths, unflatten
 from anyshape.graph.builder import Builder, active, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.numpy.convert import asarray, is_traced, sizes
@@ -84,7 +84,9 @@ class _Wrt:
 
 def choose_arguments(name: str, argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
     """The leaves of the arguments `argnums`, which must have an inexact dtype."""
-    raw = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    raw = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
+    if not raw or not all(isinstance(a, int) for a in raw):
+        raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
     for a in raw:
         if not -len(args) <= a < len(args):
             raise ArgumentError(name, f"argnums {a}", f"is out of range for {len(args)} arguments", "change argnums")
@@ -285,9 +287,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 
 def made_once(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
     """`make(function, name)`, jitted: the one made earlier for the same function, so that it is traced once."""
-    if not callable(function):
-        advice = "pass the function itself, not the result of calling it"
-        raise ArgumentError(kind, "its argument", f"is of type {type(function).__name__}, not a function", advice)
+    check_callable(name.partition("(")[0], function)
     try:
         hash(function)
     except TypeError:

@@ -18,7 +18,7 @@ _LIBRARIES = ("anyshape.", "numpy.", "scipy.", "builtins")
 
 
 def watch(function: Callable[..., Any]) -> Callable[[], bool] | None:
-    """A test that is true while nothing that `function` reads has been bound anew; None if there is nothing to watch."""
+    """A test that holds while nothing that `function` reads has been bound anew; None if there is nothing to watch."""
     tests: list[Callable[[], bool]] = []
     seen: set[int] = set()
     todo: list[Any] = [function]
@@ -33,7 +33,7 @@ def watch(function: Callable[..., Any]) -> Callable[[], bool] | None:
             if test is not None:
                 tests.append(test)
             todo.append(value)
-    return (lambda: all([test() for test in tests])) if tests else None
+    return (lambda: all(test() for test in tests)) if tests else None
 
 
 def _plain_function(x: Any) -> types.FunctionType | None:

@@ -13,7 +13,15 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.environment import watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves, trace_call
-from anyshape.frontend.trees import as_leaf, flatten, function_name, is_python_scalar, leaf_paths, parameter_names
+from anyshape.frontend.trees import (
+    as_leaf,
+    check_callable,
+    flatten,
+    function_name,
+    is_python_scalar,
+    leaf_paths,
+    parameter_names,
+)
 from anyshape.graph.builder import active, active_builders
 
 
@@ -48,9 +56,7 @@ class Jitted:
     def __init__(
         self, function: Callable[..., Any], name: str | None = None, like: Callable[..., Any] | None = None
     ) -> None:
-        if not callable(function):
-            advice = "pass the function itself, not the result of calling it"
-            raise ArgumentError("jit", "its argument", f"is of type {type(function).__name__}, not a function", advice)
+        check_callable("jit" if name is None else name.partition("(")[0], function if like is None else like)
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__ = function if like is None else like
         self.function = function

@@ -17,7 +17,7 @@ from anyshape.autodiff.reverse import LinearMap, transpose
 from anyshape.errors import ArgumentError
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Trace, is_inexact
-from anyshape.frontend.trees import flatten, unflatten
+from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate, active, user_line
 from anyshape.graph.context import ShapeGuardContext
@@ -77,7 +77,7 @@ class LinearShape:
                 for place, y in zip(self.live, self.ys, strict=True)
             ]
 
-        return self._program(self.tangents, emit)
+        return self._program("tangent", self.tangents, emit)
 
     @cached_property
     def pulling(self) -> Program:
@@ -86,7 +86,7 @@ class LinearShape:
         def emit(builder: Builder, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
             return self.transposed(builder, self.graph, cotangents, residuals)
 
-        return self._program(self.ys, emit)
+        return self._program("cotangent", self.ys, emit)
 
     def transposed(
         self, builder: Builder, graph: Graph, cotangents: Sequence[Any], residuals: Sequence[Any]
@@ -100,15 +100,15 @@ class LinearShape:
             full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(found, metas, strict=True)
         ]
 
-    def _program(self, first: Sequence[TensorMeta], emit: Any) -> Program:
+    def _program(self, given: str, first: Sequence[TensorMeta], emit: Any) -> Program:
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [dims.from_atom(v)]) for v in self.tokens]]
         builder = Builder(Scope(conditions=self.graph.conditions), handle=Array)
-        for variable, leaf in _axis_variables(metas).items():
+        for variable, leaf in _axis_variables(metas, len(first)).items():
             builder.define_dim(variable, dims.from_atom(leaf))
         handles = [builder.input(m) for m in metas]
         with activate(builder):
             outputs = emit(builder, handles[: len(first)], handles[len(first) : len(first) + len(self.residuals)])
-            names = [f"x{i}" for i in range(len(metas))]
+            names = [f"{given}_{i}" if i < len(first) else f"r{i}" for i in range(len(metas))]
             graph = builder.finish(outputs, self.name, names)
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))
@@ -120,10 +120,10 @@ class _Meta:
     meta: TensorMeta
 
 
-def _axis_variables(metas: Sequence[TensorMeta]) -> dict[DimVar, InputAxis]:
-    """The variables that are the size of an axis, with the first such axis."""
+def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar, InputAxis]:
+    """The variables that are the size of an axis, with the first such axis; those before `start` come last."""
     found: dict[DimVar, InputAxis] = {}
-    for i, meta in enumerate(metas):
+    for i, meta in [*enumerate(metas)][start:] + [*enumerate(metas)][:start]:
         for axis, extent in enumerate(meta.extents):
             atom = dims.as_atom(extent.size) if isinstance(extent, Exact) else None
             if isinstance(atom, DimVar):
@@ -234,7 +234,7 @@ class LinearProgram:
 
     def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:
         if not hasattr(x, "dtype"):
-            x = np.asarray(x, meta.dtype)
+            x = as_leaf(x, path, self.shape.name).astype(meta.dtype)
         if is_inexact(meta.dtype) and x.dtype != meta.dtype:
             raise ArgumentError(
                 self.shape.name, path, f"has dtype {x.dtype}, not {meta.dtype}", "convert it with astype"

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import SpecError
+from anyshape.errors import DTypeError, SpecError
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
 from anyshape.frontend.trees import (
     as_leaf,
+    check_callable,
     flatten,
     function_name,
     is_python_scalar,
@@ -29,6 +30,7 @@ from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.parse import parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
+from anyshape.numpy.convert import NUMERIC
 from anyshape.numpy.symdim import symdim
 from anyshape.numpy.traced import Array
 
@@ -102,13 +104,23 @@ class ShapeDtypeStruct:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.dtype.kind not in NUMERIC:
+            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
         if not isinstance(self.shape, str):
             object.__setattr__(self, "shape", tuple(self.shape))
+            wrong = [s for s in self.shape if not isinstance(s, SymbolicSize) and not _is_size(s)]
+            if wrong:
+                advice = "give ints and symbolic sizes, or a text such as 'n, 3'"
+                raise SpecError(str(self.shape), f"{wrong[0]!r} is not a size", advice)
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(parse_shape(self.shape, lambda name: 0) if isinstance(self.shape, str) else self.shape)
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and x >= 0
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bool) -> TensorMeta:
@@ -118,7 +130,10 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
         label = path if not fixed else ""
         return tensor(array.dtype, [s if fixed else dims.variable(f"{label}_{i}") for i, s in enumerate(array.shape)])
     if isinstance(x.shape, str):
-        return tensor(x.dtype, parse_shape(x.shape, names.size))
+        found = parse_shape(x.shape, names.size)
+        if any(isinstance(s, int) and s < 0 for s in found):
+            raise SpecError(x.shape, "has a negative size", "give sizes that are at least 0")
+        return tensor(x.dtype, found)
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
@@ -157,6 +172,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
     >>> program(np.ones((2, 4)), np.zeros((4, 3))).shape
     (2, 3)
     """
+    check_callable("trace", function)
 
     def traced(*args: Any, **kwargs: Any) -> Program:
         return Program(trace_specs(function, args, kwargs, fixed=False))
@@ -171,6 +187,7 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """
+    check_callable("eval_shape", function)
     found = trace_specs(function, args, kwargs, fixed=True)
     scope = Scope(conditions=found.graph.conditions)
     structs = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
@@ -43,7 +43,12 @@ class Leaves:
 
 def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
     """The flat traced results of the function and their structure."""
-    result = function(*args, **kwargs)
+    try:
+        result = function(*args, **kwargs)
+    except ValueError as error:
+        if str(error).startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
+            raise error.__cause__ from None  # NumPy wraps our error in this one, in `concrete[i] = traced`
+        raise
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
         paths = optree.tree_paths(result, namespace=NAMESPACE)

@@ -88,8 +88,20 @@ def readable(path: str, names: Sequence[str]) -> str:
     return text if text[:1].isalpha() else f"x{text}"
 
 
+def check_callable(transform: str, function: Any) -> None:
+    """Refuse to transform what is no function."""
+    if not callable(function):
+        advice = "pass the function itself, not the result of calling it"
+        raise ArgumentError(transform, "its argument", f"is of type {type(function).__name__}, not a function", advice)
+
+
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
     """A leaf of the arguments as an array of numbers."""
+    if isinstance(x, Traced):
+        if x.builder.closed:
+            raise x.leaked()
+        advice = "a program runs on arrays: inside a traced function, call the function itself"
+        raise ArgumentError(function, path, f"is a traced array {x.meta}", advice)
     if isinstance(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
         if array.dtype.kind in NUMERIC and array.dtype.isnative:

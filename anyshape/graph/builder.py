@@ -53,6 +53,11 @@ class Traced:
     def dtype(self) -> np.dtype:
         return self.value.meta.dtype
 
+    def leaked(self) -> LeakedTracerError:
+        """The error for a use outside the trace that made this value, to be raised by the caller."""
+        made = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
+        return LeakedTracerError(f"array {self.value.meta}", made, user_line())
+
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"
 
@@ -95,7 +100,7 @@ class Builder:
         if found is not None:
             return found[1]
         if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
-            raise LeakedTracerError(str(x.value.meta), where=user_line())
+            raise x.leaked()
         outer = self.parent.adopt(x)
         inner = Value(x.value.meta)
         self.captured[x.value] = (self.parent.handle(self.parent, outer), inner)
@@ -181,6 +186,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
         yield builder
     finally:
         builder.closed = True
+        builder.scope.closed = builder.parent is None
         _STACK.builders.pop()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from anyshape.errors import InconclusiveDimensionError, ShapeError, SizeMismatchError
+from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, ShapeError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
 from anyshape.graph.decide import decide
@@ -24,6 +24,7 @@ class Scope:
 
     def __init__(self, hints: Mapping[DimVar, int] | None = None, conditions: Iterable[Condition] = ()) -> None:
         self.hints = dict(hints) if hints is not None else None
+        self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.conditions: list[Condition] = []
         self._facts: list[Claim] = []
         self._replacements: dict[Atom, Size] = {}
@@ -80,6 +81,8 @@ class Scope:
 
     def ask(self, claim: Claim, where: Where | None) -> bool:
         """The answer to a question of Python's: proved, or decided by the sizes of this call and guarded."""
+        if self.closed:
+            raise LeakedTracerError(f"size in `{claim}`", where=where)
         verdict = self.decide(claim)
         if verdict is not Verdict.UNKNOWN:
             return verdict is Verdict.YES
@@ -92,6 +95,8 @@ class Scope:
 
     def value(self, size: Size, where: Where | None) -> int:
         """The size as a Python int: fixed, or fixed by a guard to what it is in this call."""
+        if self.closed:
+            raise LeakedTracerError(f"size {size}", where=where)
         fixed = self.normal(size)
         if isinstance(fixed, int):
             return fixed

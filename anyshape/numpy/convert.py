@@ -115,7 +115,8 @@ def operator_index(x: Any) -> int:
 
 def shape_of(shape: Any) -> tuple[Size, ...]:
     """A shape argument: one size or a sequence of them."""
-    return tuple([size_of(s) for s in shape]) if isinstance(shape, Iterable) else (size_of(shape),)
+    several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
+    return tuple([size_of(s) for s in shape]) if several else (size_of(shape),)
 
 
 def sizes(x: Any) -> tuple[Size, ...]:

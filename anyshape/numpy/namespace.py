@@ -12,7 +12,7 @@ import scipy.special
 from anyshape.numpy import (
     contraction,
     creation,
-    einsum,
+    einstein,
     elementwise,
     indexing,
     movement,
@@ -34,7 +34,7 @@ _MODULES = (
     statistics,
     ufunc_methods,
     contraction,
-    einsum,
+    einstein,
     norms,
     sorting,
 )

@@ -70,11 +70,11 @@ def _method(name: str, doc: str = "") -> Callable[..., Any]:
     return method
 
 
-def _valueless(asked: str) -> Callable[..., Any]:
+def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
     """A method that needs the value of the array, which is not known while tracing."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ConcretizationError(asked, str(self.meta), user_line())
+        raise self.leaked() if self.builder.closed else ConcretizationError(asked, str(self.meta), user_line(), instead)
 
     return method
 
@@ -109,6 +109,11 @@ class Array(Traced):
 
     def __repr__(self) -> str:
         return f"Array<{self.meta}>"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise ConcretizationError(f"format {spec!r}", str(self.meta), user_line(), "print it without a format")
+        return repr(self)
 
     # -- what is known
 
@@ -171,7 +176,7 @@ class Array(Traced):
     __int__ = _valueless("int()")
     __complex__ = _valueless("complex()")
     __index__ = _valueless("a Python int")
-    __array__ = _valueless("a NumPy array")
+    __array__ = _valueless("a NumPy array", "use anyshape.numpy: take(x, i) for x[i], stack for a list, asarray")
     __contains__ = _valueless("`in`")
     item = _valueless("item()")
     tolist = _valueless("tolist()")

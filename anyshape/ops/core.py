@@ -66,7 +66,7 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
         if builders:
             found = max(builders, key=lambda b: b.depth)
             if found.closed:
-                raise LeakedTracerError(str(next(x for x in group if isinstance(x, Traced))), where=user_line())
+                raise next(x for x in group if isinstance(x, Traced) and x.builder is found).leaked()
             return found
     return active()
 

@@ -13,7 +13,7 @@ def _broadcast_in_dim(x, *, shape, axes):
     if axes != tuple(range(offset, rank)):
         sizes = dict(zip(axes, np.shape(x), strict=True))
         x = np.reshape(x, [sizes.get(axis, 1) for axis in range(rank)])
-    return np.broadcast_to(x, shape)
+    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def _parts(starts, sizes, steps):
