@@ -44,21 +44,18 @@ def _softmax(x, *, axes):
     return np.divide(powers, np.add.reduce(powers, axis=axes, keepdims=True), out=powers)
 
 
-def _shifted(rows, first):
-    """The rows moved one place on, the first one filled."""
-    out = np.empty_like(rows)
-    out[:1] = first
-    out[1:] = rows[:-1]
-    return out
-
-
 def _cumulative(ufunc, identity):
     def run(x, *, axis, reverse, exclusive):
-        rows = np.flip(x, axis) if reverse else x
-        out = ufunc.accumulate(rows, axis=axis)
+        outer = (slice(None),) * axis
+        backwards = (*outer, slice(None, None, -1))
+        rows = x[backwards] if reverse else x
         if exclusive:
-            out = np.moveaxis(_shifted(np.moveaxis(out, axis, 0), identity(x.dtype)), 0, axis)
-        return np.flip(out, axis) if reverse else out
+            out = np.empty(x.shape, x.dtype)
+            out[(*outer, slice(0, 1))] = identity(x.dtype)
+            ufunc.accumulate(rows[(*outer, slice(0, -1))], axis=axis, out=out[(*outer, slice(1, None))])
+        else:
+            out = ufunc.accumulate(rows, axis=axis)
+        return out[backwards] if reverse else out
 
     return run
 
@@ -72,7 +69,8 @@ def _recurrence(a, b, *, axis, reverse):
         b[step:] += a[step:] * b[:-step]
         a[step:] = a[step:] * a[:-step]
         step *= 2
-    out = _shifted(b, 0)
+    out = np.empty_like(b)
+    out[:1], out[1:] = 0, b[:-1]
     return np.moveaxis(out[::-1] if reverse else out, 0, axis)
 
 
