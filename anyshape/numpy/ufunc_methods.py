@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.graph.builder import user_line
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.arguments import ABSENT, along, masked, refuse_out
 from anyshape.numpy.convert import asarray, is_traced, operand, sizes
@@ -17,15 +19,19 @@ from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 
 
-def _reduce(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction whose axis is 0 unless it is given, as that of a ufunc."""
+def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
+    """A reduction, with these options, whose axis is 0 unless it is given, as that of a ufunc."""
 
     def method(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
         keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
     ) -> Any:  # fmt: skip
-        options = {"dtype": dtype, "initial": initial, "where": where}
-        given = {k: v for k, v in options.items() if v is not None and v is not ABSENT and v is not True}
+        given = {"dtype": dtype, "initial": initial, "where": where}
+        given = {k: v for k, v in given.items() if v is not None and v is not ABSENT and v is not True}
+        for option in given:
+            if option not in options:
+                problem = f"option {option!r} of a traced array"
+                raise UnsupportedFunctionError(f"reduce ({function.__name__})", problem, "leave it out", user_line())
         return function(array, axis=axis, out=_single(out), keepdims=keepdims, **given)
 
     return method
@@ -74,13 +80,13 @@ def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
 
 
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
-    (np.add, "reduce"): _reduce(reduction.sum),
-    (np.multiply, "reduce"): _reduce(reduction.prod),
-    (np.maximum, "reduce"): _reduce(reduction.max),
-    (np.minimum, "reduce"): _reduce(reduction.min),
-    (np.logical_and, "reduce"): _reduce(reduction.all),
-    (np.logical_or, "reduce"): _reduce(reduction.any),
-    (np.logaddexp, "reduce"): _reduce(_logaddexp_reduce),
+    (np.add, "reduce"): _reduce(reduction.sum, "dtype", "initial", "where"),
+    (np.multiply, "reduce"): _reduce(reduction.prod, "dtype", "initial", "where"),
+    (np.maximum, "reduce"): _reduce(reduction.max, "initial", "where"),
+    (np.minimum, "reduce"): _reduce(reduction.min, "initial", "where"),
+    (np.logical_and, "reduce"): _reduce(reduction.all, "where"),
+    (np.logical_or, "reduce"): _reduce(reduction.any, "where"),
+    (np.logaddexp, "reduce"): _reduce(_logaddexp_reduce, "dtype", "initial", "where"),
     (np.add, "accumulate"): _accumulate(reduction.cumsum),
     (np.multiply, "accumulate"): _accumulate(reduction.cumprod),
     (np.maximum, "accumulate"): _accumulate_as("maximum.accumulate", rd.cummax),
