@@ -223,6 +223,37 @@ TABLE: dict[str, Row] = {
     "by_size": Row(lambda np, x: x / (x.shape[0] + 1), 1, _needs_rank(1)),
     "ramp": Row(lambda np, x: x + 0.1 * np.arange(x.shape[-1]), 1, _needs_rank(1)),
     "like_ones": Row(lambda np, x: np.ones(x.shape) - x, arguments=_real),
+    "half": Row(lambda np, x: x[: x.shape[0] // 2], 1, _needs_rank(1)),
+    "all_but_half": Row(lambda np, x: x[..., x.shape[-1] // 2 :], 1, _needs_rank(1)),
+    "merge": Row(lambda np, x: x.reshape((x.shape[0] * x.shape[1], *x.shape[2:])), 1, _needs_rank(2)),
+    "transposed": Row(lambda np, x: x.T + 0),
+    "swap": Row(lambda np, x: np.swapaxes(x, 0, -1), 1, _needs_rank(1)),
+    "roll": Row(lambda np, x, axis: np.roll(x, 2, axis=axis), 1, _axis),
+    "tile": Row(lambda np, x: np.tile(x, (2, 1))),
+    "repeat": Row(lambda np, x, axis: np.repeat(x, 3, axis=axis), 1, _axis),
+    "pad": Row(lambda np, x: np.pad(x, 1)),
+    # padded: an index out of range is an error of its value, which a program only meets if it uses the result
+    "take": Row(lambda np, x, axis: np.take(np.pad(x, 1), [0, -2, 1], axis=axis), 1, _axis),
+    "diff": Row(lambda np, x, axis: np.diff(x * 1, axis=axis), 1, _axis),
+    "split": Row(lambda np, x, axis: np.split(x, [1, 2], axis=axis)[1], 1, _axis),
+    "tril": Row(lambda np, x: np.tril(x), 1, _needs_rank(2)),
+    "squeeze_new": Row(lambda np, x: np.squeeze(x[None] * 2, 0)),
+    "zeros_beside": Row(lambda np, x: np.concatenate([x, np.zeros((x.shape[0] + 1, *x.shape[1:]))]), 1, _needs_rank(1)),
+    "moments": Row(lambda np, x: np.stack([np.min(np.real(x)), np.std(np.real(x))])),
+    "prod": Row(lambda np, x, axis, keep: np.prod(np.tanh(x), axis=axis, keepdims=keep), 1, _real_axis),
+    "einsum": Row(lambda np, x, y: np.einsum("...i,...i->...", np.sin(np.real(x)), np.cos(np.real(y))), 2),
+    "tensordot": Row(lambda np, x, y: np.tensordot(np.sin(np.real(x)), np.cos(np.real(y)), 1), 2),
+    "clip": Row(lambda np, x: np.clip(x, -0.7, 0.9), 1, _real),
+    "minimum": Row(lambda np, x: np.minimum(0.4321, x), 1, _real),
+    "choose": Row(lambda np, x, y, z: np.where(np.real(x) > 0.1237, y, z), 3),
+    "floor": Row(lambda np, x: np.floor(np.real(x) * 3.3), smooth=False),
+    "remainder": Row(lambda np, x: (np.real(x) * 7.7) % 3, smooth=False),
+    "integer": Row(lambda np, x: (np.real(x) * 3.1).astype(np.int32), smooth=False),
+    "quotient": Row(lambda np, x: (np.real(x) * 3.1).astype(np.int32) // 2, smooth=False),
+    "any": Row(
+        lambda np, x, axis, keep: np.any(np.real(x) > 0.77, axis=axis, keepdims=keep), 1, _real_axis, smooth=False
+    ),
+    "count": Row(lambda np, x: np.sum(np.real(x) > 0.77, axis=-1), 1, _needs_rank(1), smooth=False),
     "stretch": Row(lambda np, x: np.broadcast_to(x, (2, *x.shape)) * 1),
 }
 
@@ -235,7 +266,7 @@ def random_program(choices, length=7, smooth=False, dtypes=DTYPES, table=TABLE):
     values = [np.asarray(x) for x in program.arrays(example)]
     steps: list[Step] = []
     names = [n for n, row in table.items() if row.smooth or not smooth]
-    for _ in range(1 + choices.integer(length)):
+    for _ in range(2 + choices.integer(length - 1)):
         name = choices.one(names)
         made = _try_step(choices, name, table[name], values)
         if made is not None:

@@ -15,6 +15,7 @@ from anyshape.backend.reference import evaluate
 from anyshape.errors import AnyshapeError
 from anyshape.graph import dims
 from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.evaluate import evaluate as evaluate_size
 from anyshape.graph.extents import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.ir import has_local
 from anyshape.graph.scope import Scope
@@ -54,7 +55,7 @@ def check_total(program, namespace=anp):
         assert jitted.cache_info().traces == 1, f"{program}\n{jitted.cache_info()}"
 
 
-@settings(max_examples=80)
+@settings(max_examples=250)
 @given(programs())
 def test_one_trace_gives_what_numpy_gives_at_every_size(program):
     check_total(program)
@@ -67,7 +68,7 @@ def test_one_trace_gives_what_numpy_gives_at_every_size_slow(program):
     check_total(program)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(150))
 def test_seeded_programs_give_what_numpy_gives(seed):
     """Programs that shrinking never touches: long ones, the same in every run."""
     check_total(seeded_program(seed, length=12))
@@ -80,7 +81,7 @@ def sizes_of_inputs(graph, xs):
     """The value of each variable of a graph at actual inputs."""
     known = {}
     for source in graph.dims:
-        known[source.variable] = dims.evaluate(source.size, lambda leaf: xs[leaf.operand].shape[leaf.axis])
+        known[source.variable] = evaluate_size(source.size, lambda leaf: xs[leaf.operand].shape[leaf.axis])
     return known
 
 
@@ -101,12 +102,12 @@ def check_honest(meta, array, known, text):
     assert array.dtype == meta.dtype, f"{text}: {meta} has value of dtype {array.dtype}"
     for extent, size in zip(meta.extents, array.shape, strict=True):
         if isinstance(extent, Exact):
-            assert dims.evaluate(extent.size, known.get) == size, f"{text}: {meta} has value of shape {array.shape}"
+            assert evaluate_size(extent.size, known.get) == size, f"{text}: {meta} has value of shape {array.shape}"
         elif isinstance(extent, UpperBound):
-            assert dims.evaluate(extent.size, known.get) >= size, f"{text}: {meta} has value of shape {array.shape}"
+            assert evaluate_size(extent.size, known.get) >= size, f"{text}: {meta} has value of shape {array.shape}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(programs(**SMOOTH))
 def test_every_value_of_a_gradient_has_the_metadata_it_was_promised(program):
     """Every intermediate value, also those that the plan leaves to NumPy or writes over."""
@@ -155,7 +156,7 @@ def infer_again(graph, metas):
     return env
 
 
-@settings(max_examples=80)
+@settings(max_examples=250)
 @given(programs(), st.integers(0, 8), st.sampled_from(["unknown", "bound"]))
 def test_no_rule_makes_a_weak_extent_strong(program, axis, kind):
     """An axis of an input is made weaker. No later extent may then be exact in the size that nobody knows."""
@@ -214,7 +215,7 @@ def check_gradient(program):
         assert loss.cache_info().traces == 1
 
 
-@settings(max_examples=50)
+@settings(max_examples=150)
 @given(programs(**SMOOTH))
 def test_gradients_agree_with_differences_at_every_size(program):
     check_gradient(program)
@@ -260,7 +261,7 @@ def check_vmap(program, share):
         assert mapped.cache_info().traces == 1
 
 
-@settings(max_examples=50)
+@settings(max_examples=150)
 @given(programs(length=5), st.integers(0, 2))
 def test_vmap_equals_a_loop_at_every_size(program, share):
     check_vmap(program, share)
@@ -355,7 +356,7 @@ def check_closed(program, names):
 NESTS = st.lists(st.sampled_from(sorted(LAYERS)), min_size=2, max_size=3).map(tuple)
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(programs(smooth=True, dtypes=FLOATS, length=4), NESTS)
 def test_transforms_nest_in_any_order(program, names):
     check_closed(program, names)
@@ -371,7 +372,7 @@ def test_transforms_nest_in_any_order_slow(program, names):
 # -- Laws 5 and 7: concrete at the boundary, portable ------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(programs())
 def test_plans_equal_the_naive_evaluator_and_graphs_pickle(program):
     jitted = traced(program)
@@ -393,7 +394,7 @@ def concrete(param):
     return not callable(param) or isinstance(param, (type, np.dtype))
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(programs())
 def test_params_hold_no_arrays_and_no_functions(program):
     jitted = traced(program)
@@ -448,7 +449,7 @@ def test_programs_and_gradients_run_in_a_fresh_process(tmp_path):
 # -- Law 6: said out loud ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(programs())
 def test_a_failed_call_leaves_nothing_behind(program):
     """After any error, in tracing or at a call, the next call works and the next trace starts clean."""
