@@ -6,7 +6,8 @@ exactly the same work at the same time, and their sums over all lengths are comp
 the demo takes its turn in between, also three times at each length.
 
 As a second witness, the sweep is compared with as many calls at one length, chosen so that the hand-written sweep
-and the hand-written calls at that length take the same time.
+and the hand-written calls at that length take about the same time; by what they differ all the same, the ratio of the
+library is divided.
 """
 
 from __future__ import annotations
@@ -126,8 +127,5 @@ def _one_length(step: Any, params: Any, texts: dict[int, np.ndarray], hand: np.n
     by_hand = handwritten.value_and_grad
     table = interleaved([sweep(step), still(step), sweep(by_hand), still(by_hand)], Effort(effort.rounds, 0.0))
     ours, theirs = ratio(table[:, 0], table[:, 1]), ratio(table[:, 2], table[:, 3])
-    detail = f"n = {len(fixed) - 1}; the hand-written NumPy has {theirs:.3f}"
-    return [
-        Result("attention: sweep / one length of equal work", ours, "x", 1.1, detail),
-        Result("  the same, over that of hand-written NumPy", ours / theirs, "x"),
-    ]
+    detail = f"n = {len(fixed) - 1}; {ours:.3f}, where the hand-written NumPy has {theirs:.3f} (1 if the work is equal)"
+    return [Result("attention: sweep / one length of equal work", ours / theirs, "x", 1.1, detail)]
