@@ -12,6 +12,7 @@ import pytest
 from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, RuntimeScalar
+from anyshape.graph.evaluate import broadcast_ints, evaluate, to_mapping
 
 VARIABLES = (DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=6))
 VALUES = {VARIABLES[0]: (0, 1, 2, 3, 7), VARIABLES[1]: (0, 1, 2, 5), VARIABLES[2]: (1, 2, 6)}
@@ -94,7 +95,7 @@ def valued():
 def test_the_canonical_form_has_the_value_python_gives():
     count = 0
     for pair, at, value in valued():
-        assert dims.evaluate(pair.size, dims.to_mapping(at)) == value, f"{pair.text} = {pair.size} at {at}"
+        assert evaluate(pair.size, to_mapping(at)) == value, f"{pair.text} = {pair.size} at {at}"
         count += 1
     assert count > 50_000  # the sweep is not empty by a slip of the generator
 
@@ -118,7 +119,7 @@ def test_generated_source_computes_the_same():
 
 
 def test_the_printed_form_reads_back_as_the_same_number():
-    names = {"broadcast": dims.broadcast_ints, "max": max, "min": min}
+    names = {"broadcast": broadcast_ints, "max": max, "min": min}
     for pair in PAIRS:
         code = compile(dims.show(pair.size), "<size>", "eval")
         for at in ASSIGNMENTS:
@@ -149,7 +150,7 @@ def test_substitution_commutes_with_evaluation():
             value = pair.truth({**at, replaced_variable: inside})
             if value is not None:
                 text = f"{pair.text} with {replaced_variable} = {other.text}: {new} at {at}"
-                assert dims.evaluate(new, dims.to_mapping(at)) == value, text
+                assert evaluate(new, to_mapping(at)) == value, text
 
 
 def test_substituting_nothing_gives_the_same_object():

@@ -11,6 +11,7 @@ from anyshape import ops
 from anyshape.errors import AnyshapeError, ShapeError, SizeMismatchError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.evaluate import evaluate
 from anyshape.graph.scope import Scope
 from anyshape.graph.shapes import slice_bounds
 from anyshape.ops.core import find_kernel
@@ -28,7 +29,7 @@ def bounds_at(part, n, hints=None):
     ctx = ShapeGuardContext(Scope({variable: n if hints is None else hints}), "slice", None)
     found = slice_bounds(ctx, part(dims.from_atom(variable)), dims.from_atom(variable))
     held = all(c.claim.holds(lambda leaf: n) for c in ctx.scope.conditions)
-    return [dims.evaluate(s, lambda leaf: n) for s in found], held, ctx.scope.conditions
+    return [evaluate(s, lambda leaf: n) for s in found], held, ctx.scope.conditions
 
 
 @pytest.mark.parametrize("step", [None, 1, 2, 3, 7, -1, -2, -3, -7])

@@ -15,6 +15,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, at_least, equal, substitute_claim
 from anyshape.graph.decide import decide
 from anyshape.graph.dims import DimVar
+from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.scope import Scope
 
 A, B, C = DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=4)
@@ -26,13 +27,13 @@ WHERE = Where("/home/user/model.py", 12, "loss")
 
 
 def holds(claim, at):
-    return claim.holds(dims.to_mapping(at))
+    return claim.holds(to_mapping(at))
 
 
 def meaningful(size, at):
     """A size of Python's: no division by zero on the way."""
     try:
-        dims.evaluate(size, dims.to_mapping(at))
+        evaluate(size, to_mapping(at))
     except ZeroDivisionError:
         return False
     return True
@@ -80,7 +81,7 @@ def broadcasts_agree(size, at):
     for monomial, _ in size.terms:
         for atom, _ in monomial:
             if isinstance(atom, dims.Call):
-                values = {dims.evaluate(x, dims.to_mapping(at)) for x in atom.args}
+                values = {evaluate(x, to_mapping(at)) for x in atom.args}
                 if atom.function == "broadcast" and len(values - {1}) > 1:
                     return False
                 if not all(broadcasts_agree(x, at) for x in atom.args):
@@ -152,7 +153,7 @@ def test_normal_forms_are_equal_wherever_the_facts_hold(seed):
                 if all(broadcasts_agree(s, at) for s in (size, *related)) and all(
                     holds(f, at) for f in facts
                 ):
-                    before, after = (dims.evaluate(s, dims.to_mapping(at)) for s in (size, normal))
+                    before, after = (evaluate(s, to_mapping(at)) for s in (size, normal))
                     assert before == after, f"{size} became {normal} given {[str(f) for f in facts]} at {at}"
 
 

@@ -4,9 +4,9 @@ A paragraph keeps its own length. Nothing here pads, buckets or cuts.
 """
 
 import re
+from pydoc_data.topics import topics
 
 import numpy as np
-from pydoc_data.topics import topics
 
 SHORTEST, LONGEST = 20, 400
 

@@ -48,11 +48,15 @@ class History:
     held_out: tuple[float, float] = (math.nan, math.nan)
 
 
+def _leaves(tree: model.Params) -> list[np.ndarray]:
+    return optree.tree_leaves(tree)  # type: ignore[arg-type]
+
+
 class Adam:
     """Adam over the leaves of a tree, which it updates in place."""
 
     def __init__(self, params: model.Params, *, decay: float = 0.9, square_decay: float = 0.99):
-        self.leaves = optree.tree_leaves(params)
+        self.leaves = _leaves(params)
         self.means = [np.zeros_like(leaf) for leaf in self.leaves]
         self.squares = [np.zeros_like(leaf) for leaf in self.leaves]
         self.decay, self.square_decay = decay, square_decay
@@ -63,7 +67,7 @@ class Adam:
         self.count += 1
         scale = rate / (1 - self.decay**self.count)
         unbias = 1 / (1 - self.square_decay**self.count)
-        slots = zip(self.leaves, optree.tree_leaves(grads), self.means, self.squares, strict=True)
+        slots = zip(self.leaves, _leaves(grads), self.means, self.squares, strict=True)
         for leaf, grad, mean, square in slots:
             mean += (1 - self.decay) * (grad - mean)
             square += (1 - self.square_decay) * (grad * grad - square)

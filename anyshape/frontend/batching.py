@@ -10,14 +10,14 @@ from anyshape.autodiff.batch import batch
 from anyshape.errors import ArgumentError
 from anyshape.frontend.derivatives import Argnums, choose_arguments, grad, jvp, linearize, vjp
 from anyshape.frontend.jit import Jitted, building, in_trace
-from anyshape.frontend.tracing import trace_inner
+from anyshape.frontend.tracing import as_value, trace_inner
 from anyshape.frontend.trees import flatten, flatten_prefix, function_name, leaf_paths, unflatten
 from anyshape.graph.builder import user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.shapes import numel
-from anyshape.numpy.convert import asarray, size_of, sizes
+from anyshape.numpy.convert import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
@@ -51,7 +51,7 @@ def _vmap(
     axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
     paths = leaf_paths(args, kwargs)
-    fronted = [_to_front(asarray(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
+    fronted = [_to_front(as_value(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
     size = _batch_size(name, fronted, axis_size)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
@@ -154,7 +154,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
 def _column(t: Any, y: Any, x: Any) -> Any:
     """Tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
     rank = t.meta.rank
-    return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(asarray(y)), *sizes(x)))
+    return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
 
 
 def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
@@ -171,7 +171,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
         wrt = choose_arguments(name, argnums, args)
         value, pullback = vjp(lambda *leaves: function(*wrt.put(leaves), **kwargs), *wrt.leaves)
         outputs, out_tree = flatten(value)
-        outputs = [asarray(y) for y in outputs]
+        outputs = [as_value(y) for y in outputs]
         rows = []
         for i, y in enumerate(outputs):
             back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))

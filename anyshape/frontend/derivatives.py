@@ -12,11 +12,11 @@ from anyshape.autodiff.reverse import LinearMap, linearise, transpose
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.linear import LinearProgram, make_shape
-from anyshape.frontend.tracing import is_inexact, trace_inner
+from anyshape.frontend.tracing import as_value, is_inexact, trace_inner
 from anyshape.frontend.trees import Static, check_callable, flatten, function_name, leaf_paths, unflatten
 from anyshape.graph.builder import Builder, active, user_line
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.numpy.convert import asarray, is_traced, sizes
+from anyshape.numpy.convert import is_traced, sizes
 from anyshape.ops.creation import full
 
 Argnums = int | Sequence[int]
@@ -92,7 +92,7 @@ def choose_arguments(name: str, argnums: Argnums, args: tuple[Any, ...]) -> _Wrt
             raise ArgumentError(name, f"argnums {a}", f"is out of range for {len(args)} arguments", "change argnums")
     chosen = tuple(a % len(args) for a in raw)
     leaves, tree = flatten([args[a] for a in chosen])
-    operands = [asarray(x) for x in leaves]
+    operands = [as_value(x) for x in leaves]
     if not all(is_inexact(x.dtype) for x in operands):
         paths = [p for a in chosen for p in _argument_paths(a, args[a])]
         path, leaf = next((p, x) for p, x in zip(paths, operands, strict=True) if not is_inexact(x.dtype))
@@ -134,7 +134,7 @@ def check_scalar(name: str, value: Any) -> None:
         raise ArgumentError(
             name, "the value", f"is of type {type(value).__name__}, not an array", "return one scalar array"
         )
-    x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else asarray(leaves[0])
+    x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else as_value(leaves[0])
     if x.meta.rank:
         raise ArgumentError(name, "the value", f"is {x.meta}, not a scalar", "sum it, or use vjp or jacrev")
     if not is_inexact(x.dtype):
@@ -186,7 +186,7 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _operands(primals: Any) -> tuple[list[Any], Any]:
     leaves, tree = flatten(primals)
-    return [asarray(x) for x in leaves], tree
+    return [as_value(x) for x in leaves], tree
 
 
 def _check_sequence(name: str, what: str, xs: Any) -> None:
@@ -202,7 +202,7 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any, what:
         raise ArgumentError(name, what, f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf")
     found = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
-        t = asarray(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)
+        t = as_value(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)
         if is_inexact(x.dtype) and t.dtype != x.dtype:
             raise ArgumentError(name, f"{what}[{i}]", f"has dtype {t.dtype}, not {x.dtype}", "convert it with astype")
         if t.meta.rank != x.meta.rank:

@@ -7,6 +7,8 @@ them in place are seen without a trace. Attributes of objects, and containers in
 
 from __future__ import annotations
 
+import functools
+import operator
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -55,11 +57,11 @@ def _variables(function: types.FunctionType) -> Iterator[Callable[[], Any]]:
             cell.cell_contents  # noqa: B018 (an empty cell has no contents)
         except ValueError:
             continue
-        yield lambda cell=cell: cell.cell_contents
+        yield functools.partial(getattr, cell, "cell_contents")
     names = function.__globals__
     for name in dict.fromkeys(_names(function.__code__)):
         if name in names:
-            yield lambda name=name: names[name]
+            yield functools.partial(operator.getitem, names, name)
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -16,7 +16,7 @@ from anyshape.autodiff.forward import inline
 from anyshape.autodiff.reverse import LinearMap, transpose
 from anyshape.errors import ArgumentError
 from anyshape.frontend.program import Program
-from anyshape.frontend.tracing import Trace, is_inexact
+from anyshape.frontend.tracing import Trace, as_value, is_inexact
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate, active, user_line
@@ -25,7 +25,7 @@ from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
-from anyshape.numpy.convert import asarray, sizes
+from anyshape.numpy.convert import sizes
 from anyshape.numpy.traced import Array
 from anyshape.ops.core import meta_of
 from anyshape.ops.creation import full
@@ -173,7 +173,7 @@ class LinearProgram:
         if builder is None:
             outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
-            found = inline(builder, shape.graph, [*map(asarray, chosen), *map(asarray, self.residuals)])
+            found = inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
             outputs = [found[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
         return unflatten(shape.out_tree, outputs)
 
@@ -186,7 +186,7 @@ class LinearProgram:
             found = shape.pulling.call_flat([*leaves, *self.values])
         else:
             graph = self._graph_here(builder)
-            found = shape.transposed(builder, graph, list(map(asarray, leaves)), list(map(asarray, self.residuals)))
+            found = shape.transposed(builder, graph, list(map(as_value, leaves)), list(map(as_value, self.residuals)))
         by_input = dict(zip(shape.wrt, found, strict=True))
         return unflatten(shape.in_tree, [by_input.get(i) for i in range(len(shape.xs))])
 
@@ -194,7 +194,10 @@ class LinearProgram:
         """`pull` for a value (value, aux) whose aux gets no cotangent."""
         leaves, tree = flatten(aux)
         count = len(self.shape.ys) - len(leaves)
-        zeros = [np.zeros(np.shape(x), m.dtype) for x, m in zip(leaves, self.shape.ys[count:], strict=True)]
+        metas = self.shape.ys[count:]
+        if active() is not None:
+            return self.pull((cotangent, unflatten(tree, [self._zeros(m) for m in metas])))
+        zeros = [np.zeros(np.shape(x), m.dtype) for x, m in zip(leaves, metas, strict=True)]
         return self.pull((cotangent, unflatten(tree, zeros)))
 
     def _zeros(self, meta: TensorMeta) -> Any:

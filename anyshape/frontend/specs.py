@@ -120,7 +120,7 @@ class ShapeDtypeStruct:
 
 
 def _is_size(x: Any) -> bool:
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and x >= 0
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) >= 0
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bool) -> TensorMeta:

@@ -12,7 +12,7 @@ import optree
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, activate
+from anyshape.graph.builder import Builder, Traced, activate, active
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
@@ -56,7 +56,7 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         where = "the result" + "".join(f"[{p!r}]" for p in path)
         advice = "return arrays, numbers, or trees of them"
         raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
-    return [asarray(x) for x in leaves], tree
+    return [as_value(x) for x in leaves], tree
 
 
 def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str]) -> Trace:
@@ -129,6 +129,13 @@ def trace_inner(
         results, out_tree = run_traced(lambda: result, name, (), {})
         graph = builder.finish(results, name)
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
+
+
+def as_value(x: Any, dtype: Any = None) -> Any:
+    """x as a value of the active trace; an array that is known while tracing becomes a constant of it."""
+    found = asarray(x, dtype)
+    builder = active()
+    return found if isinstance(found, Traced) or builder is None else builder.constant(found)
 
 
 def is_inexact(dtype: np.dtype) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import DimVar, Leaf, Size
+from anyshape.graph.evaluate import evaluate
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
 
@@ -55,7 +56,7 @@ class Claim:
 
     def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
         """Whether the claim is true for actual sizes."""
-        return _HOLDS[self.relation](dims.evaluate(self.left, leaf_value), dims.evaluate(self.right, leaf_value))
+        return _HOLDS[self.relation](evaluate(self.left, leaf_value), evaluate(self.right, leaf_value))
 
     def negated(self) -> Claim:
         """The claim that holds exactly when this one does not."""

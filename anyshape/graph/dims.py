@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -452,37 +452,6 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
 # -- use ---------------------------------------------------------------------------------------------------------
 
 
-def broadcast_ints(*sizes: int) -> int:
-    """`broadcast` of actual sizes; the caller has checked that they agree."""
-    return next((s for s in sizes if s != 1), 1)
-
-
-_EVALUATORS: dict[str, Callable[..., int]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": max,
-    "min": min,
-    "broadcast": broadcast_ints,
-}
-
-
-def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
-    """The integer that `size` is when each leaf has the given value."""
-    if isinstance(size, int):
-        return size
-    total = 0
-    for monomial, coefficient in size.terms:
-        product = coefficient
-        for atom, power in monomial:
-            if isinstance(atom, Call):
-                value = _EVALUATORS[atom.function](*[evaluate(a, leaf_value) for a in atom.args])
-            else:
-                value = leaf_value(atom)
-            product *= value**power
-        total += product
-    return total
-
-
 def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
     """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
     if isinstance(size, int):
@@ -520,8 +489,3 @@ def leaves(size: Size) -> Iterable[Leaf]:
 def variables(size: Size) -> list[DimVar]:
     """The distinct variables of the expression, in order."""
     return list(dict.fromkeys(leaf for leaf in leaves(size) if isinstance(leaf, DimVar)))
-
-
-def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
-    """A `leaf_value` for `evaluate` that reads a mapping of variables."""
-    return lambda leaf: values[leaf]  # type: ignore[index]

@@ -14,6 +14,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
 from anyshape.graph.decide import decide
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
+from anyshape.graph.evaluate import evaluate, to_mapping
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_LIMIT = 20_000
@@ -75,7 +76,7 @@ class Scope:
         variables = claim.variables()
         if self.hints is None or not all(v in self.hints for v in variables):
             return
-        if not claim.holds(dims.to_mapping(self.hints)):
+        if not claim.holds(to_mapping(self.hints)):
             sizes = {v.name: self.hints[v] for v in variables}
             raise SizeMismatchError(primitive, str(claim), sizes, why, where)
 
@@ -88,7 +89,7 @@ class Scope:
             return verdict is Verdict.YES
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
             raise InconclusiveDimensionError(str(claim), self.witnesses(claim), where)
-        answer = claim.holds(dims.to_mapping(self.hints))
+        answer = claim.holds(to_mapping(self.hints))
         held = claim if answer else claim.negated()
         self.assume(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
         return answer
@@ -103,7 +104,7 @@ class Scope:
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
             raise InconclusiveDimensionError(f"the value of {size}", self.witnesses(claim), where)
-        number = dims.evaluate(size, dims.to_mapping(self.hints))
+        number = evaluate(size, to_mapping(self.hints))
         self.assume(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         return number
 
@@ -138,7 +139,7 @@ class Scope:
         found: dict[bool, dict[str, int]] = {}
         ranges = [[p for p in _PROBES if _allows(v, p)] or [v.lower] for v in names]
         for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
-            valuation = dims.to_mapping(dict(zip(names, sizes, strict=True)))
+            valuation = to_mapping(dict(zip(names, sizes, strict=True)))
             if all(c.holds(valuation) for c in claims):
                 shown = {v.name: s for v, s in zip(names, sizes, strict=True) if v in asked}
                 found.setdefault(claim.holds(valuation), shown)

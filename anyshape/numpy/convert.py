@@ -33,9 +33,9 @@ def is_traced(*xs: Any) -> bool:
 
 def is_weak(x: Any) -> bool:
     """Whether x is a Python scalar, or stands for one."""
-    return isinstance(x, (bool, int, float, complex, SymbolicSize)) and not isinstance(x, np.generic) or (
-        isinstance(x, Traced) and getattr(x, "weak", False)
-    )
+    if isinstance(x, Traced):
+        return getattr(x, "weak", False)
+    return isinstance(x, (*_PYTHON_TYPES, SymbolicSize)) and not isinstance(x, np.generic)
 
 
 def dtype_of(x: Any) -> Any:
@@ -110,7 +110,8 @@ def operator_index(x: Any) -> int:
     try:
         return int(x.__index__())
     except AttributeError:
-        raise DTypeError("size", f"{x!r} is not an integer", "pass an int or an entry of x.shape", user_line()) from None
+        advice = "pass an int or an entry of x.shape"
+        raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
 
 
 def shape_of(shape: Any) -> tuple[Size, ...]:

@@ -1,0 +1,43 @@
+"""The value of a size when the values of its leaves are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from anyshape.graph.dims import Call, DimVar, Leaf, Size
+
+
+def broadcast_ints(*sizes: int) -> int:
+    """`broadcast` of actual sizes; the caller has checked that they agree."""
+    return next((s for s in sizes if s != 1), 1)
+
+
+_EVALUATORS: dict[str, Callable[..., int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+    "broadcast": broadcast_ints,
+}
+
+
+def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
+    """The integer that `size` is when each leaf has the given value."""
+    if isinstance(size, int):
+        return size
+    total = 0
+    for monomial, coefficient in size.terms:
+        product = coefficient
+        for atom, power in monomial:
+            if isinstance(atom, Call):
+                value = _EVALUATORS[atom.function](*[evaluate(a, leaf_value) for a in atom.args])
+            else:
+                value = leaf_value(atom)
+            product *= value**power
+        total += product
+    return total
+
+
+def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
+    """A `leaf_value` for `evaluate` that reads a mapping of variables."""
+    return lambda leaf: values[leaf]  # type: ignore[index]
