@@ -1,6 +1,7 @@
 """check_grads: accepts right derivatives, finds wrong ones, and says which."""
 
 import numpy as np
+import optree
 import pytest
 
 import anyshape
@@ -161,3 +162,28 @@ def test_stop_gradient_keeps_trees_and_concrete_leaves():
     np.testing.assert_array_equal(slope["w"], [2.0, 6.0])
     second = anyshape.hessian(lambda x: np.sum(stop_gradient(x * x) * x))(np.ones(2))
     np.testing.assert_array_equal(second, np.zeros((2, 2)))
+
+
+INSIDE = {
+    "grad": lambda x: anyshape.grad(lambda y: np.sum(y * y * x))(ONES),
+    "value_and_grad": lambda x: anyshape.value_and_grad(lambda p: np.sum(p["a"] * x))({"a": ONES}),
+    "jvp": lambda x: anyshape.jvp(lambda y: y * x, (ONES,), (ONES,)),
+    "tangent": lambda x: anyshape.jvp(lambda y: y * y, (x,), (ONES,)),
+    "vjp": lambda x: anyshape.vjp(lambda y: y * x, ONES)[1](ONES),
+    "vjp with aux": lambda x: anyshape.vjp(lambda y: (y * x, ONES), ONES, has_aux=True)[1](ONES),
+    "linearize": lambda x: anyshape.linearize(lambda y: y * x, ONES)[1](ONES),
+    "vmap": lambda x: anyshape.vmap(lambda row: row * x)(np.ones((2, 3))),
+    "jacfwd": lambda x: anyshape.jacfwd(lambda y: y * x)(ONES),
+    "jacrev": lambda x: anyshape.jacrev(lambda y: y * x)(ONES),
+    "hvp": lambda x: anyshape.hvp(lambda y: np.sum(y * y * x), (ONES,), (ONES,)),
+}
+ONES = np.ones(3)
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_transforms_of_concrete_arrays_inside_a_trace(name):
+    """An array that is known while tracing is a constant of the program, and as good an argument as any."""
+    x = np.array([1.0, 2.0, 3.0])
+    inside, outside = anyshape.jit(INSIDE[name])(x), INSIDE[name](x)
+    for a, b in zip(optree.tree_leaves(inside), optree.tree_leaves(outside), strict=True):
+        np.testing.assert_allclose(a, b)
