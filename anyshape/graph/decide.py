@@ -65,6 +65,8 @@ def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
         return Verdict.YES
     if all(p is Verdict.NO for p in parts):
         return Verdict.NO
+    if _reaches(claim.left, claim.right, facts, set()) or _reaches(claim.right, claim.left, facts, set()):
+        return Verdict.YES
     known = {claim.left, claim.right}
     if any(f.relation == "broadcasts" and {f.left, f.right} == known for f in facts):
         return Verdict.YES
