@@ -239,7 +239,7 @@ TABLE: dict[str, Row] = {
     "tril": Row(lambda np, x: np.tril(x), 1, _needs_rank(2)),
     "squeeze_new": Row(lambda np, x: np.squeeze(x[None] * 2, 0)),
     "zeros_beside": Row(lambda np, x: np.concatenate([x, np.zeros((x.shape[0] + 1, *x.shape[1:]))]), 1, _needs_rank(1)),
-    "moments": Row(lambda np, x: np.stack([np.min(np.real(x)), np.std(np.real(x))])),
+    "moments": Row(lambda np, x: np.stack([np.min(np.real(x)), np.sqrt(np.var(np.real(x)) + 0.5)])),
     "prod": Row(lambda np, x, axis, keep: np.prod(np.tanh(x), axis=axis, keepdims=keep), 1, _real_axis),
     "einsum": Row(lambda np, x, y: np.einsum("...i,...i->...", np.sin(np.real(x)), np.cos(np.real(y))), 2),
     "tensordot": Row(lambda np, x, y: np.tensordot(np.sin(np.real(x)), np.cos(np.real(y)), 1), 2),
