@@ -46,6 +46,11 @@ def _at(where: object) -> str:
     return f" at {where}" if where is not None else ""
 
 
+def _brief(x: object) -> str:
+    """A number to six digits; anything else as it prints."""
+    return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
+
+
 class ShapeError(AnyshapeError, ValueError, IndexError):
     """The sizes of the operands of a primitive cannot agree."""
 
@@ -217,7 +222,7 @@ class GradientCheckError(AnyshapeError, AssertionError):
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
         super().__init__(
-            f"{check} (mode {mode}, order {order}): {path} is {observed}, expected {expected}; "
+            f"{check} (mode {mode}, order {order}): {path} is {_brief(observed)}, expected {_brief(expected)}; "
             f"error {error:.3g} exceeds {tolerance:.3g}\n"
             f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
         )

@@ -1,0 +1,138 @@
+"""Write what the code prints into the pages: every block below a line `<!-- printed: name -->`.
+
+python docs/regenerate.py            write the pages
+python docs/regenerate.py --check    write nothing; exit with 1 and a diff if a page is out of date
+"""
+
+import difflib
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ["ANYSHAPE_CHECK"] = "0"  # the generated code of a plan holds no checks by default
+
+import numpy as np
+import shown
+
+import anyshape
+from anyshape import value_and_grad
+
+DOCS = Path(__file__).resolve().parent
+BLOCK = re.compile(r"(<!-- printed: (.+?) -->\n```text\n)(.*?)(```)", re.DOTALL)
+
+
+def arguments(n, d=3, m=2):
+    """Arguments of `loss` at these sizes."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, d)), rng.normal(size=(d, m)), np.zeros(m), rng.normal(size=(n, m))
+
+
+def cut(text, width=118):
+    """The text with the end of long lines left out."""
+    return "\n".join(line if len(line) <= width else line[: width - 3] + "..." for line in text.splitlines())
+
+
+def leaves():
+    """What flattening finds in the arguments."""
+    step = value_and_grad(shown.loss, argnums=(1, 2))
+    found = step.leaves(arguments(5), {})
+    rows = [
+        f"{path}: {x.dtype}, {x.ndim} axes, sizes {x.shape}" for path, x in zip(found.paths, found.arrays, strict=True)
+    ]
+    return "\n".join([*rows, f"structure: {found.tree}"])
+
+
+def cache():
+    """What the cache says after calls at three lengths."""
+    step = value_and_grad(shown.loss, argnums=(1, 2))
+    lines = []
+    for n in (5, 1, 0):
+        with np.errstate(all="ignore"):
+            value, _ = step(*arguments(n))
+        lines.append(f"n = {n}: value {value:.4f}, {step.cache_info()}")
+    return "\n".join(lines)
+
+
+def guards():
+    """The guard of a function that decides on a size, and its programs."""
+    step = anyshape.jit(shown.cautious)
+    for n in (5, 9, 2):
+        step(*arguments(n))
+    lines = [f"{step.cache_info()}"]
+    for i, program in enumerate(step.programs()):
+        lines += [f"program {i}: {c}" for c in program.graph.conditions if c.kind == "guard"]
+    return "\n".join(lines)
+
+
+def conditions():
+    """What the program under jit relies on: nothing is known of the sizes but what the function needs."""
+    step = anyshape.jit(shown.loss)
+    step(*arguments(5))
+    graph = step.programs()[0].graph
+    return "\n".join([str(graph).splitlines()[0], *[f"  {c}" for c in graph.conditions]])
+
+
+def refused():
+    """What a call says whose sizes cannot agree."""
+    x, w, b, y = arguments(5)
+    try:
+        anyshape.jit(shown.loss)(x, w[:2], b, y)
+    except anyshape.AnyshapeError as error:
+        return f"{type(error).__name__}: {error}"
+    raise AssertionError("the call should have failed")
+
+
+def message(name):
+    """What an error says."""
+    if name in shown.DEFECTS:
+        return str(shown.DEFECTS[name])
+    try:
+        shown.MISTAKES[name]()
+    except anyshape.AnyshapeError as error:
+        if type(error).__name__ == name:
+            return str(error)
+        raise
+    raise AssertionError(f"nothing raised {name}")
+
+
+def printed():
+    """Every block by its name."""
+    forward, program = shown.forward_program(), shown.gradient_program()
+    blocks = {
+        "flatten": leaves(),
+        "lookup": cache(),
+        "guards": guards(),
+        "conditions": conditions(),
+        "refused": refused(),
+        "trace": forward.trace.graph,
+        "transform": program.trace.graph,
+        "passes": program.graph,
+        "plan": program.plan,
+        "run": program.run.__source__,
+    }
+    return {k: cut(str(v)) for k, v in blocks.items()} | {n: message(n) for n in (*shown.MISTAKES, *shown.DEFECTS)}
+
+
+def renewed(text, blocks):
+    """The page with what the code prints now."""
+    return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]].rstrip()}\n{found[4]}", text)
+
+
+def main(check):
+    blocks, stale = printed(), False
+    for page in sorted(DOCS.glob("*.md")):
+        old = page.read_text()
+        new = renewed(old, blocks)
+        stale |= old != new
+        if check:
+            difference = difflib.unified_diff(old.splitlines(True), new.splitlines(True), page.name, "what is printed")
+            sys.stdout.writelines(difference)
+        elif old != new:
+            page.write_text(new)
+            sys.stdout.write(f"wrote {page.name}\n")
+    return int(check and stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

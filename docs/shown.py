@@ -1,0 +1,68 @@
+"""The functions that the pages of this folder show: `loss` in how_a_call_flows.md, the mistakes in errors.md."""
+
+import numpy as np
+
+import anyshape
+from anyshape import ShapeDtypeStruct, errors
+
+
+def loss(x, w, b, y):
+    return np.mean((np.tanh(x @ w + b) - y) ** 2)
+
+
+SPECS = [ShapeDtypeStruct(s) for s in ("n, d", "d, m", "m", "n, m")]
+
+
+def forward_program():
+    return anyshape.trace(loss)(*SPECS)
+
+
+def gradient_program():
+    return anyshape.trace(anyshape.value_and_grad(loss, argnums=(1, 2)))(*SPECS)
+
+
+def cautious(x, w, b, y):
+    return loss(x, w, b, y) if x.shape[0] > 3 else np.sum(w * w)
+
+
+def changes(x):
+    x[0] = 1.0
+    return x
+
+
+KEPT = []
+
+
+def keeps(x):
+    KEPT.append(x * 2)
+    return x
+
+
+def use_after_trace():
+    anyshape.jit(keeps)(X)
+    return KEPT.pop() + 1
+
+
+X, W = np.ones(3), np.ones((2, 4))
+
+# How each error comes about in a call, by its class; the last four are defects that no call should meet.
+MISTAKES = {
+    "ShapeError": lambda: anyshape.trace(np.matmul)(ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, 3")),
+    "SizeMismatchError": lambda: anyshape.jit(lambda x, y: x + y)(X, np.ones(4)),
+    "DTypeError": lambda: anyshape.grad(lambda x: np.sum(x).astype(int))(X),
+    "ArgumentError": lambda: anyshape.grad(lambda p: np.sum(p["w"]))({"w": np.arange(3)}),
+    "SpecError": lambda: anyshape.trace(np.sin)(ShapeDtypeStruct("n, , 3")),
+    "InconclusiveDimensionError": lambda: anyshape.trace(lambda x: x if x.shape[0] > 3 else -x)(ShapeDtypeStruct("n")),
+    "ConcretizationError": lambda: anyshape.jit(lambda x: x if np.sum(x) > 0 else -x)(X),
+    "MutationError": lambda: anyshape.jit(changes)(X),
+    "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x])(X),
+    "LeakedTracerError": use_after_trace,
+    "UnsupportedFunctionError": lambda: anyshape.jit(np.linalg.eig)(np.eye(2)),
+    "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
+}
+DEFECTS = {
+    "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError("reshape", "shape", 0, "<=n", "user.py:7"),
+    "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
+    "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
+    "MetadataError": errors.MetadataError("v4", "f64[n, 3] with sizes (5, 3)", "f64[3, 5]", "user.py:7"),
+}
