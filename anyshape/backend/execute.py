@@ -85,7 +85,7 @@ class _Writer:
         needed = self._needed()
         for variable, size in self.plan.dims:
             if variable in needed:
-                text = to_source(size, _shape_of_input)
+                text = to_source(size, input_axis)
                 self.lines.append(f"{self.size_name[variable]} = {text}")
 
     def _needed(self) -> set[DimVar]:
@@ -126,11 +126,11 @@ class _Writer:
         for place, size in self.checked.items():
             name = f"{self.plan.input_names[place.operand]}.shape[{place.axis}]"
             claim = f"{name} == {size}"
-            sizes = {name: _shape_of_input(place), **{v.name: self.size_name[v] for v in dims.variables(size)}}
+            sizes = {name: input_axis(place), **{v.name: self.size_name[v] for v in dims.variables(size)}}
             condition = Condition(
                 "assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification"
             )
-            self._assert(f"{_shape_of_input(place)} == {to_source(size, self.name)}", condition, sizes)
+            self._assert(f"{input_axis(place)} == {to_source(size, self.name)}", condition, sizes)
         for condition in self._conditions():
             sizes = {v.name: self.size_name[v] for v in condition.claim.variables()}
             self._assert(condition.claim.source(self.name), condition, sizes)
@@ -218,7 +218,8 @@ def _variables(param: Any) -> list[DimVar]:
     return dims.variables(param) if isinstance(param, DimExpr) else []
 
 
-def _shape_of_input(leaf: Leaf) -> str:
+def input_axis(leaf: Leaf) -> str:
+    """Python source of the size of an axis of an input of a program."""
     if isinstance(leaf, InputAxis):
         return f"x{leaf.operand}.shape[{leaf.axis}]"
     raise TypeError(f"{leaf} is no axis of an input")

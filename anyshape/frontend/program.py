@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.execute import compile_plan
+from anyshape.backend.execute import compile_plan, input_axis
 from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
@@ -14,7 +14,6 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph.dim_text import to_source
-from anyshape.graph.dims import InputAxis, Leaf
 from anyshape.graph.ir import Graph
 
 
@@ -68,15 +67,9 @@ class Program:
 
 def guard_predicate(graph: Graph) -> Callable[..., bool] | None:
     """A generated function of the input leaves that is true when every guard holds."""
-    sizes = {s.variable: to_source(s.size, _input_axis) for s in graph.dims}
+    sizes = {s.variable: to_source(s.size, input_axis) for s in graph.dims}
     claims = [c.claim.source(lambda leaf: sizes[leaf]) for c in graph.conditions if c.kind == "guard"]  # type: ignore[index]
     if not claims:
         return None
     arguments = ", ".join(f"x{i}" for i in range(len(graph.inputs)))
     return eval(f"lambda {arguments}: {' and '.join(f'({c})' for c in claims)}")
-
-
-def _input_axis(leaf: Leaf) -> str:
-    if not isinstance(leaf, InputAxis):
-        raise TypeError(f"{leaf} is no axis of an input")
-    return f"x{leaf.operand}.shape[{leaf.axis}]"
