@@ -58,6 +58,10 @@ class Step:
         )
 
 
+def _axis_of_slot(leaf: Any) -> str:
+    return f"x{leaf.operand}.shape[{leaf.axis}]"
+
+
 def _text(param: Any) -> str:
     if isinstance(param, tuple):
         return f"({', '.join(map(_text, param))}{',' if len(param) == 1 else ''})"
@@ -85,7 +89,7 @@ class Plan:
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
-        sizes = [f"  {v} = {dims.show(s)}" for v, s in self.dims]
+        sizes = [f"  {v} = {dims.show(s, _axis_of_slot)}" for v, s in self.dims]
         checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
         body = [f"  {s}" for s in self.steps]
         ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))

@@ -59,6 +59,7 @@ class Jitted:
         check_callable("jit" if name is None else name.partition("(")[0], function if like is None else like)
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__ = function if like is None else like
+        self.__name__ = name if name is not None else function_name(function)
         self.function = function
         self.name = name if name is not None else function_name(function)
         self._entries: dict[Any, list[Entry]] = {}

@@ -6,8 +6,7 @@ Concrete arguments go to NumPy itself; where NumPy takes an int as a size, these
 
 from numpy import (
     bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128,
-    e, inf, nan, newaxis, pi, euler_gamma, finfo, iinfo, dtype, can_cast, isdtype, ndim, shape, size, errstate,
-    result_type, promote_types,
+    e, inf, nan, newaxis, pi, euler_gamma, finfo, iinfo, dtype, can_cast, isdtype, errstate, promote_types,
 )
 
 from anyshape.numpy import special
@@ -32,6 +31,7 @@ from anyshape.numpy.elementwise import (
     square, subtract, tan, tanh, true_divide, trunc, where,
 )
 from anyshape.numpy.indexing import compress, diag, diagonal, diff, ediff1d, pad, take, take_along_axis, trace
+from anyshape.numpy.metadata import ndim, result_type, shape, size
 from anyshape.numpy.movement import (
     append, array_split, atleast_1d, atleast_2d, atleast_3d, block, broadcast_arrays, broadcast_shapes, broadcast_to,
     column_stack, concat, concatenate, dsplit, dstack, expand_dims, flip, fliplr, flipud, hsplit, hstack,

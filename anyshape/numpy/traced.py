@@ -127,6 +127,10 @@ class Array(Traced):
         """The sizes: ints where they are fixed, SymDims elsewhere."""
         return tuple([symdim(e.size, self.builder.scope) for e in self.meta.extents if isinstance(e, Exact)])
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise MutationError("x.shape = s", "x = x.reshape(s)", user_line())
+
     @property
     def size(self) -> Any:
         """The number of elements."""
