@@ -36,7 +36,7 @@ def cut(text, width=118):
 def leaves():
     """What flattening finds in the arguments."""
     step = value_and_grad(shown.loss, argnums=(1, 2))
-    found = step.leaves(arguments(5), {})
+    found = step.leaves(*arguments(5))
     rows = [
         f"{path}: {x.dtype}, {x.ndim} axes, sizes {x.shape}" for path, x in zip(found.paths, found.arrays, strict=True)
     ]

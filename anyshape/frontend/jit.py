@@ -85,43 +85,62 @@ class Jitted:
         return self._call_general(args, kwargs)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves = self.leaves(args, kwargs)
-        key = self._key(leaves)
-        for entry in self._entries.get(key, ()):
-            if entry.serves(leaves.arrays):
-                return entry.program.call_flat(leaves.arrays)
-        with self._lock:
-            program = self._trace(leaves, key)
-        if not kwargs and all(type(x) is np.ndarray for x in args):
-            flat = tuple([part for x in args for part in (x.dtype, x.ndim)])
-            self._flat[flat] = self._entries[key]
-        return program.call_flat(leaves.arrays)
-
-    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Leaves:
-        """The arguments flattened and checked; an error names the path of the leaf at fault."""
+        """A call with a tree of arguments, with Python scalars, or of a signature that was not seen before."""
         raw, tree = flatten((args, kwargs))
-        weak = [is_python_scalar(x) for x in raw]
+        key: list[Any] = [tree]
+        arrays = []
+        for i, x in enumerate(raw):
+            array = x if type(x) is np.ndarray else self._leaf(x, i, args, kwargs)
+            key += (array.dtype, array.ndim, type(x)) if is_python_scalar(x) else (array.dtype, array.ndim)
+            arrays.append(array)
+        entry = self._find(self._entries.get(tuple(key), ()), arrays)
+        if entry is None:
+            entry = self._trace(self._leaves(raw, arrays, tree, args, kwargs), tuple(key))
+            if not kwargs and all(type(x) is np.ndarray for x in args):
+                self._flat[tuple(key[1:])] = self._entries[tuple(key)]
+        return entry.program.call_flat(arrays)
+
+    def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
+        """Leaf i of the arguments as an array; an error names its path."""
         try:
-            arrays = [as_leaf(x, "", self.name) for x in raw]
+            return as_leaf(x, "", self.name)
         except ArgumentError:
-            for x, path in zip(raw, leaf_paths(args, kwargs), strict=True):
-                as_leaf(x, path, self.name)
-            raise
-        return Leaves(arrays, weak, tree, _Paths(args, kwargs))
+            return as_leaf(x, leaf_paths(args, kwargs)[i], self.name)
 
-    def _key(self, leaves: Leaves) -> Any:
-        return leaves.tree, tuple([(x.dtype, x.ndim, w) for x, w in zip(leaves.arrays, leaves.weak, strict=True)])
+    def _leaves(
+        self, raw: list[Any], arrays: list[np.ndarray], tree: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Leaves:
+        """The arguments for a trace, each checked."""
+        paths = leaf_paths(args, kwargs)
+        checked = [as_leaf(x, path, self.name) for x, path in zip(arrays, paths, strict=True)]
+        return Leaves(checked, [is_python_scalar(x) for x in raw], tree, paths)
 
-    def _trace(self, leaves: Leaves, key: Any) -> Program:
-        unchanged = watch(self.__wrapped__)
-        program = Program(trace_call(self.function, self.name, leaves, parameter_names(self.__wrapped__)))
-        self._traces += 1
-        entries = self._entries.setdefault(key, [])
-        stale = [e for e in entries if e.unchanged is not None and not e.unchanged()]
-        for entry in stale:
-            entries.remove(entry)
-        entries.append(Entry(program, program.accepts, unchanged))
-        return program
+    def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
+        """What a trace for these arguments starts from."""
+        raw, tree = flatten((args, kwargs))
+        arrays = [self._leaf(x, i, args, kwargs) for i, x in enumerate(raw)]
+        return self._leaves(raw, arrays, tree, args, kwargs)
+
+    def _find(self, entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> Entry | None:
+        for entry in entries:
+            if entry.serves(arrays):
+                return entry
+        return None
+
+    def _trace(self, leaves: Leaves, key: Any) -> Entry:
+        """A new entry, unless another thread has made it meanwhile. After an error there is none."""
+        with self._lock:
+            entries = self._entries.get(key, [])
+            found = self._find(entries, leaves.arrays)
+            if found is not None:
+                return found
+            unchanged = watch(self.__wrapped__)
+            program = Program(trace_call(self.function, self.name, leaves, parameter_names(self.__wrapped__)))
+            self._traces += 1
+            entry = Entry(program, program.accepts, unchanged)
+            entries[:] = [e for e in entries if e.unchanged is None or e.unchanged()] + [entry]
+            self._entries[key] = entries
+            return entry
 
     def programs(self) -> list[Program]:
         """Every program in the cache."""
@@ -130,23 +149,6 @@ class Jitted:
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, how often a trace was reused, and how many programs there are."""
         return CacheInfo(self._traces, self._calls - self._traces, len(self.programs()))
-
-
-class _Paths(Sequence[str]):
-    """The paths of the leaves of a call, made only when something reads them: a hit never does."""
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._args, self._kwargs = args, kwargs
-
-    @functools.cached_property
-    def _paths(self) -> list[str]:
-        return leaf_paths(self._args, self._kwargs)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._paths[i]
 
 
 def jit(function: Callable[..., Any]) -> Jitted:

@@ -13,6 +13,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.builder import Traced, user_line
+from anyshape.graph.conditions import at_least
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.ops.core import context_of, sizes_of
@@ -118,6 +119,14 @@ def shape_of(shape: Any) -> tuple[Size, ...]:
     """A shape argument: one size or a sequence of them."""
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
     return tuple([size_of(s) for s in shape]) if several else (size_of(shape),)
+
+
+def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
+    """A shape argument whose sizes must not be negative, which NumPy checks where it allocates."""
+    found = shape_of(shape)
+    for size in found:
+        context_of(function).require(at_least(size, 0), "a size cannot be negative")
+    return found
 
 
 def sizes(x: Any) -> tuple[Size, ...]:

@@ -68,10 +68,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     """An array of a (possibly symbolic) shape, filled with a number or a traced value."""
-    target = cv.shape_of(shape)
-    ctx = context_of("full")
-    for size in target:
-        ctx.require(at_least(size, 0), "a size cannot be negative")
+    target = cv.new_shape(shape, "full")
     if isinstance(value, (int, float, complex, np.generic)):
         return cr.full(target, value, dtype)
     return mv.broadcast_to(cv.typed(value, dtype), target)
@@ -252,7 +249,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """As `numpy.indices`; sizes may be symbolic."""
     if not cv.is_traced(dimensions):
         return np.indices(dimensions, dtype, sparse)
-    shape = cv.shape_of(dimensions)
+    shape = cv.new_shape(dimensions, "indices")
     rank = len(shape)
     lines = [cr.iota(size, dtype) for size in shape]
     if sparse:

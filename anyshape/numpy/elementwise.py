@@ -122,7 +122,7 @@ def clip(
         info = np.iinfo(dtype)
         low = None if type(low) is int and low <= info.min else low
         high = None if type(high) is int and high >= info.max else high
-    target = result_type(*[x for x in (a, low, high) if x is not None])
+    target = result_type(dtype, *[x for x in (low, high) if x is not None])  # NumPy takes even a scalar `a` as an array
     clipped = typed(a, target, "clip")
     if low is not None:
         clipped = ew.maximum(clipped, typed(low, target, "clip"))
@@ -335,6 +335,8 @@ def angle(z: Any, deg: bool = False) -> Any:
     if not is_traced(z):
         return np.angle(z, deg)
     z = asarray(z)
+    if z.dtype.kind == "b":
+        z = ew.convert(z, np.dtype(float))
     found = arctan2(ew.imag(z), ew.real(z))
     return ew.mul(found, 180 / pi) if deg else found
 

@@ -10,12 +10,12 @@ import numpy as np
 from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import Traced, user_line
-from anyshape.graph.conditions import equal
+from anyshape.graph.conditions import at_least, equal
 from anyshape.graph.dims import Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.graph.shapes import broadcast_sizes
 from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axes_of, axis_of, is_traced, shape_of, size_of, sizes
+from anyshape.numpy.convert import axes_of, axis_of, is_traced, new_shape, shape_of, size_of, sizes
 from anyshape.numpy.parts import dims_product, lifted, part
 from anyshape.numpy.symdim import symdim
 from anyshape.ops import indexing as ix
@@ -29,7 +29,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """As `numpy.broadcast_to`; the shape may hold symbolic sizes."""
     if not is_traced(array, shape):
         return np.broadcast_to(array, shape, subok=subok)
-    return mv.broadcast_to(lifted(array), shape_of(shape))
+    return mv.broadcast_to(lifted(array), new_shape(shape, "broadcast_to"))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
@@ -340,7 +340,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = lifted(ary)
     place = axis_of(axis, x.meta.rank, "array_split")
     size = sizes(x)[place]
-    if np.ndim(indices_or_sections) or isinstance(indices_or_sections, (tuple, list)):
+    if _several(indices_or_sections):
         return _split_at(x, indices_or_sections, place, size)
     count = int(indices_or_sections)
     if count <= 0:
@@ -351,6 +351,11 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     return [part(x, place, start, each + one) for start, one in zip(starts, extra, strict=True)]
 
 
+def _several(indices: Any) -> bool:
+    """Whether these are positions to split at, and no number of parts."""
+    return isinstance(indices, (tuple, list)) or (isinstance(indices, np.ndarray) and indices.ndim > 0)
+
+
 def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
     """The parts between the positions, each clamped to the axis as a slice would."""
     places = [_clamped(x, size_of(i), size) for i in indices]
@@ -359,9 +364,12 @@ def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
 
 
 def _clamped(x: Any, place: Size, size: Size) -> Size:
-    if isinstance(place, int) and place < 0:
+    """A position as a slice takes it: from the end if it is negative, which is a decision where it can be."""
+    ctx = context_of("split", x)
+    negative = place < 0 if isinstance(place, int) else not ctx.scope.ask(at_least(place, 0), ctx.where)
+    if negative:
         return dims.maximum(size + place, 0)
-    return dims.minimum(dims.maximum(place, 0), size)
+    return dims.minimum(place, size)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
@@ -370,7 +378,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         return np.split(ary, indices_or_sections, axis)
     x = lifted(ary)
     place = axis_of(axis, x.meta.rank, "split")
-    if np.ndim(indices_or_sections) == 0 and not isinstance(indices_or_sections, (tuple, list)):
+    if not _several(indices_or_sections):
         count, size, ctx = int(indices_or_sections), sizes(x)[place], context_of("split", x)
         if count > 0:
             ctx.require(equal(dims.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
@@ -442,7 +450,7 @@ def tile(A: Any, reps: Any) -> Any:
     """As `numpy.tile`; repetitions and sizes may be symbolic."""
     if not is_traced(A, reps):
         return np.tile(A, reps)
-    x, given = lifted(A), shape_of(reps)
+    x, given = lifted(A), new_shape(reps, "tile")
     rank = max(x.meta.rank, len(given))
     x = mv.expand(x, range(rank - x.meta.rank))
     times, shape = (*[1] * (rank - len(given)), *given), sizes(x)
@@ -460,9 +468,12 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         raise UnsupportedFunctionError("repeat", why, advice, user_line())
     x = ravel(a) if axis is None else lifted(a)
     place = axis_of(axis or 0, x.meta.rank, "repeat")
-    if np.size(repeats) != 1:
-        return _repeat_each(x, np.asarray(repeats), place)
-    times = size_of(repeats if np.ndim(repeats) == 0 else np.asarray(repeats).item())
+    if not isinstance(repeats, SymbolicSize):
+        counts = np.asarray(repeats)
+        if counts.size != 1:
+            return _repeat_each(x, counts, place)
+        repeats = counts.item()
+    (times,) = new_shape(repeats, "repeat")
     shape = sizes(x)
     spread = (*shape[: place + 1], times, *shape[place + 1 :])
     stretched = mv.broadcast_in_dim(x, spread, [i for i in range(len(spread)) if i != place + 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import user_line
+from anyshape.graph.builder import active_builders, user_line
 from anyshape.graph.conditions import Claim, at_least, equal
 from anyshape.graph.dims import Size
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.ops.creation import size_value
+
+_SEQUENCES = (list, tuple, str, bytes)
 
 
 def symdim(size: Size, scope: Scope) -> Any:
@@ -36,29 +39,62 @@ def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, An
 
     def forward(self: SymDim, other: Any) -> Any:
         size = _size(other)
+        if size is None and isinstance(other, _SEQUENCES):
+            return NotImplemented
         return symdim(combine(self.expr, size), self.scope) if size is not None else python(self.as_array(), other)
 
     def backward(self: SymDim, other: Any) -> Any:
         size = _size(other)
+        if size is None and isinstance(other, _SEQUENCES):
+            return NotImplemented  # `[x] * n` repeats the list: Python asks for the int
         return symdim(combine(size, self.expr), self.scope) if size is not None else python(other, self.as_array())
 
     return forward, backward
 
 
-def _comparison(symbol: str, claim: Callable[[Size, Size, str], Claim]) -> Any:
-    """A question about two sizes, answered by the scope."""
+_Claims = Callable[[Size, Size, str], Claim]
+
+
+def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims, whole: Callable[..., int]) -> Any:
+    """A question about two sizes, answered by the scope. `whole` is the int that answers for a float."""
 
     def compare(self: SymDim, other: Any) -> Any:
-        size = _size(other)
+        if isinstance(other, (complex, np.complexfloating)) and whole is int:
+            other = other.real if other.imag == 0 else math.nan
+        if isinstance(other, (float, np.floating)):
+            if not math.isfinite(other) or (whole is int and other != int(other)):
+                return python(0, other)  # as for any int
+            other = whole(other)
+        mine, size = self.scope.normal(self.expr), _known(other)
         if size is None:
             return NotImplemented
-        return self.scope.ask(claim(self.expr, size, f"{self.expr} {symbol} {size}"), user_line())
+        if isinstance(mine, int) and isinstance(size, int):
+            return python(mine, size)
+        scope = other.scope if isinstance(mine, int) else self.scope
+        return scope.ask(claim(mine, size, f"{mine} {symbol} {size}"), user_line())
 
     return compare
 
 
+def _known(x: Any) -> Size | None:
+    """As `_size`, an int where the size is known to be one."""
+    return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else _size(x)
+
+
+def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """An operator on the bits of a size, which is asked for as an int, and its reflection."""
+
+    def forward(self: SymDim, other: Any) -> Any:
+        return NotImplemented if _size(other) is None else python(operator.index(self), operator.index(other))
+
+    def backward(self: SymDim, other: Any) -> Any:
+        return NotImplemented if _size(other) is None else python(operator.index(other), operator.index(self))
+
+    return forward, backward
+
+
 class SymDim(SymbolicSize):
-    """A size that is an expression over unknown ones. Comparisons ask the scope; hashing uses the canonical form."""
+    """A size that is an expression over unknown ones. Comparisons ask the scope."""
 
     __slots__ = ()
     __array_priority__ = 1000
@@ -67,7 +103,10 @@ class SymDim(SymbolicSize):
         return str(self.expr)
 
     def __hash__(self) -> int:
-        return hash(self.expr)
+        """In a program, sets and dictionaries ask for the int; a size of a specification is hashed by its name."""
+        scope = self.scope
+        traced = scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
+        return hash(self.__index__() if traced else self.expr)
 
     def __index__(self) -> int:
         return self.scope.value(self.expr, user_line())
@@ -99,12 +138,17 @@ class SymDim(SymbolicSize):
     __mul__, __rmul__ = _arithmetic(dims.mul, operator.mul)
     __floordiv__, __rfloordiv__ = _arithmetic(dims.floordiv, operator.floordiv)
     __mod__, __rmod__ = _arithmetic(dims.mod, operator.mod)
-    __eq__ = _comparison("==", equal)
-    __ne__ = _comparison("!=", lambda a, b, text: Claim("!=", a, b, text))
-    __ge__ = _comparison(">=", at_least)
-    __gt__ = _comparison(">", lambda a, b, text: at_least(a, dims.add(b, 1), text))
-    __le__ = _comparison("<=", lambda a, b, text: at_least(b, a, text))
-    __lt__ = _comparison("<", lambda a, b, text: at_least(b, dims.add(a, 1), text))
+    __and__, __rand__ = _bitwise(operator.and_)
+    __or__, __ror__ = _bitwise(operator.or_)
+    __xor__, __rxor__ = _bitwise(operator.xor)
+    __lshift__, __rlshift__ = _bitwise(operator.lshift)
+    __rshift__, __rrshift__ = _bitwise(operator.rshift)
+    __eq__ = _comparison("==", operator.eq, equal, int)
+    __ne__ = _comparison("!=", operator.ne, lambda a, b, text: Claim("!=", a, b, text), int)
+    __ge__ = _comparison(">=", operator.ge, at_least, math.ceil)
+    __gt__ = _comparison(">", operator.gt, lambda a, b, text: at_least(a, dims.add(b, 1), text), math.floor)
+    __le__ = _comparison("<=", operator.le, lambda a, b, text: at_least(b, a, text), math.floor)
+    __lt__ = _comparison("<", operator.lt, lambda a, b, text: at_least(b, dims.add(a, 1), text), math.ceil)
 
     def __truediv__(self, other: Any) -> Any:
         return self.as_array() / _as_array(other)

@@ -19,6 +19,7 @@ from anyshape.numpy.convert import is_weak
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.symdim import symdim
 
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -29,12 +30,23 @@ def _weakly(result: Any, *operands: Any) -> Any:
     return result
 
 
+def _counted(x: Any) -> Any:
+    """A Python number; a bool as the int that it is to Python's operators, where `True + True` is 2."""
+    if isinstance(x, Array) and x.dtype.kind == "b":
+        x = NAMESPACE["astype"](x, int)
+        x.weak = True
+    return x
+
+
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A binary operator and its reflection."""
+    bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
 
     def forward(self: Array, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
             return NotImplemented
+        if self.weak and not bools and is_weak(other):
+            self, other = _counted(self), _counted(other)
         return _weakly(NAMESPACE[name](self, other), self, other)
 
     def backward(self: Array, other: Any) -> Any:
@@ -46,7 +58,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def _unary(name: str) -> Callable[..., Any]:
-    return lambda self: _weakly(NAMESPACE[name](self), self)
+    return lambda self: _weakly(NAMESPACE[name](_counted(self) if self.weak else self), self)
 
 
 def _in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -45,9 +45,9 @@ def _if_linear(x, ct):
 
 
 def _div_jvp(ctx, tangents, out, x, y):
+    """(tx - ty * out) / y, which divides once; `out / y` would be another full array to keep."""
     tx, ty = tangents
-    first = tx / y if tx is not None else None
-    return add_tangents(first, -(ty * (out / y)) if ty is not None else None)
+    return _sub_jvp(ctx, (tx, None if ty is None else ty * out), out, x, y) / y
 
 
 def _ratio_jvp(ctx, tangents, out, x, y):

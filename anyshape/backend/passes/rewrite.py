@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,7 @@ class _Rewriter:
         self.producer: dict[Value, Node] = {}
         self.seen: dict[Any, Node] = {}
         self.nodes: list[Node] = []
+        self.uses = Counter([*[v for n in graph.nodes for v in n.inputs], *graph.outputs])
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
@@ -46,6 +48,11 @@ class _Rewriter:
 
     def _current(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple([self.same.get(v, v) for v in values])
+
+    def visit(self, node: Node) -> Value:
+        """Take in a further node, of which the metadata are known; the value that stands for its output."""
+        self._visit(node)
+        return self.same.get(node.outputs[0], node.outputs[0])
 
     def _visit(self, node: Node) -> None:
         for _ in range(_ROUNDS):
@@ -71,7 +78,10 @@ class _Rewriter:
             found = identity(self, node)
             if found is not None:
                 return found
-        return _fold(self, node) if node.op.family == "elementwise" else None
+        if node.op.family in ELEMENTWISE:
+            folded = _fold(self, node)
+            return folded if folded is not None else _before_stretch(self, node)
+        return None
 
     def _key(self, node: Node) -> Any:
         """Nodes with equal keys compute the same: sizes are compared by name, not by the operand they are read from."""
@@ -110,9 +120,7 @@ class _Rewriter:
 
     def emit(self, op: Op, inputs: tuple[Value, ...], params: dict[str, Any], like: TensorMeta, where: Any) -> Value:
         """A further node, of which `like` is known to be the metadata."""
-        output = Value(like)
-        self._visit(Node(op, inputs, (), params_tuple(params), (output,), where))
-        return self.same.get(output, output)
+        return self.visit(Node(op, inputs, (), params_tuple(params), (Value(like),), where))
 
     def full(self, node: Node, value: Any) -> Node | None:
         """The output of the node as an array filled with a number; None when its sizes have no name."""
@@ -139,6 +147,7 @@ class _Rewriter:
         return dims.substitute(size, of_variable)
 
 
+ELEMENTWISE = ("elementwise", "special")
 _ROUNDS = 8  # identities that feed each other, such as a transpose of a broadcast of a literal, end well before
 
 
@@ -151,6 +160,21 @@ def _fold(r: _Rewriter, node: Node) -> Rewritten:
     with np.errstate(all="ignore"):
         result = np.asarray(find_kernel(node.op).run(*arrays, **dict(node.params)))
     return r.full(node, result.item())
+
+
+def _before_stretch(r: _Rewriter, node: Node) -> Rewritten:
+    """op(stretch(x)) = stretch(op(x)), on fewer elements."""
+    if len(node.inputs) != 1 or node.sources:
+        return None
+    stretch = r.made_by(node.inputs[0], mv.broadcast_in_dim_op)
+    if stretch is None or node.outputs[0].meta.sizes is None:
+        return None
+    (x,) = stretch.inputs
+    small = TensorMeta(node.outputs[0].meta.dtype, x.meta.extents)
+    sources: list[Value] = [r.emit(node.op, (x,), dict(node.params), small, node.where)]
+    shape = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes])
+    params = params_tuple({"shape": shape, "axes": dict(stretch.params)["axes"]})
+    return Node(mv.broadcast_in_dim_op, (sources[0],), tuple(sources[1:]), params, node.outputs, node.where)
 
 
 # -- identities: exact for every value, NaN, infinities and negative zero included ---------------------------------
@@ -184,6 +208,14 @@ def _positive(r: _Rewriter, node: Node) -> bool:
     return not isinstance(literal, float) or not np.signbit(literal)
 
 
+def _finite_gap(r: _Rewriter, node: Node) -> Rewritten:
+    """The gap to a finite number is the difference."""
+    literal = r.literal(node.inputs[1])
+    if literal is None or not np.isfinite(literal):
+        return None
+    return Node(ew.sub_op, node.inputs, (), (), node.outputs, node.where)
+
+
 def _twice(op: Op) -> Identity:
     """op(op(x)) = x."""
 
@@ -192,6 +224,41 @@ def _twice(op: Op) -> Identity:
         return inner.inputs[0] if inner is not None else None
 
     return identity
+
+
+def _negated(r: _Rewriter, value: Value) -> Value | None:
+    """y where the value is -y and nothing else reads it."""
+    inner = r.made_by(value, ew.neg_op)
+    return inner.inputs[0] if inner is not None and r.uses[value] == 1 else None
+
+
+def _negation_outwards(r: _Rewriter, node: Node) -> Rewritten:
+    """op(-x, ...) = -op(x, ...): rounding is symmetric, and further out there may be fewer elements to negate."""
+    for i, value in enumerate(node.inputs):
+        positive = _negated(r, value)
+        if positive is not None:
+            inputs = (*node.inputs[:i], positive, *node.inputs[i + 1 :])
+            inner = Node(node.op, inputs, node.sources, node.params, (Value(node.outputs[0].meta),), node.where)
+            r.uses[positive] += 1
+            r.uses[inner.outputs[0]] = 1
+            return Node(ew.neg_op, (r.visit(inner),), (), (), node.outputs, node.where)
+    return None
+
+
+def _add_negated(r: _Rewriter, node: Node) -> Rewritten:
+    """x + -y = x - y and -x + y = y - x."""
+    x, y = node.inputs
+    for kept, other in ((x, y), (y, x)):
+        positive = _negated(r, other)
+        if positive is not None:
+            return Node(ew.sub_op, (kept, positive), (), (), node.outputs, node.where)
+    return None
+
+
+def _sub_negated(r: _Rewriter, node: Node) -> Rewritten:
+    """x - -y = x + y."""
+    positive = _negated(r, node.inputs[1])
+    return None if positive is None else Node(ew.add_op, (node.inputs[0], positive), (), (), node.outputs, node.where)
 
 
 def _same_shape(r: _Rewriter, node: Node) -> Rewritten:
@@ -267,15 +334,18 @@ def _itself(r: _Rewriter, node: Node) -> Rewritten:
 
 COMMUTATIVE = frozenset({ew.add_op, ew.mul_op, ew.eq_op})
 IDENTITIES: dict[Op, tuple[Identity, ...]] = {
-    ew.mul_op: (_one, _minus_one),
-    ew.div_op: (_right_unit(1),),
-    ew.sub_op: (_right_unit(0),),
+    ew.mul_op: (_one, _minus_one, _negation_outwards),
+    ew.div_op: (_right_unit(1), _negation_outwards),
+    ew.add_op: (_add_negated,),
+    ew.sub_op: (_right_unit(0), _sub_negated),
+    ew.gap_op: (_finite_gap,),
     ew.neg_op: (_twice(ew.neg_op),),
     ew.convert_op: (_same_dtype,),
     ew.select_op: (_either_way,),
     mv.transpose_op: (_of_literal, _transpose_twice),
-    mv.reshape_op: (_of_literal, _same_shape, _reshape_twice),
+    mv.reshape_op: (_of_literal, _same_shape, _reshape_twice, _negation_outwards),
     mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
-    rd.sum_to_op: (_same_shape,),
+    rd.sum_to_op: (_same_shape, _negation_outwards),
+    rd.reduce_sum_op: (_negation_outwards,),
     ct.stop_gradient_op: (_itself,),
 }
