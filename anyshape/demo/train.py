@@ -21,7 +21,7 @@ from anyshape.demo import data, handwritten, model
 try:
     from matplotlib.figure import Figure
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 except ImportError as error:
     raise ImportError(
@@ -29,6 +29,7 @@ except ImportError as error:
     ) from error
 
 STEPS = 6000
+SECONDS = 50.0  # what a slow machine does not finish in this time, it leaves out
 PEAK_RATE = 3e-3
 HELD_OUT = 40
 COMPARE_EVERY = 10
@@ -74,8 +75,8 @@ class Adam:
             leaf -= scale * mean / (np.sqrt(unbias * square) + 1e-8)
 
 
-def train(step: Step, *, steps: int, seed: int, progress: bool) -> History:
-    """Train a fresh model by `step`, and note what happened."""
+def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) -> History:
+    """Train a fresh model by `step` until so many steps or seconds are over, and note what happened."""
     rng = np.random.default_rng(seed)
     texts = [data.encode(text) for text in data.paragraphs()]
     rng.shuffle(texts)
@@ -84,13 +85,18 @@ def train(step: Step, *, steps: int, seed: int, progress: bool) -> History:
     adam, history = Adam(params), History()
     before = mean_loss(params, held_out)
     with _progress_bar(disable=not progress) as bar:
-        task = bar.add_task("training", total=steps, loss=before)
-        for index, tokens in zip(range(steps), epochs(rng, texts), strict=False):
+        task = bar.add_task("training", total=1.0, loss=before, step=0)
+        start = time.perf_counter()
+        for index, tokens in enumerate(epochs(rng, texts)):
+            done = max(index / steps, (time.perf_counter() - start) / seconds)
+            if done >= 1:
+                break
             value, grads = _run_step(step, params, tokens, index, history)
-            adam.update(grads, rate_at(index, steps))
+            adam.update(grads, rate_at(index, done))
             history.losses.append(float(value))
             history.lengths.append(len(tokens))
-            bar.update(task, advance=1, loss=np.mean(history.losses[-100:]))
+            bar.update(task, completed=done, loss=np.mean(history.losses[-100:]), step=index + 1)
+        bar.update(task, completed=1.0)
     history.held_out = before, mean_loss(params, held_out)
     return history
 
@@ -102,10 +108,10 @@ def epochs(rng: np.random.Generator, texts: list[np.ndarray]) -> Iterator[np.nda
             yield texts[index]
 
 
-def rate_at(index: int, steps: int) -> float:
-    """The learning rate: a short rise, then half a cosine down to a tenth."""
+def rate_at(index: int, done: float) -> float:
+    """The learning rate of a step when that much of the run is done: a short rise, half a cosine down to a tenth."""
     rise = min(1.0, (index + 1) / 100)
-    fall = 0.55 + 0.45 * math.cos(math.pi * index / steps)
+    fall = 0.55 + 0.45 * math.cos(math.pi * done)
     return PEAK_RATE * rise * fall
 
 
@@ -192,7 +198,7 @@ def _progress_bar(*, disable: bool) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("step {task.fields[step]}"),
         TextColumn("loss {task.fields[loss]:.3f}"),
         TimeRemainingColumn(),
         disable=disable,
@@ -203,6 +209,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     """The options of `anyshape demo`."""
     parser = argparse.ArgumentParser(prog="anyshape demo", description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=_positive, default=STEPS, help="paragraphs to train on (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time to train for at the most (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the parameters and the order (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("demo_loss.png"), help="the loss curve (%(default)s)")
     parser.add_argument("--no-progress", action="store_true", help="print the report only")
@@ -220,7 +227,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the demo; the exit status is 1 if any length needed a trace of its own."""
     options = parse(argv)
     step = anyshape.jit(anyshape.value_and_grad(model.loss))
-    history = train(step, steps=options.steps, seed=options.seed, progress=not options.no_progress)
+    history = train(
+        step, steps=options.steps, seconds=options.seconds, seed=options.seed, progress=not options.no_progress
+    )
     draw(history, options.out)
     traces = step.cache_info().traces
     console = Console()
