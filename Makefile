@@ -14,8 +14,9 @@ help:
 	@echo "make bench   the benchmarks, beside the limits they are held to"
 	@echo "make clean   remove what the other targets made"
 
+# The matrices are small: a second thread of linear algebra costs more than it brings, the more so on a busy machine.
 demo: $(READY)
-	$(BIN)/anyshape demo
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/anyshape demo
 
 test check: lint types tests
 
