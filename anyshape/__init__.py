@@ -1,5 +1,8 @@
 """anyshape: plain NumPy traced once, differentiated, and run at any shape."""
 
+# first, and from here: imported from deep inside our own modules, SciPy was measured to take a third longer to load
+import scipy.special  # noqa: F401
+
 from anyshape import errors, numpy, ops
 from anyshape.errors import AnyshapeError
 from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
