@@ -1,6 +1,6 @@
 """Run the benchmarks and print what they found beside the limits they are held to.
 
-    python benchmarks/run.py [--quick] [--only attention,small,chain,compiling,importing] [--json FILE]
+    python -m benchmarks.run [--quick] [--only attention,small,chain,compiling,importing] [--json FILE]
 
 Peers (autograd) are measured where they are installed. The exit status is 0 even if a limit is missed: on a machine
 that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as `make bench` does: with more
