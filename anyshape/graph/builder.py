@@ -101,9 +101,9 @@ class Builder:
             return found[1]
         if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
             raise x.leaked()
-        outer = self.parent.adopt(x)
+        self.parent.adopt(x)
         inner = Value(x.value.meta)
-        self.captured[x.value] = (self.parent.handle(self.parent, outer), inner)
+        self.captured[x.value] = (x, inner)  # as it was met: what is made of outer values alone belongs outside
         return inner
 
     def define_dim(self, variable: DimVar, size: Size) -> None:
@@ -153,7 +153,7 @@ class Builder:
         )
 
     def captures(self) -> list[Traced]:
-        """The values of the parent that the graph reads."""
+        """The values of enclosing graphs that the graph reads."""
         return [outer for outer, _ in self.captured.values()]
 
 
