@@ -1,12 +1,11 @@
 """`ShapeGuardContext`: the only window through which shape rules, AD rules and passes see shapes.
 
-What a rule asked and got is recorded, so that it can be shown what every rule relied on.
+What a rule asked for as exact, and got, is recorded in the scope: what every rule relied on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
@@ -15,7 +14,7 @@ from anyshape.graph.conditions import Claim, Where, equal
 from anyshape.graph.dims import DimExpr, InputAxis, Size
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
 from anyshape.graph.ir import bind_local
-from anyshape.graph.scope import Scope
+from anyshape.graph.scope import Reliance, Scope
 
 
 class HasMeta(Protocol):
@@ -25,24 +24,13 @@ class HasMeta(Protocol):
     def meta(self) -> TensorMeta: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Reliance:
-    """One answer that a rule was given."""
-
-    primitive: str
-    field: str
-    axis: int
-    answer: ShapeExtent
-
-
 class ShapeGuardContext:
     """Answers questions about shapes for one primitive, from one scope."""
 
-    __slots__ = ("metas", "primitive", "relied", "scope", "where")
+    __slots__ = ("metas", "primitive", "scope", "where")
 
     def __init__(self, scope: Scope, primitive: str, where: Where | None, metas: Sequence[TensorMeta] = ()) -> None:
         self.scope, self.primitive, self.where, self.metas = scope, primitive, where, metas
-        self.relied: list[Reliance] = []
 
     def rank(self, x: HasMeta) -> int:
         """The number of axes, always exact."""
@@ -57,7 +45,7 @@ class ShapeGuardContext:
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise UnsupportedDynamicShapeError(self.primitive, field, axis, str(extent), self.where)
-        self.relied.append(Reliance(self.primitive, field, axis, extent))
+        self.scope.reliances.append(Reliance(self.primitive, field, axis, extent))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:

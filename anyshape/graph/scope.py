@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, ShapeError, SizeMismatchError
 from anyshape.graph import dims
@@ -15,9 +16,20 @@ from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, s
 from anyshape.graph.decide import decide
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.extents import ShapeExtent
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """One exact size that a rule was given: the primitive, what it was needed for, the axis and the answer."""
+
+    primitive: str
+    field: str
+    axis: int
+    answer: ShapeExtent
 
 
 class Scope:
@@ -27,6 +39,7 @@ class Scope:
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.conditions: list[Condition] = []
+        self.reliances: list[Reliance] = []
         self._facts: list[Claim] = []
         self._replacements: dict[Atom, Size] = {}
         self._normal: dict[DimExpr, Size] = {}
