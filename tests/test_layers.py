@@ -209,7 +209,7 @@ def test_every_module_says_what_it_is_for(file):
 
 def test_the_layout_of_families_is_the_same_in_every_folder():
     """One family, one file name: a rule, a batching rule or a kernel has the file name of its op."""
-    not_families = {"__init__.py", "core.py", "handle.py"}
+    not_families = {"__init__.py", "core.py"}
     ops = {f.removeprefix("ops/") for f in FILES if f.startswith("ops/")} - not_families
     for folder in ("autodiff/rules/", "autodiff/batching/", "backend/numpy/"):
         here = {f.removeprefix(folder) for f in FILES if f.startswith(folder)} - {"__init__.py"}
