@@ -85,3 +85,44 @@ def test_jvp_and_vjp_see_it_too():
     factor = 7.0
     assert anyshape.jvp(scaled, (1.0,), (1.0,))[1] == 7.0
     assert anyshape.vjp(scaled, 1.0)[1](1.0)[0] == 7.0
+
+
+class Layer:
+    def __init__(self, weight):
+        self.weight = weight
+        self.calls = 0
+
+    def scaled(self, x):
+        return x * self.weight
+
+
+class Model:
+    def __init__(self):
+        self.gain = 2.0
+        self.layer = Layer(np.array([1.0, 2.0]))
+        self.steps = 0
+
+    def loss(self, x):
+        return np.sum(self.layer.scaled(x)) * self.gain
+
+    def __call__(self, x):
+        return self.loss(x)
+
+
+@pytest.mark.parametrize(
+    "take", [lambda m: m.loss, lambda m: m, lambda m: lambda x: m.loss(x)], ids=["method", "object", "closure"]
+)
+def test_an_attribute_that_is_read_is_watched_and_others_are_not(take):
+    model = Model()
+    gradient = anyshape.grad(take(model))
+    np.testing.assert_array_equal(gradient(np.ones(2)), [2.0, 4.0])
+    model.steps += 1
+    model.layer.calls += 1
+    np.testing.assert_array_equal(gradient(np.ones(2)), [2.0, 4.0])
+    assert gradient.cache_info().traces == 1
+    model.gain = 3.0
+    np.testing.assert_array_equal(gradient(np.ones(2)), [3.0, 6.0])
+    model.layer.weight = np.array([5.0, 5.0])
+    np.testing.assert_array_equal(gradient(np.ones(2)), [15.0, 15.0])
+    model.layer = Layer(np.array([1.0, 1.0]))
+    np.testing.assert_array_equal(gradient(np.ones(2)), [3.0, 3.0])
