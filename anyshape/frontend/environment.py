@@ -39,8 +39,7 @@ class _Watch:
             if (id(code), id(owner)) not in self.seen:
                 self.seen.add((id(code), id(owner)))
                 self.read(code, _variables(code) if owner is None else _attributes(code, owner))
-        tests = self.tests
-        return (lambda: all(test() for test in tests)) if tests else None
+        return functools.partial(_all_hold, self.tests) if self.tests else None
 
     def read(self, code: types.FunctionType, readers: Iterable[Callable[[], Any]]) -> None:
         """Watch what is read, and go on from there."""
@@ -119,27 +118,26 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
+def _all_hold(tests: list[Callable[[], bool]]) -> bool:
+    try:
+        for test in tests:
+            if not test():
+                return False
+    except (KeyError, ValueError):  # a name or a closure variable that is not bound any more
+        return False
+    return True
+
+
 def _unchanged(read: Callable[[], Any], value: Any) -> Callable[[], bool] | None:
     """Whether the variable still holds the value; None for what cannot change a program, such as modules."""
     if isinstance(value, (types.ModuleType, type, types.MethodType)):
         return None
     if isinstance(value, (dict, list, tuple)):
         held = _members(value)
-        return lambda: _same_container(_current(read), value, held)
+        return lambda: _same_container(read(), value, held)
     if isinstance(value, _SCALARS):
-        kind = type(value)
-        return lambda: (now := _current(read)) is value or (type(now) is kind and bool(now == value))
-    return lambda: _current(read) is value
-
-
-_UNBOUND = object()
-
-
-def _current(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except (KeyError, ValueError):
-        return _UNBOUND
+        return lambda: (now := read()) is value or (type(now) is type(value) and bool(now == value))
+    return lambda: read() is value
 
 
 def _members(container: Any) -> list[Any]:
