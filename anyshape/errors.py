@@ -3,6 +3,7 @@ happened and where, the second what to do.
 
     AnyshapeError
     ├── ShapeError (ValueError, IndexError)     sizes that cannot agree, as NumPy's AxisError is both
+    │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
     │   └── SizeMismatchError                   an assertion of a program failed at a call
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
@@ -24,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 
 class AnyshapeError(Exception):
@@ -60,6 +63,23 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
         got = ", ".join(str(o) for o in self.operands)
         super().__init__(f"{primitive}: {why}{_at(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
+
+
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis that the array does not have."""
+
+    advice = "name an axis that it has"
+
+    def __init__(self, primitive: str, axis: int, ndim: int, where: object = None) -> None:
+        super().__init__(primitive, f"axis {axis} is out of bounds for array of dimension {ndim}", (), where)
+        self.args = (str(self),)  # NumPy's class has a message or these fields, in slots; this one has both
+        self.axis, self.ndim = axis, ndim
+
+    def __str__(self) -> str:
+        return self.args[0] if self.axis is not None else super().__str__()
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.primitive, self.axis, self.ndim, self.where)
 
 
 class SizeMismatchError(ShapeError):

@@ -48,6 +48,7 @@ X, W = np.ones(3), np.ones((2, 4))
 # How each error comes about in a call, by its class; the last four are defects that no call should meet.
 MISTAKES = {
     "ShapeError": lambda: anyshape.trace(np.matmul)(ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, 3")),
+    "AxisError": lambda: anyshape.jit(lambda x: x.sum(axis=2))(W),
     "SizeMismatchError": lambda: anyshape.jit(lambda x, y: x + y)(X, np.ones(4)),
     "DTypeError": lambda: anyshape.grad(lambda x: np.sum(x).astype(int))(X),
     "ArgumentError": lambda: anyshape.grad(lambda p: np.sum(p["w"]))({"w": np.arange(3)}),

@@ -136,6 +136,23 @@ def test_sizes_that_cannot_agree(name, function, args, words):
     assert all(isinstance(s, int) for s in error.sizes.values())
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(2),
+        lambda x: np.concatenate([x, x], axis=2),
+        lambda x: np.swapaxes(x, 0, 5),
+        lambda x: np.sort(x, 2),
+    ],
+)
+def test_an_axis_that_is_not_there(function):
+    error = fails(errors.AxisError, "out of bounds for array of dimension", jit(function), M)
+    assert isinstance(error, np.exceptions.AxisError) and in_line(error)
+    with pytest.raises(np.exceptions.AxisError) as numpys:
+        function(M)
+    assert (error.axis, error.ndim) == (numpys.value.axis, numpys.value.ndim)
+
+
 def test_a_size_mismatch_does_not_spoil_the_program():
     made = jit(lambda x, y: x @ y)
     fails(errors.SizeMismatchError, "contracted", made, M, M)
@@ -639,6 +656,7 @@ AT = Where("/somewhere/user.py", 7, "loss")
 INSTANCES = [
     errors.AnyshapeError("something\n  do this"),
     errors.ShapeError("add", "sizes 3 and 4 differ", ["f64[3]", "f64[4]"], AT),
+    errors.AxisError("sum", 2, 1, AT),
     errors.SizeMismatchError("add", "n == m", {"n": 3, "m": 4}, "sizes differ; truly", AT),
     errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
     errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),

@@ -457,7 +457,7 @@ def test_a_failed_call_leaves_nothing_behind(program):
     for sizes in ({"n": 2, "m": 5, "k": 0}, {"n": 5, "m": 2, "k": 1}):
         got = outcome(jitted, *program.arrays(sizes))
         if is_error(got):
-            assert isinstance(got, (AnyshapeError, np.exceptions.AxisError)), f"{program}\n{got!r}"
+            assert isinstance(got, AnyshapeError), f"{program}\n{got!r}"
     sizes = {"n": 2, "m": 2, "k": 2}
     expected = outcome(lambda *a: program(np, *a), *program.arrays(sizes))
     check_same_outcome(outcome(jitted, *program.arrays(sizes)), expected, 1e-11, str(program))

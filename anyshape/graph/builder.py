@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 from anyshape.errors import LeakedTracerError
 from anyshape.graph.conditions import Where
@@ -20,11 +21,11 @@ from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.scope import Scope
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
-_FOREIGN = (_PACKAGE, str(Path(np.__file__).parent), "<__array_function__", "<anyshape")
+_FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
 
 
 def user_line() -> Where | None:
-    """The innermost line that is neither anyshape's nor NumPy's."""
+    """The innermost line that is neither anyshape's nor NumPy's nor SciPy's."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

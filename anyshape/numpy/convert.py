@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, AxisError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.builder import Traced, user_line
 from anyshape.graph.conditions import at_least
 from anyshape.graph.dims import DimExpr, Size
@@ -138,7 +138,7 @@ def axis_of(axis: Any, rank: int, function: str) -> int:
     """A possibly negative axis as one in 0..rank-1."""
     index = operator_index(axis)
     if not -rank <= index < rank:
-        raise np.exceptions.AxisError(index, rank, function)
+        raise AxisError(function, index, rank, user_line())
     return index % rank
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError, UnsupportedFunctionError
+from anyshape.errors import AxisError, DTypeError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import Traced, user_line
 from anyshape.graph.conditions import at_least, equal
@@ -184,7 +184,7 @@ def rollaxis(a: Any, axis: Any, start: int = 0) -> Any:
     rank = x.meta.rank
     old, new = axis_of(axis, rank, "rollaxis"), axis_of(start, rank + 1, "rollaxis") if start >= 0 else start + rank
     if not 0 <= new <= rank:
-        raise np.exceptions.AxisError(start, rank + 1, "rollaxis")
+        raise AxisError("rollaxis", start, rank + 1, user_line())
     return mv.move_axes(x, (old,), (new - 1 if old < new else new,))
 
 
