@@ -126,10 +126,11 @@ def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
     return tuple(0 if j == i else None for j in range(count))
 
 
-def jacfwd(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
+def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
     """A function that gives the Jacobian of `function` by forward mode, one column per element of the argument.
 
     A result of shape s and an argument of shape t give shape s + t; trees of results hold trees of arguments.
+    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
 
     >>> import numpy as np
     >>> print(jacfwd(lambda x: x**2)(np.array([1.0, 2.0])))
@@ -140,13 +141,15 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, argnums, args)
-        value, push = linearize(lambda *leaves: function(*wrt.put(leaves), **kwargs), *wrt.leaves)
+        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        value, push, *aux = linearize(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)
         columns = []
         for i, x in enumerate(wrt.leaves):
             mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
             columns.append([_column(t, y, x) for t, y in zip(flatten(mapped)[0], outputs, strict=True)])
-        return _assemble(wrt, out_tree, [[column[j] for column in columns] for j in range(len(outputs))], argnums)
+        rows = [[column[j] for column in columns] for j in range(len(outputs))]
+        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
     return in_trace(transformed, name, function)
 
@@ -157,8 +160,14 @@ def _column(t: Any, y: Any, x: Any) -> Any:
     return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
 
 
-def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
+def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
+    return (result, *aux) if aux else result
+
+
+def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
     """A function that gives the Jacobian of `function` by reverse mode, one row per element of the result.
+
+    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
 
     >>> import numpy as np
     >>> print(jacrev(lambda x: x**2)(np.array([1.0, 2.0])))
@@ -169,7 +178,8 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = choose_arguments(name, argnums, args)
-        value, pullback = vjp(lambda *leaves: function(*wrt.put(leaves), **kwargs), *wrt.leaves)
+        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)
         outputs = [as_value(y) for y in outputs]
         rows = []
@@ -177,7 +187,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
             back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
             mapped = flatten(back(*_basis(outputs, i)))[0]
             rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
-        return _assemble(wrt, out_tree, rows, argnums)
+        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
     return in_trace(transformed, name, function)
 
@@ -194,15 +204,15 @@ def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: A
     return unflatten(out_tree, blocks)
 
 
-def hessian(function: Callable[..., Any], argnums: Argnums = 0) -> Jitted:
-    """A function that gives the matrix of second derivatives, forward over reverse.
+def hessian(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the matrix of second derivatives, forward over reverse; `has_aux` as in `jacfwd`.
 
     >>> import numpy as np
     >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
     [[ 6.  0.]
      [ 0. 12.]]
     """
-    return jacfwd(jacrev(function, argnums), argnums)
+    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
 
 
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ from anyshape.autodiff.reverse import LinearMap, linearise, transpose
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.linear import LinearProgram, make_shape
+from anyshape.frontend.specs import ShapeDtypeStruct, zeros_like_spec
 from anyshape.frontend.tracing import as_value, is_inexact, trace_inner
 from anyshape.frontend.trees import Static, check_callable, flatten, function_name, leaf_paths, unflatten
 from anyshape.graph.builder import Builder, active, user_line
@@ -113,9 +114,7 @@ def _value_and_grad(
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
         result = function(*wrt.put(handles), **kwargs)
-        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-            raise ArgumentError(name, "the result", "is not a pair (value, aux)", "return a pair, or drop has_aux")
-        check_scalar(name, result[0] if has_aux else result)
+        check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
     inner = trace_inner(builder, run, name, wrt.leaves)
@@ -125,6 +124,13 @@ def _value_and_grad(
     found = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
     trees = unflatten(wrt.tree, found)
     return unflatten(inner.out_tree, outputs), trees[0] if isinstance(argnums, int) else tuple(trees)
+
+
+def split_aux(name: str, result: Any) -> tuple[Any, Any]:
+    """What a function with `has_aux` returns, as the pair (value, aux)."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise ArgumentError(name, "the result", "is not a pair (value, aux)", "return a pair, or drop has_aux")
+    return result
 
 
 def check_scalar(name: str, value: Any) -> None:
@@ -156,8 +162,12 @@ def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | Non
 # -- jvp ---------------------------------------------------------------------------------------------------------
 
 
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of a function and its directional derivative along `tangents`, which match `primals`.
+
+    With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
     >>> import numpy as np
     >>> value, slope = jvp(np.sin, (np.zeros(2),), (np.array([1.0, 3.0]),))
@@ -167,7 +177,11 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     name = f"jvp({function_name(function)})"
     _check_sequence(name, "primals", primals)
     _check_sequence(name, "tangents", tangents)
-    return made_once("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
+    value, slope = made_once("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
+    if not has_aux:
+        return value, slope
+    value, aux = split_aux(name, value)
+    return value, slope[0], aux
 
 
 def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -217,8 +231,10 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any, what:
 # -- vjp and linearize -------------------------------------------------------------------------------------------
 
 
-def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and its derivative there as a linear function of tangents.
+
+    With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
     >>> import numpy as np
     >>> value, derivative = linearize(np.sin, np.zeros(2))
@@ -226,7 +242,10 @@ def linearize(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callabl
     [1. 3.]
     """
     value, linear = _linear_program("linearize", function, primals)
-    return value, linear.push
+    if not has_aux:
+        return value, linear.push
+    value, aux = split_aux("linearize", value)
+    return value, lambda *tangents: linear.push(*tangents)[0], aux
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -242,9 +261,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
     value, linear = _linear_program("vjp", function, primals)
     if not has_aux:
         return value, linear.pull
-    if not (isinstance(value, tuple) and len(value) == 2):
-        raise ArgumentError("vjp", "the result", "is not a pair (value, aux)", "return a pair, or drop has_aux")
-    value, aux = value
+    value, aux = split_aux("vjp", value)
     return value, lambda ct: linear.pull_first(ct, aux), aux
 
 
@@ -252,34 +269,59 @@ def _linear_program(
     transform: str, function: Callable[..., Any], primals: tuple[Any, ...]
 ) -> tuple[Any, LinearProgram]:
     name = f"{transform}({function_name(function)})"
-    value, values, static = made_once("linearize", function, name, _linearize_of)(*primals)
+    make = _transpose_of if transform == "linear_transpose" else _linearize_of
+    value, values, static = made_once(transform, function, name, make)(*primals)
     return value, LinearProgram(static.value, values)
 
 
-def _linearize_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The value, what the derivative keeps and (as structure) the derivative itself."""
+def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = False) -> Callable[..., Any]:
+    """The value, what the derivative keeps and (as structure) the derivative itself. `linear`: so is the function."""
 
     def transformed(*primals: Any) -> Any:
         builder = building()
         xs, tree = _operands(primals)
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
+        if linear:
+            xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # values that the function does not have
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         outputs, derivative = linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
+        if linear:
+            _require_linear(builder, name, [xs[i] for i in wrt], derivative)
         shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)
         return unflatten(inner.out_tree, outputs), values, Static(shape)
 
     return transformed
 
 
+_transpose_of = functools.partial(_linearize_of, linear=True)
+
+
+def _require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
+    """The derivative of a linear function reads nothing but sizes of what was made of the point where it was taken."""
+    made = {builder.adopt(x) for x in xs}
+    for node in builder.nodes:
+        if not made.isdisjoint(node.inputs):
+            made.update(node.outputs)
+    graph = derivative.graph
+    read = {v for node in graph.nodes for v in node.inputs}
+    residuals = zip(graph.inputs[derivative.tangent_count :], derivative.residuals, strict=True)
+    if any(inner in read and builder.adopt(x) in made for inner, x in residuals):
+        raise ArgumentError(name, "the function", "is not linear", "use vjp for the transpose of its derivative")
+
+
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
+
+    They are arrays, or ShapeDtypeStructs of fixed sizes.
 
     >>> import numpy as np
     >>> back = linear_transpose(lambda x: np.array([[1.0, 2.0]]) @ x, np.zeros(2))
     >>> print(*back(np.array([3.0])))
     [3. 6.]
     """
-    return vjp(function, *primals)[1]
+    leaves, tree = flatten(primals)
+    arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
+    return _linear_program("linear_transpose", function, unflatten(tree, arrays))[1].pull
 
 
 # -- one program per function ------------------------------------------------------------------------------------

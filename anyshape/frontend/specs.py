@@ -137,6 +137,15 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
+def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
+    """Zeros of the shape and dtype described, which take no memory."""
+    sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", True).extents if isinstance(e, Exact)]
+    fixed = [size for size in sizes if isinstance(size, int)]
+    if len(fixed) < len(sizes):
+        raise SpecError(str(x.shape), "names a size that is not fixed", "give ints, or pass an array")
+    return np.broadcast_to(np.zeros((), x.dtype), fixed)
+
+
 def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool) -> Trace:
     """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed."""
     leaves, tree = flatten((args, kwargs))

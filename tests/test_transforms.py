@@ -1,0 +1,118 @@
+"""Arguments of transforms that no law exercises: has_aux, and what linear_transpose takes and refuses."""
+
+import numpy as np
+import pytest
+
+from anyshape import (
+    ShapeDtypeStruct,
+    errors,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+
+W = np.array([0.5, -1.0, 2.0])
+M = np.arange(6.0).reshape(2, 3)
+
+
+def scored(w):
+    """A scalar, and two things found on the way."""
+    return np.sum(w**3), {"double": 2 * w, "most": np.max(w)}
+
+
+def curved(w):
+    """A vector, and something found on the way."""
+    return M @ w**2, w.sum()
+
+
+def same(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-14, strict=True)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jit], ids=["outside jit", "in jit"])
+def test_aux_is_handed_out_and_not_differentiated(around):
+    slope, aux = around(lambda w: grad(scored, has_aux=True)(w))(W)
+    same(slope, 3 * W**2)
+    same(aux["double"], 2 * W)
+    assert float(aux["most"]) == 2.0
+    (value, aux), slope = around(lambda w: value_and_grad(scored, has_aux=True)(w))(W)
+    same([value, aux["most"]], [np.sum(W**3), 2.0])
+    same(slope, 3 * W**2)
+    for transform in (jacfwd, jacrev):
+        slopes, total = around(lambda w, transform=transform: transform(curved, has_aux=True)(w))(W)
+        same(slopes, 2 * M * W)
+        assert float(total) == 1.5
+    curvature, aux = around(lambda w: hessian(scored, has_aux=True)(w))(W)
+    same(curvature, np.diag(6 * W))
+    same(aux["double"], 2 * W)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jit], ids=["outside jit", "in jit"])
+def test_aux_of_derivatives_at_a_point(around):
+    value, slope, total = around(lambda w: jvp(curved, (w,), (np.ones(3),), has_aux=True))(W)
+    same(value, M @ W**2)
+    same(slope, M @ (2 * W))
+    assert float(total) == 1.5
+
+    def pushed(w):
+        value, push, total = linearize(curved, w, has_aux=True)
+        return value, push(np.ones(3)), total
+
+    def pulled(w):
+        value, pull, total = vjp(curved, w, has_aux=True)
+        return value, pull(np.ones(2))[0], total
+
+    for made, expected in ((pushed, M @ (2 * W)), (pulled, M.sum(0) * 2 * W)):
+        value, slope, total = around(made)(W)
+        same(value, M @ W**2)
+        same(slope, expected)
+        assert float(total) == 1.5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: jvp(f, (W,), (W,), has_aux=True),
+        lambda f: linearize(f, W, has_aux=True),
+        lambda f: jacfwd(f, has_aux=True)(W),
+        lambda f: jacrev(f, has_aux=True)(W),
+    ],
+)
+def test_aux_needs_a_pair(call):
+    with pytest.raises(errors.ArgumentError, match="not a pair"):
+        call(np.sin)
+
+
+@pytest.mark.parametrize("like", [W, ShapeDtypeStruct((3,)), ShapeDtypeStruct("3")], ids=["array", "sizes", "text"])
+def test_a_linear_function_is_transposed_wherever_it_is(like):
+    (back,) = linear_transpose(lambda v: np.diff(M @ v) + np.where(W > 0, v, -v).sum() / 2, like)(np.array([2.0]))
+    same(back, 2 * (M[1] - M[0]) + np.array([1.0, -1.0, 1.0]))
+
+
+def test_a_coefficient_may_be_the_value_it_is_transposed_at():
+    slope = jit(grad(lambda w: np.sum(linear_transpose(lambda v: v * w, w)(w)[0])))
+    same(slope(W), 2 * W)
+    same(vmap(lambda row: linear_transpose(lambda v: v * row, row)(row)[0])(M), M * M)
+
+
+@pytest.mark.parametrize(
+    "function", [np.sin, np.abs, np.max, np.std, lambda v: v * v, lambda v: np.where(v > 0, v, 2 * v)]
+)
+def test_what_is_not_linear_has_no_transpose(function):
+    with pytest.raises(errors.ArgumentError, match="is not linear"):
+        linear_transpose(function, W)
+    with pytest.raises(errors.ArgumentError, match="is not linear"):
+        jit(lambda w: linear_transpose(function, w)(function(w))[0])(W)
+
+
+def test_a_size_that_is_not_fixed_is_no_place():
+    with pytest.raises(errors.SpecError, match="not fixed"):
+        linear_transpose(np.cumsum, ShapeDtypeStruct("n"))
