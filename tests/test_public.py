@@ -34,6 +34,15 @@ def test_the_promised_names_exist(name):
     assert name in anyshape.__all__
 
 
+def test_a_traced_array_has_what_an_ndarray_has():
+    """All but what tells of memory, which a traced array has none of."""
+    memory = {"base", "byteswap", "ctypes", "data", "flags", "getfield", "setfield", "strides"}
+    names = {n for n in dir(np.ndarray) if not n.startswith("_")}
+    traced = []
+    anyshape.jit(lambda x: traced.append(type(x)))(np.ones((2, 2)))
+    assert names - set(dir(traced[0])) == memory
+
+
 @pytest.mark.parametrize("name", sorted(anyshape.__all__))
 def test_every_public_name_exists_and_says_what_it_is(name):
     thing = getattr(anyshape, name)

@@ -65,6 +65,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     for name, f in NAMESPACE.items()
     if callable(getattr(home, name, None)) and not isinstance(getattr(home, name), (np.ufunc, type))
 }
+UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "UFUNCS", {}).items()})
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
 }

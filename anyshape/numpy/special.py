@@ -91,7 +91,6 @@ exp1 = _function(sc.exp1, sp.exp1)
 expi = _function(sc.expi, sp.expi)
 
 
-
 def _huber(delta: Any, r: Any) -> Any:
     """r**2 / 2 up to delta, then straight; infinite for negative delta."""
     delta, r = ew.broadcast_operands("huber", delta, r)
@@ -101,16 +100,25 @@ def _huber(delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
-    """delta**2 (sqrt(1 + (r / delta)**2) - 1), as SciPy computes it; smooth, and 0 where either is 0."""
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1), without its cancellation; smooth, and 0 where either is 0."""
     delta, r = ew.broadcast_operands("pseudo_huber", delta, r)
-    ratio = ew.ratio(r, delta)
-    root = ew.sqrt(ew.add(ew.square(ratio), 1))
-    loss = ew.square(r) / ew.add(root, 1)
+    root = ew.hypot(ew.ratio(r, delta), ew.lift(1, r))
+    loss = r * (r / ew.add(root, 1))
+    loss = ew.select(ew.isinf(r), ew.select(ew.eq(delta, ew.lift(0, delta)), delta, np.inf), loss)
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 
 
 huber = _function(sc.huber, _huber)
 pseudo_huber = _function(sc.pseudo_huber, _pseudo_huber)
+
+# -- what NumPy has too, under the same name but with other dtypes of the result
+
+UFUNCS = {
+    ufunc: _function(ufunc, apply)
+    for ufunc, apply in (
+        (sc.cbrt, ew.cbrt), (sc.exp2, ew.exp2), (sc.expm1, ew.expm1), (sc.log1p, ew.log1p), (sc.round, ew.rint),
+    )
+}  # fmt: skip
 
 # -- Bessel functions of integer order, and sinc
 

@@ -91,6 +91,15 @@ def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
+def _missing(name: str, instead: str) -> Callable[..., Any]:
+    """A method of ndarray that has no counterpart."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedFunctionError(f"x.{name}()", "has no counterpart on traced arrays", instead, user_line())
+
+    return method
+
+
 def _mutating(asked: str, instead: str) -> Callable[..., Any]:
     """A method that changes the array in place."""
 
@@ -204,6 +213,11 @@ class Array(Traced):
     fill = _mutating("x.fill(v)", "x = np.full_like(x, v)")
     put = _mutating("x.put(i, v)", "x = np.where(mask, v, x)")
     resize = _mutating("x.resize(shape)", "x = x.reshape(shape)")
+    choose = _missing("choose", "write np.select(conditions, choices)")
+    argpartition = _missing("argpartition", "write np.argsort(x)")
+    nonzero = _missing("nonzero", "the size of its result depends on the values; write np.where(mask, x, 0)")
+    dump = tofile = _missing("tofile", "return the array, and write it outside the traced function")
+    dumps = _missing("dumps", "return the array, and write it outside the traced function")
     partition = _mutating("x.partition(k)", "x = np.sort(x)")
     setflags = _mutating("x.setflags()", "nothing: a traced array is never written to")
 
@@ -292,6 +306,10 @@ class Array(Traced):
     def conj(self) -> Any:
         """The complex conjugate."""
         return NAMESPACE["conjugate"](self)
+
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """As `numpy.compress`."""
+        return NAMESPACE["compress"](condition, self, axis)
 
     def dot(self, b: Any) -> Any:
         """As `numpy.dot`."""

@@ -18,6 +18,8 @@ def ours(name, *first):
     return lambda np, *xs: getattr(special, name)(*first, *xs)
 
 
+FAR = numpy.array([0.0, -2.0, numpy.inf, -numpy.inf, 1e30])
+
 # name, core ops, domain, dtypes
 _UNARY = [
     ("erf", "erf", (-2, 2), (*F, "int32", "complex128")),
@@ -93,6 +95,11 @@ SAMPLES = [
     Sample("special.betainc", lambda np, x: sc.betainc(1.5, 0.7, x), ("n, 3",), ("betainc",), F, (0.1, 0.9)),
     Sample("special.huber", scipy("huber"), UP, (), F, (0.5, 3)),
     Sample("special.pseudo_huber", scipy("pseudo_huber"), UP, (), F, (0.5, 3)),
+    Sample("special.pseudo_huber far", lambda np, d: sc.pseudo_huber(d, FAR), ("n, 1",), domain=(-0.5, 3), grad=None),
+    *[
+        Sample(f"special.{n} dtypes", scipy(n), ("n, 3",), (n,), ("bool", "int8", "float32"), grad=None)
+        for n in ("cbrt", "exp2", "log1p")
+    ],
     Sample("special.huber edges", scipy("huber"), ("7, 1", "1, 7"), make=EDGES, grad=None),
     Sample("numpy.i0", lambda np, x: numpy.i0(x), ("n, 3",), ("bessel_i",), F),
     Sample("special.expm1", scipy("expm1"), ("n, 3",), ("expm1",), F),

@@ -160,7 +160,7 @@ divided(ew.arctanh_op, lambda x, out: (1 - x) * (1 + x))
 
 # -- rounding and the parts of a float
 
-for _op in (ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.nextafter_op, ew.spacing_op):
+for _op in (ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.round_op, ew.spacing_op):
     zero(_op)
 
 
@@ -170,6 +170,7 @@ def _frexp_jvp(ctx, tangents, out, x):
 
 linear_in_first(ew.ldexp_op, lambda ctx, ct, x, y: ew.ldexp(ct, y))
 JVPS[ew.frexp_op] = _frexp_jvp
+JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # it moves with x, and y is only a direction
 
 # -- comparison and logic
 
