@@ -1,4 +1,4 @@
-"""Batching a whole graph, as a program is batched after it was traced: sizes read off a batched input are per example."""
+"""Batching a whole graph, as a program is batched after its trace: sizes read off an input are those of one example."""
 
 import numpy as np
 
