@@ -12,6 +12,8 @@ from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize
 from anyshape.frontend.jit import jit
 from anyshape.frontend.specs import ShapeDtypeStruct, SymbolicScope, eval_shape, symbolic_shape, trace
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AnyshapeError",
     "ShapeDtypeStruct",

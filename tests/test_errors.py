@@ -707,3 +707,14 @@ def test_an_error_of_a_call_pickles():
     assert (again.sizes, again.where, str(again)) == (error.sizes, error.where, str(error))
     error = fails(errors.ShapeError, "4 and 5", trace(np.matmul), ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
     assert str(pickle.loads(pickle.dumps(error)).operands[0]) == "f64[n, 4]"
+
+
+def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
+    filled = anyshape.jit(lambda x: np.zeros(x.shape[0]) + x)
+    with caplog.at_level("WARNING", logger="anyshape.guards"):
+        for n in (3, 4, 3, 5):
+            np.testing.assert_array_equal(filled(np.ones(n)), np.ones(n))
+    assert filled.cache_info().traces == 3
+    messages = [r.getMessage() for r in caplog.records]
+    assert len(messages) == 1
+    assert "test_errors.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]

@@ -76,7 +76,7 @@ def attention(x: Any, block: Params) -> Any:
     heads = len(SLOPES)
     qkv = (x @ block["qkv"]).reshape(n, 3, heads, width // heads).transpose(1, 2, 0, 3)
     query, key, value = qkv[0], qkv[1], qkv[2]
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(width // heads)
+    scores = query @ key.swapaxes(-1, -2) / (width // heads) ** 0.5
     place = anp.arange(n, dtype=x.dtype)
     distance = place[:, None] - place[None, :]
     slopes = np.array(SLOPES, x.dtype)[:, None, None]

@@ -6,7 +6,9 @@ decision (answered from the sizes of the current call and recorded as a guard, o
 
 from __future__ import annotations
 
+import functools
 import itertools
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,7 @@ from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import ShapeExtent
 
+_LOG = logging.getLogger("anyshape.guards")
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_LIMIT = 20_000
 
@@ -119,6 +122,7 @@ class Scope:
             raise InconclusiveDimensionError(f"the value of {size}", self.witnesses(claim), where)
         number = evaluate(size, to_mapping(self.hints))
         self.assume(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
+        _warn_of_a_fixed_size(str(size), str(where))
         return number
 
     def assume(self, condition: Condition) -> None:
@@ -159,6 +163,17 @@ class Scope:
                 if len(found) == 2:
                     break
         return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_of_a_fixed_size(size: str, where: str) -> None:
+    """Say once per line that each value of the size will have a trace of its own."""
+    _LOG.warning(
+        "%s: Python asked for the value of the size %s, so each value of it is traced anew "
+        "(anyshape.numpy takes sizes as they are, as in anyshape.numpy.zeros(x.shape))",
+        where,
+        size,
+    )
 
 
 def _allows(variable: DimVar, size: int) -> bool:

@@ -201,7 +201,9 @@ class Array(Traced):
     __int__ = _valueless("int()")
     __complex__ = _valueless("complex()")
     __index__ = _valueless("a Python int")
-    __array__ = _valueless("a NumPy array", "use anyshape.numpy: take(x, i) for x[i], stack for a list, asarray")
+    __array__ = _valueless(
+        "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
+    )
     __contains__ = _valueless("`in`")
     item = _valueless("item()")
     tolist = _valueless("tolist()")
