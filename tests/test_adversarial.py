@@ -271,3 +271,45 @@ def test_threads_share_a_jitted_function_from_its_first_call_on():
     for t in threads:
         t.join()
     assert not failures
+
+
+# -- sizes made of sizes, many times over ----------------------------------------------------------------------------
+
+
+def again(step, times):
+    def function(x, y):
+        for _ in range(times):
+            x = step(x, y)
+        return x * 2
+
+    return function
+
+
+STEPS = {
+    "every second": (lambda x, y: x[::2], 14),
+    "sums of halves": (lambda x, y: x[: x.shape[0] // 2] + x[x.shape[0] // 2 : x.shape[0] // 2 * 2], 6),
+    "differences": (lambda x, y: np.diff(x), 150),
+    "neighbours": (lambda x, y: x[2:] + x[1:-1] + x[:-2], 12),
+    "cut and cut again": (lambda x, y: x[1:][: y.shape[0]], 20),
+    "joined and thinned": (lambda x, y: np.concatenate([x, y])[::2], 20),
+    "padded and reversed": (lambda x, y: np.pad(x, (1, 0))[:-1][::-1], 30),
+    "means of pairs": (lambda x, y: x[: x.shape[0] // 2 * 2].reshape(-1, 2).mean(1), 6),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_sizes_of_long_programs_stay_short(name):
+    step, times = STEPS[name]
+    function = again(step, times)
+    jitted = a.jit(function)
+    for n, m in ((200, 60), (64, 3), (5, 0), (1, 1), (0, 2)):
+        x, y = np.linspace(0.0, 1.0, n), np.linspace(1.0, 2.0, m)
+        assert_same(jitted(x, y), function(x, y))
+    assert all(len(program.run.__source__) < 200_000 for program in jitted.programs())
+
+
+def test_halves_of_halves_have_names():
+    function = again(STEPS["sums of halves"][0], 5)
+    program = a.trace(function)(a.ShapeDtypeStruct("n"), a.ShapeDtypeStruct("m"))
+    assert str(program.graph.outputs[0].meta) == "f64[n // 32]"
+    assert not program.graph.conditions

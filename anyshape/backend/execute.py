@@ -18,8 +18,8 @@ from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, at_least
-from anyshape.graph.dim_text import to_source
-from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.graph.dim_text import call_source, to_source
+from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
 from anyshape.ops.core import find_kernel
@@ -52,7 +52,7 @@ class _Writer:
         self.size_name = {v: f"n{i}" for i, (v, _) in enumerate(plan.dims)}
         self.lines: list[str] = []
         self.checks = checking()
-        self.computed: dict[DimExpr, str] = {}
+        self.computed: dict[DimExpr | Call, str] = {}
         self.checked = self._unsolved_axes()
 
     def name(self, leaf: Leaf) -> str:
@@ -130,10 +130,10 @@ class _Writer:
             condition = Condition(
                 "assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification"
             )
-            self._assert(f"{input_axis(place)} == {to_source(size, self.name)}", condition, sizes)
+            self._assert(f"{input_axis(place)} == {self._source(size)}", condition, sizes)
         for condition in self._conditions():
             sizes = {v.name: self.size_name[v] for v in condition.claim.variables()}
-            self._assert(condition.claim.source(self.name), condition, sizes)
+            self._assert(condition.claim.source(self.name, self._call), condition, sizes)
 
     def _assert(self, source: str, condition: Condition, sizes: Mapping[str, str]) -> None:
         shown = ", ".join(f"{n!r}: {local}" for n, local in sizes.items())
@@ -182,10 +182,23 @@ class _Writer:
         if isinstance(atom, DimVar):
             return self.size_name[atom]
         if size not in self.computed:
-            local = f"s{len(self.computed)}"
-            self.lines.append(f"{local} = {to_source(size, self.name)}")
-            self.computed[size] = local
+            text = self._source(size)
+            self.computed[size] = text if text.isidentifier() else self._local(text)
         return self.computed[size]
+
+    def _source(self, size: Size) -> str:
+        return to_source(size, self.name, self._call)
+
+    def _call(self, call: Call) -> str:
+        """A local that holds the value of the call: calls share parts, and Python nests only so deep."""
+        if call not in self.computed:
+            self.computed[call] = self._local(call_source(call, self.name, self._call))
+        return self.computed[call]
+
+    def _local(self, source: str) -> str:
+        local = f"s{len(self.computed)}"
+        self.lines.append(f"{local} = {source}")
+        return local
 
     def _operand(self, operand: str | Literal) -> str:
         return self.bind("literal", operand.array()) if isinstance(operand, Literal) else operand
@@ -197,7 +210,8 @@ class _Writer:
         """A line that checks a value against its metadata."""
         if "_verify" not in self.names:
             self.names["_verify"] = _verify
-        bounds = ", ".join(_bound_source(e, self.name) for e in meta.extents)
+        sized = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
+        bounds = ", ".join("None" if size is None else self._source(size) for size in sized)
         comma = "," if meta.rank == 1 else ""
         self.lines.append(
             f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"
@@ -223,10 +237,6 @@ def input_axis(leaf: Leaf) -> str:
     if isinstance(leaf, InputAxis):
         return f"x{leaf.operand}.shape[{leaf.axis}]"
     raise TypeError(f"{leaf} is no axis of an input")
-
-
-def _bound_source(extent: Any, name: Callable[[Leaf], str]) -> str:
-    return to_source(extent.size, name) if isinstance(extent, (Exact, UpperBound)) else "None"
 
 
 def _fail(condition: Condition, sizes: Mapping[str, int]) -> None:

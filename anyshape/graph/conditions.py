@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
-from anyshape.graph.dims import DimVar, Leaf, Size
+from anyshape.graph.dims import Call, DimVar, Leaf, Size
 from anyshape.graph.evaluate import evaluate
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
@@ -67,9 +67,9 @@ class Claim:
             raise ValueError(f"`{self}` is a precondition and has no negation")
         return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
 
-    def source(self, name: Callable[[Leaf], str]) -> str:
+    def source(self, name: Callable[[Leaf], str], write_call: Callable[[Call], str] | None = None) -> str:
         """A Python expression that is true when the claim holds."""
-        left, right = to_source(self.left, name), to_source(self.right, name)
+        left, right = (to_source(s, name, write_call) for s in (self.left, self.right))
         if self.relation == "broadcasts":
             return f"({left} == {right} or {left} == 1 or {right} == 1)"
         if self.relation == "stretches":
@@ -88,10 +88,12 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
 
 
 def equal(a: Size, b: Size, text: str = "") -> Claim:
+    """a == b."""
     return Claim("==", a, b, text)
 
 
 def at_least(a: Size, b: Size, text: str = "") -> Claim:
+    """a >= b."""
     return Claim(">=", a, b, text)
 
 

@@ -47,22 +47,26 @@ def show(size: Any, name: Name = str) -> str:
     return "".join(pieces)
 
 
-def to_source(size: Any, name: Name) -> str:
-    """Python source that computes the expression from local ints, with the leaves under the given names."""
+def to_source(size: Any, name: Name, write_call: Name | None = None) -> str:
+    """Python source that computes the expression from local ints, with the leaves under the given names.
+
+    `write_call` gives the source of a call, where it is not to be written out in place.
+    """
     if isinstance(size, int):
         return repr(size)
     terms = []
     for monomial, coefficient in size.terms:
         factors = [str(coefficient)] if coefficient != 1 or not monomial else []
         for atom, power in monomial:
-            text = _call_source(atom, name) if _is_call(atom) else name(atom)
+            text = name(atom) if not _is_call(atom) else write_call(atom) if write_call else call_source(atom, name)
             factors.extend([text] * power)
         terms.append("*".join(factors))
     return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
 
 
-def _call_source(call: Any, name: Name) -> str:
-    args = [to_source(a, name) for a in call.args]
+def call_source(call: Any, name: Name, write_call: Name | None = None) -> str:
+    """Python source of floordiv, mod, max, min or broadcast; `write_call` gives that of the calls inside."""
+    args = [to_source(a, name, write_call) for a in call.args]
     if call.function in _INFIX:
         return f"({args[0]} {_INFIX[call.function]} {args[1]})"
     if call.function == "broadcast":

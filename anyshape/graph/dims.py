@@ -9,107 +9,33 @@ from __future__ import annotations
 
 import itertools
 import math
-import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from anyshape.graph import intervals
 from anyshape.graph.dim_text import show, show_call
 from anyshape.graph.intervals import CALL_BOUNDS, Bound
-
-_PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
-_COUNTER = itertools.count()
-
-
-class DimVar:
-    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity."""
-
-    __slots__ = ("__weakref__", "lower", "name", "uid", "upper")
-    _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
-
-    name: str
-    lower: int
-    upper: Bound
-    uid: tuple[str, int]
-
-    def __new__(cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None) -> DimVar:
-        found = cls._known.get(uid) if uid is not None else None
-        if found is not None:
-            return found
-        self = super().__new__(cls)
-        self.name, self.lower, self.upper = name, lower, upper
-        self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
-        cls._known[self.uid] = self
-        return self
-
-    def __reduce__(self) -> Any:
-        return DimVar, (self.name, self.lower, self.upper, self.uid)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> DimVar:
-        return self
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return self.lower, self.upper
-
-    def sort_key(self) -> tuple[Any, ...]:
-        return 0, self.name, self.uid
-
-
-@dataclass(frozen=True, slots=True)
-class InputAxis:
-    """Op-local leaf: the size of an axis of an operand of the node that holds it."""
-
-    operand: int
-    axis: int
-
-    def __repr__(self) -> str:
-        return f"in{self.operand}.shape[{self.axis}]"
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return 0, None
-
-    def sort_key(self) -> tuple[Any, ...]:
-        return 0, "", (str(self.operand), self.axis)
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeScalar:
-    """Op-local leaf: the value of a scalar operand, read as a size. `semantics` names the rounding of floats."""
-
-    operand: int
-    semantics: str = "round"
-
-    def __repr__(self) -> str:
-        return f"size(in{self.operand})"
-
-    def bounds(self) -> tuple[Bound, Bound]:
-        return None, None
-
-    def sort_key(self) -> tuple[Any, ...]:
-        return 0, "", (self.semantics, self.operand)
+from anyshape.graph.leaves import DimVar, InputAxis, RuntimeScalar
 
 
 class Call:
     """An interned application of floordiv, mod, max, min or broadcast to sizes, opaque to the polynomial around it."""
 
-    __slots__ = ("__weakref__", "args", "function", "limits")
+    __slots__ = ("__weakref__", "_key", "args", "function", "limits")
     _known: WeakValueDictionary[tuple[Any, ...], Call] = WeakValueDictionary()
 
     function: str
     args: tuple[Size, ...]
     limits: tuple[Bound, Bound]
+    _key: tuple[Any, ...] | None
 
     def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
         found = cls._known.get((function, *args))
         if found is not None:
             return found
         self = super().__new__(cls)
-        self.function, self.args = function, args
+        self.function, self.args, self._key = function, args, None
         self.limits = CALL_BOUNDS[function](*[bounds(a) for a in args])
         return cls._known.setdefault((function, *args), self)
 
@@ -126,7 +52,10 @@ class Call:
         return self.limits
 
     def sort_key(self) -> tuple[Any, ...]:
-        return 1, self.function, tuple((0, a) if isinstance(a, int) else (1, a.sort_key()) for a in self.args)
+        if self._key is None:  # kept, as parts are shared: without it the work doubles with each level of nesting
+            args = tuple([(0, a) if isinstance(a, int) else (1, a.sort_key()) for a in self.args])
+            self._key = (1, self.function, args)
+        return self._key
 
 
 Leaf: TypeAlias = DimVar | InputAxis | RuntimeScalar
@@ -138,11 +67,12 @@ Terms: TypeAlias = dict[Monomial, int]
 class DimExpr:
     """A size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("__weakref__", "_bounds", "_hash", "terms")
+    __slots__ = ("__weakref__", "_bounds", "_key", "terms")
     _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
     _bounds: tuple[Bound, Bound] | None
+    _key: tuple[Any, ...] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> DimExpr:
         found = cls._known.get(terms)
@@ -150,7 +80,7 @@ class DimExpr:
             return found
         self = super().__new__(cls)
         self.terms = terms
-        self._bounds = None
+        self._bounds = self._key = None
         return cls._known.setdefault(terms, self)
 
     def __reduce__(self) -> Any:
@@ -197,7 +127,9 @@ class DimExpr:
         return mod(other, self)
 
     def sort_key(self) -> tuple[Any, ...]:
-        return tuple((tuple((a.sort_key(), p) for a, p in m), c) for m, c in self.terms)
+        if self._key is None:
+            self._key = tuple([(tuple([(a.sort_key(), p) for a, p in m]), c) for m, c in self.terms])
+        return self._key
 
 
 Size: TypeAlias = int | DimExpr
@@ -301,9 +233,14 @@ def _floordiv_constant(a: DimExpr, b: int) -> Size:
     low, high = bounds(rest)
     if low is not None and high is not None and low // b == high // b:
         return add(quotient, low // b)
-    atom = as_atom(rest)
-    if isinstance(atom, Call) and atom.function == "floordiv" and isinstance(atom.args[1], int) and atom.args[1] > 0:
-        return add(quotient, floordiv(atom.args[0], atom.args[1] * b))
+    calls = _linear_calls(rest) if isinstance(rest, DimExpr) else []
+    times = _terms(rest).get(((calls[0], 1),), 0) if len(calls) == 1 else 0
+    if times in (1, b - 1):  # (p + q // k) // b = (k*p + q) // (k*b), and p - q // k = (k*p - q + k - 1) // k
+        (inner, k), call = calls[0].args, from_atom(calls[0])
+        alone = mul(k, add(rest, mul(-times, call)))
+        if times == 1:
+            return add(quotient, floordiv(add(alone, inner), k * b))
+        return add(add(quotient, call), floordiv(add(add(alone, mul(-1, inner)), k - 1), k * b))
     common = math.gcd(b, *_terms(rest).values())
     if common > 1:
         return add(quotient, floordiv(_build({m: c // common for m, c in _terms(rest).items()}), b // common))
@@ -360,10 +297,12 @@ def positive(a: Size) -> bool:
 
 
 def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
+    """The arguments, those of an inner call in place of it: max(max(a, b) - 1, c) is max(a - 1, b - 1, c)."""
     flat: list[Size] = []
     for arg in args:
-        atom = as_atom(arg)
-        inner = atom.args if isinstance(atom, Call) and atom.function == function else (arg,)
+        shift = dict(arg.terms).get((), 0) if isinstance(arg, DimExpr) and function != "broadcast" else 0
+        atom = as_atom(add(arg, -shift))
+        inner = [add(a, shift) for a in atom.args] if isinstance(atom, Call) and atom.function == function else [arg]
         flat.extend(a for a in inner if a not in flat)
     return flat
 
@@ -445,8 +384,36 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
         for monomial, coefficient in size.terms:
             term = intervals.scale(_monomial_bounds(monomial), coefficient)
             low, high = intervals.plus(low, term[0]), intervals.plus(high, term[1])
+        divisors = [b for atom in _linear_calls(size) if isinstance(b := atom.args[-1], int)]
+        if len(size.terms) > 1 and divisors:
+            whole = math.lcm(*divisors)
+            under, over = bounds(_floors(size, whole, 1))[0], bounds(_floors(size, whole, -1))[1]
+            low = intervals.tighter(low, None if under is None else -(-under // whole), max)
+            high = intervals.tighter(high, None if over is None else over // whole, min)
         size._bounds = (low, high)
     return size._bounds
+
+
+def _linear_calls(size: DimExpr) -> list[Call]:
+    """The quotients by positive constants that are terms of the size."""
+    atoms = [m[0][0] for m, _ in size.terms if len(m) == 1 and m[0][1] == 1]
+    calls = [a for a in atoms if isinstance(a, Call) and a.function == "floordiv"]
+    return [c for c in calls if isinstance(c.args[1], int) and c.args[1] > 0]
+
+
+def _floors(size: DimExpr, whole: int, side: int) -> Size:
+    """Not above (side 1) or not below (-1) `whole * size`: a // b is between (a - b + 1) / b and a / b."""
+    calls = _linear_calls(size)
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        atom = monomial[0][0] if monomial else None
+        if len(monomial) == 1 and monomial[0][1] == 1 and atom in calls:
+            a, b = atom.args
+            part = a if coefficient * side < 0 else add(a, 1 - b)
+            total = add(total, mul(coefficient * (whole // b), part))
+        else:
+            total = add(total, mul(whole, _build({monomial: coefficient})))
+    return total
 
 
 # -- use ---------------------------------------------------------------------------------------------------------
@@ -454,38 +421,45 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
 
 def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
     """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
-    if isinstance(size, int):
-        return size
-    total: Size = 0
-    for monomial, coefficient in size.terms:
-        product: Size = coefficient
-        for atom, power in monomial:
-            new = replace(atom)
-            if new is None and isinstance(atom, Call):
-                args = [substitute(a, replace) for a in atom.args]
-                new = _BUILDERS[atom.function](*args)
-                again = as_atom(new)
-                if again is not None and again is not atom:
-                    found = replace(again)
-                    new = new if found is None else found
-            for _ in range(power):
-                product = mul(product, from_atom(atom) if new is None else new)
-        total = add(total, product)
-    return total
+    done: dict[Atom, Size] = {}  # parts are shared, so each is visited once
 
+    def of_atom(atom: Atom) -> Size:
+        new = replace(atom)
+        if new is None and isinstance(atom, Call):
+            new = _BUILDERS[atom.function](*[of_size(a) for a in atom.args])
+            again = as_atom(new)
+            if again is not None and again is not atom:
+                found = replace(again)
+                new = new if found is None else found
+        return from_atom(atom) if new is None else new
 
-def leaves(size: Size) -> Iterable[Leaf]:
-    """Every leaf of the expression, with repetitions, in order."""
-    if isinstance(size, DimExpr):
-        for monomial, _ in size.terms:
-            for atom, _ in monomial:
-                if isinstance(atom, Call):
-                    for arg in atom.args:
-                        yield from leaves(arg)
-                else:
-                    yield atom
+    def of_size(size: Size) -> Size:
+        if isinstance(size, int):
+            return size
+        total: Size = 0
+        for monomial, coefficient in size.terms:
+            product: Size = coefficient
+            for atom, power in monomial:
+                if atom not in done:
+                    done[atom] = of_atom(atom)
+                for _ in range(power):
+                    product = mul(product, done[atom])
+            total = add(total, product)
+        return total
+
+    return of_size(size)
 
 
 def variables(size: Size) -> list[DimVar]:
     """The distinct variables of the expression, in order."""
-    return list(dict.fromkeys(leaf for leaf in leaves(size) if isinstance(leaf, DimVar)))
+    seen: dict[Atom, None] = {}
+
+    def visit(size: Size) -> None:
+        for atom in [a for m, _ in size.terms for a, _ in m] if isinstance(size, DimExpr) else ():
+            if atom not in seen:
+                seen[atom] = None
+                for arg in atom.args if isinstance(atom, Call) else ():
+                    visit(arg)
+
+    visit(size)
+    return [a for a in seen if isinstance(a, DimVar)]

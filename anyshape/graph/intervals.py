@@ -20,6 +20,11 @@ def plus(a: Bound, b: Bound) -> Bound:
     return None if a is None or b is None else a + b
 
 
+def tighter(a: Bound, b: Bound, choose: Callable[[int, int], int]) -> Bound:
+    """The better of two sound bounds of one side: the larger lower one, the smaller upper one."""
+    return b if a is None else a if b is None else choose(a, b)
+
+
 def product(a: Interval, b: Interval) -> Interval:
     """An interval that holds every product."""
     if None not in a and None not in b:

@@ -1,0 +1,85 @@
+"""The leaves of sizes: an unknown size, and the size of an operand, by its axis or by its value."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from anyshape.graph.intervals import Bound
+
+_PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
+_COUNTER = itertools.count()
+
+
+class DimVar:
+    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity."""
+
+    __slots__ = ("__weakref__", "lower", "name", "uid", "upper")
+    _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
+
+    name: str
+    lower: int
+    upper: Bound
+    uid: tuple[str, int]
+
+    def __new__(cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None) -> DimVar:
+        found = cls._known.get(uid) if uid is not None else None
+        if found is not None:
+            return found
+        self = super().__new__(cls)
+        self.name, self.lower, self.upper = name, lower, upper
+        self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
+        cls._known[self.uid] = self
+        return self
+
+    def __reduce__(self) -> Any:
+        return DimVar, (self.name, self.lower, self.upper, self.uid)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DimVar:
+        return self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return self.lower, self.upper
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, self.name, self.uid
+
+
+@dataclass(frozen=True, slots=True)
+class InputAxis:
+    """Op-local leaf: the size of an axis of an operand of the node that holds it."""
+
+    operand: int
+    axis: int
+
+    def __repr__(self) -> str:
+        return f"in{self.operand}.shape[{self.axis}]"
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return 0, None
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, "", (str(self.operand), self.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeScalar:
+    """Op-local leaf: the value of a scalar operand, read as a size. `semantics` names the rounding of floats."""
+
+    operand: int
+    semantics: str = "round"
+
+    def __repr__(self) -> str:
+        return f"size(in{self.operand})"
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        return None, None
+
+    def sort_key(self) -> tuple[Any, ...]:
+        return 0, "", (self.semantics, self.operand)
