@@ -1,5 +1,7 @@
 """A program holds what its function read when it was traced; the cache must notice when that has changed."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,28 @@ def test_an_attribute_that_is_read_is_watched_and_others_are_not(take):
     np.testing.assert_array_equal(gradient(np.ones(2)), [15.0, 15.0])
     model.layer = Layer(np.array([1.0, 1.0]))
     np.testing.assert_array_equal(gradient(np.ones(2)), [3.0, 3.0])
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @anyshape.jit
+    def apply(self, x):
+        return x * self.factor
+
+
+def test_a_jitted_method_is_traced_for_each_object_and_watches_it():
+    two, five = Scaled(2.0), Scaled(5.0)
+    for n in (0, 1, 3):
+        np.testing.assert_array_equal(two.apply(np.ones(n)), np.full(n, 2.0))
+        np.testing.assert_array_equal(five.apply(np.ones(n)), np.full(n, 5.0))
+    assert two.apply.cache_info().traces == five.apply.cache_info().traces == 1
+    two.factor = 7.0
+    np.testing.assert_array_equal(two.apply(np.ones(2)), [7.0, 7.0])
+    np.testing.assert_array_equal(five.apply(np.ones(2)), [5.0, 5.0])
+
+
+def test_a_jitted_function_is_its_own_deep_copy():
+    double = anyshape.jit(lambda x: x * 2)
+    assert copy.deepcopy({"f": double})["f"] is double

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -83,6 +84,19 @@ class Jitted:
                     if entry.serves(args):
                         return entry.program.call_flat(args)
         return self._call_general(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
+        """As a method: a jitted function for each object, kept in the object, whose attributes it watches."""
+        if instance is None:
+            return self
+        method = types.MethodType(self.function, instance)
+        bound = Jitted(method, self.name, like=types.MethodType(self.__wrapped__, instance))
+        vars(instance)[self.__wrapped__.__name__] = bound
+        return bound
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """Itself, as for any function."""
+        return self
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with a tree of arguments, with Python scalars, or of a signature that was not seen before."""
