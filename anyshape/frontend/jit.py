@@ -91,7 +91,7 @@ class Jitted:
             return self
         method = types.MethodType(self.function, instance)
         bound = Jitted(method, self.name, like=types.MethodType(self.__wrapped__, instance))
-        vars(instance)[self.__wrapped__.__name__] = bound
+        instance.__dict__[self.__wrapped__.__name__] = bound  # found before this descriptor from now on
         return bound
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
