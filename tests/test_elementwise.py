@@ -203,3 +203,30 @@ def test_isclose_takes_numbers():
 def test_a_slope_that_has_no_formula_is_an_error():
     with pytest.raises(MissingRuleError, match="zeta"):
         anyshape.grad(lambda x: special.zeta(x, 2.0))(3.0)
+
+
+@pytest.mark.parametrize("number", [300, -1, 2**40])
+def test_a_python_int_that_does_not_fit_is_numpys_error_at_the_call(number):
+    add = anyshape.jit(lambda x, k: x + k)
+    x = np.zeros(3, np.uint8)
+    np.testing.assert_array_equal(add(x, 200), x + 200, strict=True)
+    with pytest.raises(OverflowError, match="out of bounds for uint8"):
+        add(x, number)
+    with pytest.raises(OverflowError):
+        x + number
+    np.testing.assert_array_equal(add(x, 7), x + 7, strict=True)
+    assert add.cache_info().traces == 1
+
+
+def test_a_size_that_does_not_fit_a_small_integer_is_an_error_and_compares_exactly():
+    scaled = anyshape.jit(lambda x: x * x.shape[0])
+    below = anyshape.jit(lambda x: (x < x.shape[0], x == x.shape[0], x >= 300))
+    for n in (0, 5, 100):
+        x = np.ones(n, np.int8)
+        np.testing.assert_array_equal(scaled(x), x * n, strict=True)
+    with pytest.raises(OverflowError, match="Python integer 300 out of bounds for int8"):
+        scaled(np.ones(300, np.int8))
+    for n in (0, 1, 300):
+        x = np.ones(n, np.int8)
+        for got, expected in zip(below(x), (x < n, x == n, x >= 300), strict=True):
+            np.testing.assert_array_equal(got, expected, strict=True)

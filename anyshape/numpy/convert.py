@@ -18,9 +18,11 @@ from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.ops.core import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
-from anyshape.ops.elementwise import convert
+from anyshape.ops.elementwise import convert, narrow
 
 NUMERIC = "biufc"
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+_WIDE = np.dtype(np.int64)
 _PYTHON_TYPES = (bool, int, float, complex)
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
@@ -85,7 +87,10 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     """x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
         return full((), x, dtype)
+    weak = is_weak(x)
     x = operand(x, function)
+    if weak and x.dtype.kind == "i" and dtype.kind in "iu":
+        return narrow(x, dtype)  # a Python int that does not fit is an error, never another number
     if isinstance(x, Traced) or x.ndim:
         return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
     return full((), x.item(), dtype)
@@ -159,6 +164,8 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
         kinds = [np.dtype(k) for k in kinds]  # a ufunc of Python scalars alone takes their default dtypes
     else:
         kinds = [np.dtype(bool) if k is bool else k for k in kinds]
+        if ufunc in _COMPARISONS and any(k is int for k in kinds):  # a Python int compares at any size
+            kinds = [_WIDE if k is not int and k.kind in "iu" and k.itemsize < 8 else k for k in kinds]
     wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
     try:
         return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)

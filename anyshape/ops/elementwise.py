@@ -237,6 +237,7 @@ conj_op, _conj = unary("conj", "The complex conjugate of x.")
 complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type)
 select_op = define("select", _select_type)
 convert_op = define("convert", _convert_type)
+narrow_op = define("narrow", _convert_type)
 
 # -- what derivatives need at their edges
 
@@ -295,3 +296,9 @@ def convert(x: Any, dtype: Any) -> Any:
     """x in another dtype; complex to real drops the imaginary part."""
     dtype = np.dtype(dtype)
     return x if x.dtype == dtype else apply(convert_op, x, dtype=dtype)
+
+
+def narrow(x: Any, dtype: Any) -> Any:
+    """Integers in another integer dtype; OverflowError when the program runs if one is out of its bounds."""
+    dtype = np.dtype(dtype)
+    return x if x.dtype == dtype else apply(narrow_op, x, dtype=dtype)

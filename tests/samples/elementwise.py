@@ -265,6 +265,13 @@ SAMPLES = [
         ("int64", "bool", "uint8"),
     ),
     Sample("astype float", lambda np, x: x.astype("float32") * 2.0, ("n",), ("convert",), tolerance=1e-6, grad=None),
+    Sample(
+        "sizes beside small integers",
+        lambda np, x: (x + x.shape[0], x < x.shape[0], x * x.ndim, x >= 300, x == -1),
+        ("n",),
+        ("narrow",),
+        ("int8", "uint8", "int32", "int64"),
+    ),
     Sample("astype complex", lambda np, x: x.astype(complex) * (1 + 2j), ("n, 3",), ("convert",), F),
     Sample("astype int", lambda np, x: x.astype(int) * 2, ("n",), ("convert",), grad=False),
     Sample(

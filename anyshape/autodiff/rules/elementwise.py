@@ -226,6 +226,7 @@ TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype
 # -- what derivatives need at their edges
 
 zero(ew.share_op)
+zero(ew.narrow_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp

@@ -132,6 +132,15 @@ def _convert_case(params, metas):
     return lambda x: x.astype(dtype)
 
 
+def _narrow(x, *, dtype):
+    """As NumPy refuses a Python int that does not fit: the values exist only now."""
+    limits = np.iinfo(dtype)
+    outside = (x < limits.min) | (x > limits.max)
+    if np.any(outside):
+        raise OverflowError(f"Python integer {np.extract(outside, x)[0]} out of bounds for {dtype}")
+    return x.astype(dtype)
+
+
 def _select_numbers(condition, x, y):
     """Two literals, such as the slopes of a choice; a product is several times faster than np.where."""
     if y == 0 and 0 < x < np.inf:
@@ -152,6 +161,7 @@ kernel(ew.imag_op, lambda x: x.imag, view=True)
 kernel(ew.complex_op, _complex)
 kernel(ew.select_op, np.where, specialise=_select_case)
 kernel(ew.convert_op, _convert, specialise=_convert_case)
+kernel(ew.narrow_op, _narrow)
 
 # -- what derivatives need at their edges
 
