@@ -8,6 +8,9 @@ happened and where, the second what to do.
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
     ├── SpecError (ValueError)                  a shape specification that cannot be read or solved
+    │   └── ContradictionError                  constraints that no sizes satisfy together
+    ├── ScopeMismatchError (ValueError)         sizes of two scopes met in one expression
+    ├── SizeLimitError (OverflowError)          an expression over sizes grew beyond what is worked with
     ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
     ├── ConcretizationError (TypeError)         Python asked for the value of a traced array
     ├── MutationError (TypeError)               in-place change of a traced array
@@ -116,6 +119,41 @@ class SpecError(AnyshapeError, ValueError):
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
         pointer = "" if column is None else f"\n  {spec}\n  {' ' * column}^"
         super().__init__(f"{spec!r}: {problem}{pointer}\n  {advice}")
+
+
+class ContradictionError(SpecError):
+    """A constraint was declared that no sizes satisfy together with those before it; `core` are those that clash."""
+
+    def __init__(self, constraint: str, core: Sequence[str], where: object = None) -> None:
+        self.core, self.where = tuple(core), where
+        others = [c for c in self.core if c != constraint]
+        clash = f"contradicts {' and '.join(others)}" if others else "holds for no sizes"
+        super().__init__(constraint, f"{clash}{_at(where)}", "drop or weaken one of these constraints")
+
+
+class ScopeMismatchError(AnyshapeError, ValueError):
+    """Sizes of two scopes met: their names and constraints have nothing to do with each other."""
+
+    def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
+        self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
+        made = " and ".join(
+            f"{s} of the scope made {'at ' + str(o) if o is not None else 'elsewhere'}" for s, o in zip(sizes, origins)
+        )
+        super().__init__(
+            f"cannot mix sizes of different scopes{_at(where)}: {made}\n"
+            f"  make them in one symbolic_shape, or pass the same scope= to each"
+        )
+
+
+class SizeLimitError(AnyshapeError, OverflowError):
+    """An expression over sizes grew beyond a limit that keeps work on it bounded."""
+
+    def __init__(self, what: str, observed: int, limit: int) -> None:
+        self.what, self.observed, self.limit = what, observed, limit
+        super().__init__(
+            f"an expression over sizes has {observed} {what}; the limit is {limit}\n"
+            f"  give the intermediate size a name of its own, as an axis of an input or in a specification"
+        )
 
 
 class InconclusiveDimensionError(AnyshapeError, TypeError):

@@ -12,13 +12,14 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from anyshape.errors import InconclusiveDimensionError, LeakedTracerError, ShapeError, SizeMismatchError
+from anyshape.errors import ContradictionError, InconclusiveDimensionError, LeakedTracerError, ShapeError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
 from anyshape.graph.decide import decide
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import ShapeExtent
+from anyshape.graph.intervals import Bound
 
 _LOG = logging.getLogger("anyshape.guards")
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
@@ -38,7 +39,15 @@ class Reliance:
 class Scope:
     """What is known about the sizes of one program. `hints` are the sizes of the current call, under jit."""
 
-    def __init__(self, hints: Mapping[DimVar, int] | None = None, conditions: Iterable[Condition] = ()) -> None:
+    def __init__(
+        self,
+        hints: Mapping[DimVar, int] | None = None,
+        conditions: Iterable[Condition] = (),
+        origin: Where | None = None,
+        root: Scope | None = None,
+    ) -> None:
+        self.origin = origin  # where the user declared it
+        self.root: Scope = self if root is None else root.root  # the declared scope that this one was derived from
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.conditions: list[Condition] = []
@@ -75,6 +84,26 @@ class Scope:
     def same(self, a: Size, b: Size) -> bool:
         """The two sizes are proved equal. False means not proved, never proved different."""
         return a is b or a == b or self.normal(a) == self.normal(b) or self.decide(equal(a, b)) is Verdict.YES
+
+    def proves(self, claim: Claim) -> bool:
+        """The claim follows. False means not proved, never proved false."""
+        return self.decide(claim) is Verdict.YES
+
+    def bounds(self, size: Size) -> tuple[Bound, Bound]:
+        """The least and the greatest value that the size can have (None: unbounded, or not known to be bounded)."""
+        return dims.bounds(self.normal(size))
+
+    def lower(self, size: Size) -> Bound:
+        """The least value that the size can have, or a bound below it."""
+        return self.bounds(size)[0]
+
+    def upper(self, size: Size) -> Bound:
+        """The greatest value that the size can have, or a bound above it."""
+        return self.bounds(size)[1]
+
+    def related(self, other: Scope) -> bool:
+        """Sizes of the two scopes may be mixed."""
+        return self.root is other.root
 
     # -- what is asked
 
@@ -124,6 +153,12 @@ class Scope:
         self.assume(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         _warn_of_a_fixed_size(str(size), str(where))
         return number
+
+    def constrain(self, condition: Condition) -> None:
+        """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""
+        if self.decide(condition.claim) is Verdict.NO:
+            raise ContradictionError(str(condition.claim), [str(condition.claim)], condition.where)
+        self.assume(condition)
 
     def assume(self, condition: Condition) -> None:
         """Record the condition and believe its claim from now on."""
