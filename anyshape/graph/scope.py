@@ -12,7 +12,13 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from anyshape.errors import ContradictionError, InconclusiveDimensionError, LeakedTracerError, ShapeError, SizeMismatchError
+from anyshape.errors import (
+    ContradictionError,
+    InconclusiveDimensionError,
+    LeakedTracerError,
+    ShapeError,
+    SizeMismatchError,
+)
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
 from anyshape.graph.decide import decide
