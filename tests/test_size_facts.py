@@ -1,0 +1,168 @@
+"""The facts of tests/size_facts.py: each is true by brute force over small sizes, and the scope sees it."""
+
+import functools
+from collections import Counter
+
+import pytest
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, Condition, Verdict, at_least, equal
+from anyshape.graph.parse import parse_shape
+from anyshape.graph.scope import Scope
+from tests.size_facts import FACTS, names, sides
+
+UP_TO = {0: 0, 1: 600, 2: 40, 3: 16, 4: 9, 5: 7, 6: 6, 7: 6}  # by the number of names: the sizes that are tried
+VERDICTS = {"yes": {True}, "no": {False}, "unknown": {True, False}}
+SIZES_FROM_1 = 1  # JAX's
+each_fact = pytest.mark.parametrize("fact", FACTS, ids=str)
+
+
+# -- the truth, from the texts alone: nothing of the library is used -------------------------------------------
+
+
+class Disagree(Exception):
+    """Sizes that do not broadcast: no program has them."""
+
+
+def broadcast(*sizes):
+    wide = {s for s in sizes if s != 1}
+    if len(wide) > 1:
+        raise Disagree
+    return wide.pop() if wide else 1
+
+
+PYTHON = {
+    "broadcast": broadcast,
+    "ceildiv": lambda a, b: -(-a // b),
+    "broadcasts": lambda a, b: a == b or a == 1 or b == 1,
+    "stretches": lambda a, b: a in (1, b),
+}
+WORDS = {"broadcasts with": "broadcasts", "is 1 or equals": "stretches"}
+
+
+@functools.cache
+def truth_of(text):
+    """The claim as a Python function of its names, and the names."""
+    left, relation, right = sides(text)
+    word = WORDS.get(relation)
+    source = f"{word}({left}, {right})" if word else f"({left}) {relation} ({right})"
+    used = names(text)
+    return eval(f"lambda {', '.join(used)}: {source}", dict(PYTHON)), used
+
+
+def holds(text, at):
+    """None where the claim has no meaning: a division by zero, or sizes that do not broadcast."""
+    function, used = truth_of(text)
+    try:
+        return function(*[at[n] for n in used])
+    except (ZeroDivisionError, Disagree):
+        return None
+
+
+def assignments(fact, lowest=0):
+    """All small sizes that satisfy the constraints, each constraint tried as soon as its names have sizes."""
+    order = names(fact.claim, *fact.given)
+    upper = UP_TO[len(order)]
+    ready = [[g for g in fact.given if names(g) and names(g)[-1] == n] for n in order]
+
+    def extend(at, position):
+        if position == len(order):
+            yield dict(at)
+            return
+        for at[order[position]] in range(lowest, upper + 1):
+            if all(holds(g, at) for g in ready[position]):
+                yield from extend(at, position + 1)
+        del at[order[position]]
+
+    return extend({}, 0)
+
+
+def outcomes(fact, lowest=0):
+    """The answers that occur, each with sizes."""
+    found = {}
+    for at in assignments(fact, lowest):
+        answer = holds(fact.claim, at)
+        if answer is not None:
+            found.setdefault(answer, at)
+        elif "broadcast" not in fact.claim:
+            raise AssertionError(f"{fact} has no meaning at {at}")
+    return found
+
+
+# -- the same texts, read by the library -----------------------------------------------------------------------
+
+
+def claim_of(text, lookup):
+    left, relation, right = sides(text)
+    (a,), (b,) = parse_shape(left, lookup), parse_shape(right, lookup)
+    makers = {
+        ">=": lambda: at_least(a, b, text),
+        "<=": lambda: at_least(b, a, text),
+        ">": lambda: at_least(a, dims.add(b, 1), text),
+        "<": lambda: at_least(b, dims.add(a, 1), text),
+        "broadcasts with": lambda: Claim("broadcasts", a, b, text),
+        "is 1 or equals": lambda: Claim("stretches", a, b, text),
+    }
+    return makers.get(relation, lambda: Claim(relation, a, b, text))()
+
+
+def pose(fact):
+    """A scope with the constraints of the fact, its claim, and the sizes that the names stand for."""
+    sizes = {}
+
+    def lookup(name):
+        return sizes.setdefault(name, dims.variable(name))
+
+    scope = Scope()
+    for text in fact.given:
+        scope.constrain(Condition("constraint", claim_of(text, lookup), "test", "given"))
+    return scope, claim_of(fact.claim, lookup)
+
+
+# -- tests -----------------------------------------------------------------------------------------------------
+
+
+@each_fact
+def test_the_row_is_true(fact):
+    found = outcomes(fact)
+    assert set(found) == VERDICTS[fact.truth], found
+
+
+@each_fact
+def test_the_scope_sees_it(fact):
+    scope, claim = pose(fact)
+    verdict = scope.decide(claim)
+    if verdict is Verdict.UNKNOWN and fact.beyond:
+        return  # not promised; what may never happen is the opposite
+    assert verdict.value == fact.truth
+
+
+@pytest.mark.parametrize("fact", [f for f in FACTS if f.truth == "unknown"], ids=str)
+def test_an_open_question_has_a_witness_for_each_answer(fact):
+    scope, claim = pose(fact)
+    found = scope.witnesses(claim)
+    assert set(found) == {True, False}
+    for answer, sizes in found.items():
+        assert holds(fact.claim, sizes) is answer
+        assert all(holds(g, sizes) for g in fact.given if set(names(g)) <= set(sizes))
+
+
+@each_fact
+def test_what_jax_says_is_true_where_sizes_are_at_least_1(fact):
+    assert fact.jax in ("yes", "no", "inconclusive", "error", "n/a")
+    if fact.jax in ("yes", "no"):
+        assert set(outcomes(fact, SIZES_FROM_1)) <= VERDICTS[fact.jax]
+
+
+def test_the_table_is_large_and_says_each_thing_once():
+    assert len(FACTS) >= 340
+    assert max(Counter(map(str, FACTS)).values()) == 1
+    assert len({f.source for f in FACTS}) >= 12
+    assert all(f.source for f in FACTS)
+    assert Counter(f.truth for f in FACTS)["unknown"] >= 20
+    assert sum(f.beyond for f in FACTS) <= 25
+
+
+def test_most_of_what_jax_leaves_open_is_not_left_open_here():
+    left_open = [f for f in FACTS if f.jax in ("inconclusive", "error") and f.truth != "unknown" and not f.beyond]
+    assert len(left_open) >= 100
