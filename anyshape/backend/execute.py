@@ -126,13 +126,13 @@ class _Writer:
         for place, size in self.checked.items():
             name = f"{self.plan.input_names[place.operand]}.shape[{place.axis}]"
             claim = f"{name} == {size}"
-            sizes = {name: input_axis(place), **{v.name: self.size_name[v] for v in dims.variables(size)}}
+            sizes = {name: input_axis(place), **{str(v): self.size_name[v] for v in dims.variables(size)}}
             condition = Condition(
                 "assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification"
             )
             self._assert(f"{input_axis(place)} == {self._source(size)}", condition, sizes)
         for condition in self._conditions():
-            sizes = {v.name: self.size_name[v] for v in condition.claim.variables()}
+            sizes = {str(v): self.size_name[v] for v in condition.claim.variables()}
             self._assert(condition.claim.source(self.name, self._call), condition, sizes)
 
     def _assert(self, source: str, condition: Condition, sizes: Mapping[str, str]) -> None:

@@ -15,34 +15,51 @@ _COUNTER = itertools.count()
 
 
 class DimVar:
-    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity."""
+    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity.
 
-    __slots__ = ("__weakref__", "lower", "name", "uid", "upper")
+    It prints as its `label`, which is its name unless it was to be told apart from others of that name.
+    """
+
+    __slots__ = ("__weakref__", "label", "lower", "name", "uid", "upper")
     _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
+    _labels: WeakValueDictionary[str, DimVar] = WeakValueDictionary()  # of those that are to be told apart
 
     name: str
     lower: int
     upper: Bound
     uid: tuple[str, int]
+    label: str
 
-    def __new__(cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None) -> DimVar:
+    def __new__(
+        cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None, label: str = ""
+    ) -> DimVar:
         found = cls._known.get(uid) if uid is not None else None
         if found is not None:
             return found
         self = super().__new__(cls)
         self.name, self.lower, self.upper = name, lower, upper
+        self.label = label or name
         self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
         cls._known[self.uid] = self
         return self
 
+    @classmethod
+    def distinct(cls, name: str, lower: int = 0, upper: Bound = None) -> DimVar:
+        """A variable whose label no other living one made here has: `n`, then `n@2`."""
+        labels = itertools.chain([name], (f"{name}@{i}" for i in itertools.count(2)))
+        label = next(found for found in labels if found not in cls._labels)
+        self = cls(name, lower, upper, None, label)
+        cls._labels[label] = self
+        return self
+
     def __reduce__(self) -> Any:
-        return DimVar, (self.name, self.lower, self.upper, self.uid)
+        return DimVar, (self.name, self.lower, self.upper, self.uid, self.label)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DimVar:
         return self
 
     def __repr__(self) -> str:
-        return self.name
+        return self.label
 
     def bounds(self) -> tuple[Bound, Bound]:
         return self.lower, self.upper

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from anyshape.errors import (
     ContradictionError,
@@ -30,6 +32,8 @@ from anyshape.graph.intervals import Bound
 _LOG = logging.getLogger("anyshape.guards")
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_LIMIT = 20_000
+_PROCESS = secrets.token_hex(4)
+_COUNTER = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,10 @@ class Reliance:
 
 
 class Scope:
-    """What is known about the sizes of one program. `hints` are the sizes of the current call, under jit."""
+    """What is known about the sizes of one program. `hints` are the sizes of the current call, under jit.
+
+    A `free` scope is that of a size which belongs to no program yet and may enter any. Copies and pickles.
+    """
 
     def __init__(
         self,
@@ -51,8 +58,10 @@ class Scope:
         conditions: Iterable[Condition] = (),
         origin: Where | None = None,
         root: Scope | None = None,
+        free: bool = False,
     ) -> None:
-        self.origin = origin  # where the user declared it
+        self.origin, self.free = origin, free  # where the user declared it
+        self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
         self.root: Scope = self if root is None else root.root  # the declared scope that this one was derived from
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
@@ -109,7 +118,11 @@ class Scope:
 
     def related(self, other: Scope) -> bool:
         """Sizes of the two scopes may be mixed."""
-        return self.root is other.root
+        return self.free or other.free or self.root.uid == other.root.uid
+
+    def __reduce__(self) -> Any:
+        root = self.root if self.root is not self else None
+        return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, root, self.free)
 
     # -- what is asked
 
@@ -128,7 +141,7 @@ class Scope:
         if self.hints is None or not all(v in self.hints for v in variables):
             return
         if not claim.holds(to_mapping(self.hints)):
-            sizes = {v.name: self.hints[v] for v in variables}
+            sizes = {str(v): self.hints[v] for v in variables}
             raise SizeMismatchError(primitive, str(claim), sizes, why, where)
 
     def ask(self, claim: Claim, where: Where | None) -> bool:
@@ -199,11 +212,18 @@ class Scope:
         for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
             valuation = to_mapping(dict(zip(names, sizes, strict=True)))
             if all(c.holds(valuation) for c in claims):
-                shown = {v.name: s for v, s in zip(names, sizes, strict=True) if v in asked}
+                shown = {str(v): s for v, s in zip(names, sizes, strict=True) if v in asked}
                 found.setdefault(claim.holds(valuation), shown)
                 if len(found) == 2:
                     break
         return found
+
+
+def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
+    """A copy of a scope, which counts as the scope itself."""
+    scope = Scope(*arguments)
+    scope.uid, scope.closed = uid, closed
+    return scope
 
 
 @functools.lru_cache(maxsize=1024)
