@@ -1,0 +1,270 @@
+"""Random sizes, claims and constraints, each beside its value at every small assignment.
+
+The values are NumPy arrays over a box of assignments, computed from the choices that were made and not from the
+canonical form, so that one comparison of arrays is a proof by brute force. A generator takes anything with the methods
+of `random.Random`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim
+from anyshape.graph.dims import DimVar, Size
+
+LARGEST = 6  # sizes of the box are at most this
+PROBES = (7, 9, 16, 63, 1000)  # tried as well, where a variable has no upper bound
+EXACT = 1e12  # larger numbers are not compared: int64 must hold them and what they are made of
+
+
+@dataclass(frozen=True)
+class World:
+    """Variables with bounds, and the value of each at every assignment of the box that the bounds allow.
+
+    The box is all there is if every variable has an upper bound.
+    """
+
+    variables: tuple[DimVar, ...]
+    grid: dict[DimVar, np.ndarray]
+    points: int
+
+    def at(self, point: int) -> dict[str, int]:
+        return {v.name: int(self.grid[v][point]) for v in self.variables}
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A size, its value at each assignment, and where that is one: sizes may not broadcast, or be too large here."""
+
+    size: Size
+    value: np.ndarray
+    valid: np.ndarray
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim, whether it holds at each assignment, and where it has a meaning."""
+
+    claim: Claim
+    holds: np.ndarray
+    valid: np.ndarray
+
+    def __str__(self) -> str:
+        return str(self.claim)
+
+
+def world(rng, ranged: bool = False) -> World:
+    """One to three variables; all lie within the box if they are `ranged`, else some have no upper bound."""
+    variables = []
+    for name in "abc"[: rng.choice((1, 2, 2, 3, 3))]:
+        lower = rng.choice((0, 0, 0, 1, 1, 2))
+        upper = rng.randint(lower, LARGEST) if ranged or rng.random() < 0.4 else None
+        variables.append(DimVar(name, lower, upper))
+    points = np.array(list(itertools.product(*map(tried, variables))), dtype=np.int64)
+    grid = {v: points[:, i] for i, v in enumerate(variables)}
+    return World(tuple(variables), grid, len(points))
+
+
+def tried(v: DimVar) -> tuple[int, ...]:
+    """The values of a variable in the box."""
+    return (*range(v.lower, LARGEST + 1), *PROBES) if v.upper is None else tuple(range(v.lower, v.upper + 1))
+
+
+# -- sizes -----------------------------------------------------------------------------------------------------
+
+
+def constant(w: World, number: int) -> Sized:
+    return Sized(number, np.full(w.points, number), np.full(w.points, True))
+
+
+def variable(w: World, v: DimVar) -> Sized:
+    return Sized(dims.from_atom(v), w.grid[v], np.full(w.points, True))
+
+
+def combine(build: Callable[..., Size], number: Callable[..., np.ndarray], *parts: Sized) -> Sized:
+    rough = number(*[p.value.astype(float) for p in parts])
+    valid = functools.reduce(np.logical_and, [p.valid for p in parts], np.abs(rough) < EXACT)
+    return Sized(build(*[p.size for p in parts]), number(*[p.value for p in parts]), valid)
+
+
+def add(x: Sized, y: Sized) -> Sized:
+    return combine(dims.add, np.add, x, y)
+
+
+def mul(x: Sized, y: Sized) -> Sized:
+    return combine(dims.mul, np.multiply, x, y)
+
+
+def largest(*parts: Sized) -> Sized:
+    return combine(dims.maximum, lambda *values: functools.reduce(np.maximum, values), *parts)
+
+
+def smallest(*parts: Sized) -> Sized:
+    return combine(dims.minimum, lambda *values: functools.reduce(np.minimum, values), *parts)
+
+
+def divided(x: Sized, y: Sized) -> Sized:
+    return combine(dims.floordiv, np.floor_divide, x, y)
+
+
+def remainder(x: Sized, y: Sized) -> Sized:
+    return combine(dims.mod, np.mod, x, y)
+
+
+def divided_up(x: Sized, y: Sized) -> Sized:
+    return combine(dims.ceildiv, lambda a, b: -(-a // b), x, y)
+
+
+def power(x: Sized, k: int) -> Sized:
+    return combine(lambda s: dims.power(s, k), lambda value: value**k, x)
+
+
+def spread(x: Sized, y: Sized) -> Sized:
+    """broadcast(x, y), where the two broadcast."""
+    if isinstance(x.size, int) and isinstance(y.size, int):
+        return x  # two constants that differ are refused before anyone asks for their broadcast
+    out = combine(dims.broadcast, lambda a, b: np.where(a == 1, b, a), x, y)
+    agree = (x.value == y.value) | (x.value == 1) | (y.value == 1)
+    return Sized(out.size, out.value, out.valid & agree)
+
+
+def linear(rng, w: World, terms: int = 3) -> Sized:
+    """A sum of multiples of variables and a constant."""
+    total = constant(w, rng.randint(-6, 6))
+    for v in rng.sample(w.variables, rng.randint(1, min(terms, len(w.variables)))):
+        factor = rng.choice((1, 1, 1, 2, 3, -1, -1, -2, -3))
+        total = add(total, mul(constant(w, factor), variable(w, v)))
+    return total
+
+
+def leaf(rng, w: World) -> Sized:
+    return constant(w, rng.randint(-3, 6)) if rng.random() < 0.25 else variable(w, rng.choice(w.variables))
+
+
+DIVISORS = (2, 2, 3, 3, 4, 5, 1, -2, -3)
+
+
+def presburger(rng, w: World, depth: int) -> Sized:
+    """A size of linear integer arithmetic: products, quotients and remainders by constants, max and min."""
+    if depth == 0 or rng.random() < 0.1:
+        return leaf(rng, w)
+    kind = rng.choice(("linear", "add", "add", "scale", "floordiv", "mod", "ceildiv", "max", "min", "max3"))
+    if kind == "linear":
+        return linear(rng, w)
+    x = presburger(rng, w, depth - 1)
+    if kind == "scale":
+        return mul(constant(w, rng.choice((-2, -1, 2, 3))), x)
+    if kind in ("floordiv", "mod", "ceildiv"):
+        by = constant(w, rng.choice(DIVISORS))
+        return {"floordiv": divided, "mod": remainder, "ceildiv": divided_up}[kind](x, by)
+    y = presburger(rng, w, depth - 1)
+    if kind == "max3":
+        return largest(x, y, leaf(rng, w))
+    return {"add": add, "max": largest, "min": smallest}[kind](x, y)
+
+
+def divisor(rng, w: World, depth: int) -> Sized:
+    """A size that is at least 1, or a constant that is not 0."""
+    if rng.random() < 0.4:
+        return constant(w, rng.choice(DIVISORS))
+    found = general(rng, w, depth)
+    return found if dims.positive(found.size) else largest(found, constant(w, 1))
+
+
+def general(rng, w: World, depth: int) -> Sized:
+    """Any size: products of sizes, quotients by sizes and broadcasts as well."""
+    if depth == 0 or rng.random() < 0.1:
+        return leaf(rng, w)
+    kind = rng.choice(("linear", "add", "sub", "mul", "mul", "power", "div", "mod", "up", "max", "min", "broadcast"))
+    if kind == "linear":
+        return linear(rng, w)
+    x = general(rng, w, depth - 1)
+    if kind == "power":
+        return power(x, rng.randint(0, 3))
+    if kind in ("div", "mod", "up"):
+        return {"div": divided, "mod": remainder, "up": divided_up}[kind](x, divisor(rng, w, depth - 1))
+    y = general(rng, w, depth - 1)
+    if kind == "sub":
+        return add(x, mul(constant(w, -1), y))
+    return {"add": add, "mul": mul, "max": largest, "min": smallest, "broadcast": spread}[kind](x, y)
+
+
+# -- claims ----------------------------------------------------------------------------------------------------
+
+HOLDS = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    ">=": np.greater_equal,
+    "broadcasts": lambda a, b: (a == b) | (a == 1) | (b == 1),
+    "stretches": lambda a, b: (a == b) | (a == 1),
+}
+RELATIONS = ("==", "==", "!=", ">=", ">=", ">=", "broadcasts", "stretches")
+ORDERS = ("==", "==", "!=", ">=", ">=", ">=")
+
+
+def claim(rng, left: Sized, right: Sized, relations=RELATIONS, text: str = "") -> Claimed:
+    relation = rng.choice(relations)
+    found = Claim(relation, left.size, right.size, text)
+    return Claimed(found, HOLDS[relation](left.value, right.value), left.valid & right.valid)
+
+
+def linear_claim(rng, w: World, text: str = "") -> Claimed:
+    right = linear(rng, w) if rng.random() < 0.4 else constant(w, rng.randint(-2, 7))
+    return claim(rng, linear(rng, w), right, ORDERS, text)
+
+
+def presburger_claim(rng, w: World, depth: int = 2, text: str = "") -> Claimed:
+    if rng.random() < 0.4:
+        return linear_claim(rng, w, text)
+    return claim(rng, presburger(rng, w, depth), presburger(rng, w, depth - 1), ORDERS, text)
+
+
+def general_claim(rng, w: World, depth: int = 3, text: str = "") -> Claimed:
+    if rng.random() < 0.3:
+        return presburger_claim(rng, w, text=text)
+    return claim(rng, general(rng, w, depth), general(rng, w, depth - 1), text=text)
+
+
+def satisfiable(rng, w: World, make: Callable[..., Claimed], most: int) -> tuple[list[Claimed], np.ndarray]:
+    """Up to `most` constraints that some assignment of the box satisfies, and where they all hold."""
+    kept: list[Claimed] = []
+    where = np.full(w.points, True)
+    for _ in range(rng.randint(0, most)):
+        new = make(rng, w)
+        both = where & new.holds & new.valid
+        if both.any():
+            kept.append(new)
+            where = both
+    return kept, where
+
+
+# -- the value of a canonical form -----------------------------------------------------------------------------
+
+_NUMBERS = {
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
+    "max": lambda *values: functools.reduce(np.maximum, values),
+    "min": lambda *values: functools.reduce(np.minimum, values),
+    "broadcast": lambda *values: functools.reduce(lambda a, b: np.where(a == 1, b, a), values),
+}
+
+
+def value_of(w: World, size: Size) -> np.ndarray:
+    """The value of a size at every assignment."""
+    if isinstance(size, int):
+        return np.full(w.points, size)
+    total = np.zeros(w.points, np.int64)
+    for monomial, coefficient in size.terms:
+        product = np.full(w.points, coefficient)
+        for atom, exponent in monomial:
+            inner = atom in w.grid
+            value = w.grid[atom] if inner else _NUMBERS[atom.function](*[value_of(w, a) for a in atom.args])
+            product = product * value**exponent
+        total = total + product
+    return total

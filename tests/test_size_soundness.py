@@ -1,0 +1,302 @@
+"""Nothing false is ever said about sizes, and within linear integer arithmetic nothing true is left unsaid.
+
+Each test makes random sizes and claims and compares what the library says with every assignment of a small box. A
+failing case is made again by its test and its number. `pytest -m slow` runs 100,000 cases.
+"""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyshape.errors import ContradictionError
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.scope import Scope
+from tests import size_cases
+
+TIMES_IN_SLOW_RUN = 20
+
+
+def cases(count):
+    """The numbers of the cases of a test: `count` of them, and many more in the slow run."""
+    many = [
+        pytest.param(range(i * count, (i + 1) * count), marks=pytest.mark.slow, id=f"cases {i * count}..")
+        for i in range(1, TIMES_IN_SLOW_RUN)
+    ]
+    return pytest.mark.parametrize("numbers", [pytest.param(range(count), id=f"{count} cases"), *many])
+
+
+def condition(claimed):
+    return Condition("constraint", claimed.claim, "test", "given")
+
+
+def scope_of(constraints):
+    scope = Scope()
+    for c in constraints:
+        scope.constrain(condition(c))
+    return scope
+
+
+def listed(constraints):
+    return " and ".join(map(str, constraints)) or "nothing"
+
+
+def ranges(w):
+    return ", ".join(f"{v.lower} <= {v} <= {v.upper}" for v in w.variables)
+
+
+def check_sound(w, constraints, where, asked, verdict):
+    """The verdict is contradicted by no assignment."""
+    if verdict is Verdict.UNKNOWN:
+        return
+    wrong = where & asked.valid & (asked.holds != (verdict is Verdict.YES))
+    if wrong.any():
+        at = w.at(int(np.argmax(wrong)))
+        raise AssertionError(f"{asked} given {listed(constraints)} ({ranges(w)}): {verdict}, and not so at {at}")
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------
+
+
+def check_verdicts(rng, make_claim, ranged):
+    w = size_cases.world(rng, ranged)
+    constraints, where = size_cases.satisfiable(rng, w, make_claim, 4)
+    scope = scope_of(constraints)
+    decided = 0
+    for _ in range(3):
+        asked = make_claim(rng, w)
+        verdict = scope.decide(asked.claim)
+        check_sound(w, constraints, where, asked, verdict)
+        decided += verdict is not Verdict.UNKNOWN
+    return decided
+
+
+@cases(1100)
+def test_no_verdict_is_contradicted(numbers):
+    decided = 0
+    for number in numbers:
+        rng = random.Random(f"verdicts {number}")
+        decided += check_verdicts(rng, size_cases.general_claim, ranged=number % 3 == 0)
+    assert decided > len(numbers) // 2  # a prover that knows nothing is sound too
+
+
+@cases(300)
+def test_verdicts_stay_sound_as_constraints_come(numbers):
+    """The same question before and after each constraint: no answer is out of date."""
+    for number in numbers:
+        rng = random.Random(f"growing {number}")
+        w = size_cases.world(rng)
+        asked = [size_cases.general_claim(rng, w, 2) for _ in range(3)]
+        constraints, _ = size_cases.satisfiable(rng, w, size_cases.general_claim, 4)
+        scope, where = Scope(), np.full(w.points, True)
+        for i, new in enumerate([None, *constraints]):
+            if new is not None:
+                scope.constrain(condition(new))
+                where = where & new.holds & new.valid
+            for question in asked:
+                check_sound(w, constraints[:i], where, question, scope.decide(question.claim))
+
+
+def check_complete(rng):
+    """With all variables within the box the brute force is a proof, and the verdict is the same."""
+    w = size_cases.world(rng, ranged=True)
+    constraints, where = size_cases.satisfiable(rng, w, size_cases.presburger_claim, 3)
+    scope = scope_of(constraints)
+    for _ in range(2):
+        asked = size_cases.presburger_claim(rng, w, rng.randint(1, 3))
+        answers = set(asked.holds[where].tolist())
+        expected = Verdict.UNKNOWN if len(answers) == 2 else Verdict.YES if answers == {True} else Verdict.NO
+        found = scope.decide(asked.claim)
+        assert found is expected, f"{asked} given {listed(constraints)} ({ranges(w)}): {found}, not {expected}"
+
+
+@cases(900)
+def test_the_verdict_is_exact_in_linear_integer_arithmetic(numbers):
+    for number in numbers:
+        check_complete(random.Random(f"complete {number}"))
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------
+
+
+def check_bounds(rng, make_size, make_claim, ranged):
+    w = size_cases.world(rng, ranged)
+    constraints, where = size_cases.satisfiable(rng, w, make_claim, 3)
+    scope = scope_of(constraints)
+    for _ in range(2):
+        sized = make_size(rng, w)
+        low, high = scope.bounds(sized.size)
+        assert (low, high) == (scope.lower(sized.size), scope.upper(sized.size))
+        reached = sized.value[where & sized.valid]
+        text = f"{low} <= {sized.size} <= {high} given {listed(constraints)} ({ranges(w)})"
+        if len(reached):
+            assert low is None or low <= reached.min(), f"{text}, and it can be {reached.min()}"
+            assert high is None or reached.max() <= high, f"{text}, and it can be {reached.max()}"
+        yield text, (low, high), reached
+
+
+@cases(500)
+def test_bounds_hold_whatever_the_size(numbers):
+    for number in numbers:
+        rng = random.Random(f"bounds {number}")
+
+        def make_size(rng, w):
+            return size_cases.general(rng, w, 3)
+
+        for _ in check_bounds(rng, make_size, size_cases.general_claim, ranged=number % 2 == 0):
+            pass
+
+
+@cases(500)
+def test_bounds_of_linear_sizes_are_reached(numbers):
+    for number in numbers:
+        rng = random.Random(f"tight {number}")
+        for text, bounds, reached in check_bounds(rng, size_cases.linear, size_cases.linear_claim, ranged=True):
+            assert bounds == (reached.min(), reached.max()), f"{text}, not {reached.min()}..{reached.max()}"
+
+
+# -- equal forms -----------------------------------------------------------------------------------------------
+
+
+@cases(500)
+def test_normal_forms_and_same_are_true(numbers):
+    proved = 0
+    for number in numbers:
+        rng = random.Random(f"normal {number}")
+        w = size_cases.world(rng, ranged=number % 2 == 0)
+        constraints, where = size_cases.satisfiable(rng, w, some_equality, 3)
+        scope = scope_of(constraints)
+        pool = [size_cases.general(rng, w, 2) for _ in range(4)] + [size_cases.linear(rng, w) for _ in range(3)]
+        for sized in pool:
+            normal = scope.normal(sized.size)
+            there = where & sized.valid
+            text = f"{sized.size} became {normal} given {listed(constraints)} ({ranges(w)})"
+            assert (size_cases.value_of(w, normal) == sized.value)[there].all(), text
+        for x, y in zip(pool, pool[1:] + [size_cases.variable(w, v) for v in w.variables]):
+            if scope.same(x.size, y.size):
+                there = where & x.valid & y.valid
+                assert (x.value == y.value)[there].all(), f"{x.size}, {y.size} given {listed(constraints)}"
+                proved += 1
+    assert proved > 0
+
+
+def some_equality(rng, w):
+    left, right = size_cases.general(rng, w, 1), size_cases.general(rng, w, 2)
+    return size_cases.claim(rng, left, right, ("==", "==", "==", ">=", "broadcasts"))
+
+
+# -- construction ----------------------------------------------------------------------------------------------
+
+
+@cases(1200)
+def test_building_a_size_computes_what_python_does(numbers):
+    """The canonical form has the value of the operations that made it, negative values and divisors too."""
+    for number in numbers:
+        rng = random.Random(f"build {number}")
+        w = size_cases.world(rng, ranged=number % 2 == 0)
+        sized = size_cases.general(rng, w, 3) if number % 3 else size_cases.presburger(rng, w, 3)
+        found = size_cases.value_of(w, sized.size)
+        wrong = sized.valid & (found != sized.value)
+        assert not wrong.any(), f"{sized.size} ({ranges(w)}) at {w.at(int(np.argmax(wrong)))}"
+        low, high = dims.bounds(sized.size)
+        reached = sized.value[sized.valid]
+        assert low is None or (low <= reached).all(), f"{sized.size} >= {low} ({ranges(w)})"
+        assert high is None or (reached <= high).all(), f"{sized.size} <= {high} ({ranges(w)})"
+        check_exact_division(rng, w, sized)
+
+
+def check_exact_division(rng, w, sized):
+    by = size_cases.general(rng, w, 1)
+    for whole in (sized, size_cases.mul(sized, by)):
+        quotient = dims.divide_exactly(whole.size, by.size)
+        if quotient is not None:
+            there = whole.valid & by.valid & (by.value != 0)
+            value = size_cases.value_of(w, quotient)
+            assert (value * by.value == whole.value)[there].all(), f"{whole.size} / {by.size} = {quotient}"
+
+
+# -- witnesses -------------------------------------------------------------------------------------------------
+
+
+@cases(300)
+def test_witnesses_satisfy_the_constraints_and_give_their_answer(numbers):
+    for number in numbers:
+        rng = random.Random(f"witness {number}")
+        w = size_cases.world(rng, ranged=True)
+        make = size_cases.general_claim if number % 2 else size_cases.presburger_claim
+        constraints, where = size_cases.satisfiable(rng, w, make, 3)
+        asked = make(rng, w)
+        if not (asked.valid & where).any():
+            continue
+        scope = scope_of(constraints)
+        found = scope.witnesses(asked.claim)
+        for answer, sizes in found.items():
+            there = where & (asked.holds == answer)
+            for v in w.variables:
+                there = there & (w.grid[v] == sizes.get(v.name, w.grid[v]))
+            assert there.any(), f"{asked} given {listed(constraints)} ({ranges(w)}): {answer} at {sizes}"
+        if make is size_cases.presburger_claim and scope.decide(asked.claim) is Verdict.UNKNOWN:
+            assert set(found) == {True, False}, f"{asked} given {listed(constraints)} ({ranges(w)}): {found}"
+
+
+# -- contradictions --------------------------------------------------------------------------------------------
+
+
+def constrained(scope, claimed):
+    """The core, if the constraint is refused."""
+    try:
+        scope.constrain(condition(claimed))
+    except ContradictionError as error:
+        return error.core
+    return None
+
+
+@cases(500)
+def test_a_contradiction_is_refused_with_a_smallest_core(numbers):
+    refused = 0
+    for number in numbers:
+        rng = random.Random(f"clash {number}")
+        w = size_cases.world(rng, ranged=True)
+        scope, kept, where = Scope(), [], np.full(w.points, True)
+        for i in range(5):
+            new = size_cases.presburger_claim(rng, w, text=f"constraint {i}")
+            core = constrained(scope, new)
+            shown = [Claim(c.claim.relation, c.claim.left, c.claim.right) for c in (*kept, new)]
+            assert (core is None) == (where & new.holds).any(), f"{listed(shown)} ({ranges(w)}): core {core}"
+            if core is not None:
+                check_core(w, {str(c): c.holds for c in (*kept, new)}, core, f"constraint {i}")
+                assert scope.decide(new.claim) is Verdict.NO  # what was refused is not believed
+                refused += 1
+            else:
+                kept.append(new)
+                where = where & new.holds
+    assert refused > len(numbers) // 10
+
+
+def check_core(w, by_text, core, newest):
+    assert newest in core
+    assert set(core) <= set(by_text)
+    everything = np.full(w.points, True)
+    clash = [by_text[text] for text in core]
+    assert not np.logical_and.reduce(clash).any(), f"{core} can hold"
+    for i in range(len(clash)):
+        rest = np.logical_and.reduce([everything, *clash[:i], *clash[i + 1 :]])
+        assert rest.any(), f"{core} clashes without {core[i]}"
+
+
+# -- the same, with cases that shrink --------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_no_small_case_is_contradicted(rng):
+    check_verdicts(rng, size_cases.general_claim, ranged=False)
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_no_small_case_is_left_open(rng):
+    check_complete(rng)
