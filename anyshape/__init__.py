@@ -10,12 +10,14 @@ from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.jit import jit
-from anyshape.frontend.specs import ShapeDtypeStruct, SymbolicScope, eval_shape, symbolic_shape, trace
+from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
+from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, trace
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AnyshapeError",
+    "Dim",
     "ShapeDtypeStruct",
     "SymbolicScope",
     "check_grads",

@@ -189,7 +189,7 @@ MISTAKES = [
     (["show", "f:Holder.absent", "--shapes", "n"], "has no Holder.absent"),
     (["show", "f:number", "--shapes", "n"], "is of type int, not a function"),
     (["show", "f:loss", "--shapes", "n, 4"], "--shapes describes 1 arguments, but loss(x, w)"),
-    (["show", "f:loss", "--shapes", "n, , 4; 4"], "cannot be read"),
+    (["show", "f:loss", "--shapes", "n, , 4; 4"], "a size is missing"),
     (["show", "f:loss", "--shapes", "n, 'a'; 4"], "is not a size"),
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f77"], "'f77' is no dtype"),
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "str"], "is no dtype of numbers"),

@@ -558,14 +558,14 @@ def test_tangents_and_cotangents_that_do_not_fit(call, kind, words):
 # -- specifications and decisions --------------------------------------------------------------------------------
 
 SPECS = [
-    (lambda: trace(np.sin)(ShapeDtypeStruct("n,,")), errors.SpecError, "cannot be read"),
+    (lambda: trace(np.sin)(ShapeDtypeStruct("n,,")), errors.SpecError, "a size is missing"),
     (lambda: trace(np.sin)(ShapeDtypeStruct("n*m")), errors.SpecError, "do not determine"),
     (lambda: trace(np.sin)(ShapeDtypeStruct("-3")), errors.SpecError, "negative size"),
     (lambda: ShapeDtypeStruct((2.5,)), errors.SpecError, "2.5 is not a size"),
     (lambda: ShapeDtypeStruct((3, None)), errors.SpecError, "None is not a size"),
     (lambda: ShapeDtypeStruct((-1,)), errors.SpecError, "-1 is not a size"),
     (lambda: ShapeDtypeStruct("n", object), errors.DTypeError, "object is no dtype of numbers"),
-    (lambda: anyshape.symbolic_shape("n", constraints=["n is large"]), errors.SpecError, "is no relation"),
+    (lambda: anyshape.symbolic_shape("n", constraints=["n is large"]), errors.SpecError, "'is' is not expected here"),
 ]
 
 

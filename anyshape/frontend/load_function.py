@@ -99,7 +99,7 @@ class Arguments:
 
     def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
         """The shapes when each name has this size. They may be negative, as n - 1 is where n is 0."""
-        return [tuple(int(s) for s in parse_shape(spec, sizes.__getitem__)) for spec in self.specs]  # type: ignore[arg-type]
+        return [tuple(int(s) for s in parse_shape(spec, sizes.get).sizes) for spec in self.specs]  # type: ignore[arg-type]
 
 
 def read_arguments(function: Callable[..., Any], shapes: str, dtypes: str) -> Arguments:

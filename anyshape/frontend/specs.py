@@ -10,6 +10,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError, SpecError
 from anyshape.frontend.program import Program
+from anyshape.frontend.scopes import SymbolicScope
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
 from anyshape.frontend.trees import (
     as_leaf,
@@ -24,75 +25,13 @@ from anyshape.frontend.trees import (
 )
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder
-from anyshape.graph.conditions import Claim, Condition, at_least, equal
-from anyshape.graph.dims import Size
+from anyshape.graph.conditions import Condition, at_least
 from anyshape.graph.extents import Exact, TensorMeta, tensor
-from anyshape.graph.parse import parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
 from anyshape.numpy.convert import NUMERIC
-from anyshape.numpy.symdim import symdim
+from anyshape.numpy.symdim import common_scope, symdim
 from anyshape.numpy.traced import Array
-
-_RELATIONS = (">=", "<=", "==", "!=", ">", "<")
-
-
-class SymbolicScope:
-    """Names of unknown sizes, shared by specifications: in one scope, one name is one size."""
-
-    def __init__(self, constraints: Sequence[str] = ()) -> None:
-        self.names: dict[str, Size] = {}
-        self.scope = Scope()
-        for text in constraints:
-            self.constrain(text)
-
-    def size(self, name: str) -> Size:
-        """The unknown size of this name."""
-        return self.names.setdefault(name, dims.variable(name))
-
-    def constrain(self, text: str) -> None:
-        """Believe a relation such as "a >= b" or "b % 8 == 0", and check it when a program is called."""
-        relation = next((r for r in _RELATIONS if r in text), None)
-        sides = text.split(relation) if relation is not None else []
-        if relation is None or len(sides) != 2:
-            raise SpecError(text, "is no relation between sizes", 'write one such as "a >= b" or "b % 8 == 0"')
-        left, right = (_one_size(s, self.size) for s in sides)
-        self.scope.assume(
-            Condition("constraint", _claim(relation, left, right, text.strip()), "constraint", "was declared")
-        )
-
-
-def _one_size(text: str, lookup: Callable[[str], Size]) -> Size:
-    sizes = parse_shape(text, lookup)
-    if len(sizes) != 1:
-        raise SpecError(text, "is not one size", 'write one size, such as "2*n + 1"')
-    return sizes[0]
-
-
-def _claim(relation: str, left: Size, right: Size, text: str) -> Claim:
-    table = {
-        "==": lambda: equal(left, right, text),
-        "!=": lambda: Claim("!=", left, right, text),
-        ">=": lambda: at_least(left, right, text),
-        "<=": lambda: at_least(right, left, text),
-        ">": lambda: at_least(left, dims.add(right, 1), text),
-        "<": lambda: at_least(right, dims.add(left, 1), text),
-    }
-    return table[relation]()
-
-
-def symbolic_shape(
-    spec: str, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
-) -> tuple[Any, ...]:
-    """The shape that a specification such as "batch, 2*n + 1, 3" describes; names are unknown sizes >= 0.
-
-    >>> symbolic_shape("b, 2*n, 3")
-    (b, 2*n, 3)
-    """
-    scope = scope if scope is not None else SymbolicScope()
-    for text in constraints:
-        scope.constrain(text)
-    return tuple([symdim(s, scope.scope) for s in parse_shape(spec, scope.size)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +55,7 @@ class ShapeDtypeStruct:
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(parse_shape(self.shape, lambda name: 0) if isinstance(self.shape, str) else self.shape)
+        return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
 
 
 def _is_size(x: Any) -> bool:
@@ -130,10 +69,7 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
         label = path if not fixed else ""
         return tensor(array.dtype, [s if fixed else dims.variable(f"{label}_{i}") for i, s in enumerate(array.shape)])
     if isinstance(x.shape, str):
-        found = parse_shape(x.shape, names.size)
-        if any(isinstance(s, int) and s < 0 for s in found):
-            raise SpecError(x.shape, "has a negative size", "give sizes that are at least 0")
-        return tensor(x.dtype, found)
+        return tensor(x.dtype, names.read(x.shape))
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
@@ -153,22 +89,28 @@ def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     name, parameters = function_name(function), parameter_names(function)
     names = SymbolicScope()
     metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
-    declared = [
-        s.scope
-        for x in leaves
-        if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str)
-        for s in x.shape
-        if isinstance(s, SymbolicSize)
-    ]
-    distinct = list(dict.fromkeys(declared))
-    if len(distinct) > 1:
-        advice = "make them with one SymbolicScope, or in one symbolic_shape"
-        raise SpecError(", ".join(map(str, metas)), "mixes sizes of different scopes", advice)
-    builder = Builder(Scope(conditions=distinct[0].conditions if distinct else ()), handle=Array)
+    builder = Builder(scope_of_specs(leaves, names), handle=Array)
     for variable, size in solve_dims(metas).items():
         builder.define_dim(variable, size)
     weak = [is_python_scalar(x) for x in leaves]
     return trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+
+
+def scope_of_specs(leaves: Sequence[Any], texts: Scope) -> Scope:
+    """The scope of a program over these specifications: what their sizes' scope and that of the texts declare."""
+    shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str)]
+    sizes = [s for shape in shapes for s in shape if isinstance(s, SymbolicSize)]
+    declared = [s for s in sizes if not s.scope.free]
+    for size in declared[1:]:
+        common_scope(declared[0], size)
+    conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
+    root = declared[0].scope.root if declared else texts
+    found = Scope(conditions=conditions, origin=root.origin, root=root)
+    for size in sizes:
+        claim = at_least(size.expr, 0)
+        if not found.proves(claim):
+            found.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
+    return found
 
 
 def trace(function: Callable[..., Any]) -> Callable[..., Program]:

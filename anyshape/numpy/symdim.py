@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import ScopeMismatchError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import active_builders, user_line
 from anyshape.graph.conditions import Claim, at_least, equal
@@ -25,6 +25,15 @@ def symdim(size: Size, scope: Scope) -> Any:
     """The size as users see it: an int when it is known, else a SymDim."""
     known = scope.normal(size)
     return known if isinstance(known, int) else SymDim(known, scope)
+
+
+def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
+    """The scope of what two sizes make: a program's rather than that it was declared in, any rather than a free one."""
+    if a.scope is b.scope:
+        return a.scope
+    if not a.scope.related(b.scope):
+        raise ScopeMismatchError([str(a), str(b)], [a.scope.origin, b.scope.origin], user_line())
+    return max(a.scope, b.scope, key=lambda s: (not s.free, s.root is not s, not s.closed))
 
 
 def _size(x: Any) -> Size | None:

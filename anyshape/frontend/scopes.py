@@ -1,0 +1,241 @@
+"""Unknown sizes as users declare them: by name in specifications, with ranges as `Dim`, related by constraints."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, ScopeMismatchError, SpecError
+from anyshape.frontend.symbolic_shape import SymbolicShape
+from anyshape.graph import dims
+from anyshape.graph.builder import user_line
+from anyshape.graph.conditions import Claim, Condition, Where, at_least
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.intervals import Bound
+from anyshape.graph.parse import Parsed, is_name, parse_relation, parse_shape
+from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.numpy.symdim import SymDim, symdim
+
+
+class Dim(SymDim):
+    """A named size of any program, with the range of its values (max=None: no limit).
+
+    It is a size like those in `x.shape`, for the shapes of a ShapeDtypeStruct, arithmetic, and specifications in a
+    SymbolicScope(dims=...). Two Dims of one name are two sizes, and print so.
+
+    >>> n = Dim("n", max=512)
+    >>> (2*n + 1, n.upper, Dim("n"))
+    (2*n + 1, 512, n@2)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str, min: int = 0, max: int | None = None) -> None:
+        low, high = _range(name, min, max)
+        super().__init__(dims.from_atom(DimVar.distinct(name, low, high)), Scope(origin=user_line(), free=True))
+
+    @property
+    def name(self) -> str:
+        """The name it was given."""
+        return _variable(self).name
+
+    @property
+    def min(self) -> int:
+        """The least size."""
+        return _variable(self).lower
+
+    @property
+    def max(self) -> int | None:
+        """The greatest size, None if there is none."""
+        return _variable(self).upper
+
+    def __reduce__(self) -> Any:
+        return _restored_dim, (self.expr, self.scope)
+
+
+def _restored_dim(expr: dims.DimExpr, scope: Scope) -> Dim:
+    dim = Dim.__new__(Dim)
+    SymDim.__init__(dim, expr, scope)
+    return dim
+
+
+def _variable(size: SymbolicSize) -> DimVar:
+    atom = dims.as_atom(size.expr)
+    assert isinstance(atom, DimVar)
+    return atom
+
+
+def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
+    """The bounds of a Dim, if they and its name make sense."""
+    if not isinstance(name, str) or not is_name(name):
+        advice = 'name it as a variable, as in Dim("n"); max, min and other functions of sizes are taken'
+        raise SpecError(str(name), "is no name for a size", advice)
+    given = f"Dim({name!r}, min={low!r}, max={high!r})"
+    for bound in (low, high) if high is not None else (low,):
+        if isinstance(bound, (bool, np.bool_)) or not isinstance(bound, (int, np.integer)) or bound < 0:
+            raise SpecError(given, f"{bound!r} is not a size", "give integers that are at least 0, or max=None")
+    if high is not None and low > high:
+        raise SpecError(given, "has a range without any size", "give a min that is not above max")
+    return operator.index(low), None if high is None else operator.index(high)
+
+
+class SymbolicScope(Scope):
+    """Names of unknown sizes with constraints on them, shared by specifications: in one scope, one name is one size.
+
+    `dims` are sizes made by Dim that the texts may name.
+
+    >>> scope = SymbolicScope(["a >= 2*b"], dims=[Dim("batch", max=64)])
+    >>> symbolic_shape("batch, a + 1, b", scope=scope)
+    (batch, a + 1, b)
+    >>> scope
+    SymbolicScope(a, b, 0 <= batch <= 64; a >= 2*b)
+    """
+
+    def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:
+        super().__init__(origin=user_line())
+        self.names: dict[str, Size] = {}
+        for dim in dims:
+            self._enter(dim)
+        for text in _texts(constraints):
+            self.declare(text)
+
+    def _enter(self, dim: Any) -> None:
+        atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
+        if not isinstance(atom, DimVar):
+            raise ArgumentError("SymbolicScope", "dims", f"holds {dim!r}", 'give sizes made by Dim, as in Dim("n")')
+        if self.names.setdefault(str(atom), dim.expr) is not dim.expr:
+            raise ArgumentError("SymbolicScope", "dims", f"has two sizes {atom}", "give one of them another name")
+
+    def declare(self, text: str) -> None:
+        """Believe a relation such as "a >= b" or "b % 8 == 0", and check it when a program is called."""
+        names, lookup = self._draft()
+        self._believe(parse_relation(text, lookup).claims, names)
+
+    def read(self, text: str, constraints: Sequence[str] = (), like: Sequence[Size] | None = None) -> tuple[Size, ...]:
+        """The sizes of a specification, under constraints that may use its names and those of the scope.
+
+        What the text takes for granted becomes a constraint too. After an error the scope is as it was.
+        """
+        names, lookup = self._draft()
+        found = parse_shape(text, lookup, like)
+        declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
+        self._believe([*declared, *found.claims, *_not_negative(text, found)], names)
+        return found.sizes
+
+    def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
+        """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""
+        names = dict(self.names)
+        return names, lambda name: names[name] if name in names else names.setdefault(name, dims.variable(name))
+
+    def _believe(self, claims: Sequence[Claim], names: dict[str, Size]) -> None:
+        """Take up the names with the claims that do not follow already, all of them or none."""
+        where = user_line()
+        trial = Scope(conditions=self.conditions)
+        for claim in claims:
+            if not trial.proves(claim):
+                trial.constrain(_constraint(claim, where))
+        for condition in trial.conditions[len(self.conditions) :]:
+            self.assume(condition)
+        self.names = names
+
+    def __repr__(self) -> str:
+        variables = [_range_text(str(v), *v.bounds()) for s in self.names.values() for v in dims.variables(s)]
+        constraints = [str(c.claim) for c in self.conditions]
+        return f"SymbolicScope({'; '.join(', '.join(part) for part in (variables, constraints) if part)})"
+
+    def __reduce__(self) -> Any:
+        return _restored_scope, (self.uid, self.origin, self.names, self.conditions)
+
+
+def _restored_scope(uid: Any, origin: Where, names: dict[str, Size], conditions: Sequence[Condition]) -> SymbolicScope:
+    scope = SymbolicScope()
+    scope.uid, scope.origin, scope.names = uid, origin, names
+    for condition in conditions:
+        scope.assume(condition)
+    return scope
+
+
+def _constraint(claim: Claim, where: Where | None) -> Condition:
+    return Condition("constraint", claim, "constraint", "was declared", where)
+
+
+def _texts(constraints: Any) -> Sequence[str]:
+    """The constraints, which must be texts."""
+    if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
+        advice = 'give a list of texts, as in constraints=["a >= b"]'
+        raise ArgumentError("symbolic_shape", "constraints", f"is {constraints!r}", advice)
+    return constraints
+
+
+def _not_negative(text: str, found: Parsed) -> list[Claim]:
+    """No axis is negative: an error for numbers, a claim for the rest."""
+    claims = []
+    for size, column in zip(found.sizes, found.columns, strict=True):
+        if isinstance(size, int) and size < 0:
+            raise SpecError(text, "has a negative size", "give sizes that are at least 0", column)
+        claims.append(at_least(size, 0))
+    return claims
+
+
+def _range_text(name: str, low: Bound, high: Bound) -> str:
+    """`n`, `n >= 2`, `0 <= n <= 512`."""
+    if high is None:
+        return f"{name} >= {low}" if low else name
+    return f"{low} <= {name} <= {high}"
+
+
+def symbolic_shape(
+    spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: Scope | None = None,
+    like: Any = None,
+) -> SymbolicShape:
+    """The shape that a specification such as "batch, 2*n + 1, 3" describes; names are unknown sizes >= 0.
+
+    `like` is a shape, or an array, from which `_` takes the size of its axis and `...` those of the axes left over.
+
+    >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
+    (b, 2*n, 3)
+    >>> symbolic_shape("b, ..., _", like=(5, 6, 7, 8))
+    (b, 6, 7, 8)
+    """
+    names = scope_of(scope)
+    sizes = names.read(spec_text("symbolic_shape", spec), constraints, like_sizes(like, names))
+    return SymbolicShape([symdim(s, names) for s in sizes])
+
+
+def scope_of(scope: Scope | None) -> SymbolicScope:
+    """The scope that was given, also as `n.scope` of one of its sizes; a new one for None."""
+    if scope is None:
+        return SymbolicScope()
+    if isinstance(scope, Scope) and isinstance(scope.root, SymbolicScope):
+        return scope.root
+    raise ArgumentError("symbolic_shape", "scope", f"is {scope!r}", "give a SymbolicScope")
+
+
+def spec_text(function: str, spec: Any) -> str:
+    """A specification as text; None is the shape of `like`."""
+    if spec is not None and not isinstance(spec, str):
+        raise ArgumentError(function, "the specification", f"is {spec!r}", 'give a text such as "n, 3"')
+    return "..." if spec is None else spec
+
+
+def like_sizes(like: Any, scope: Scope) -> Sequence[Size] | None:
+    """The sizes of a shape or an array whose sizes may enter the scope."""
+    if like is None:
+        return None
+    shape = getattr(like, "shape", like)
+    found: list[Size] = []
+    for size in shape:
+        if isinstance(size, SymbolicSize):
+            if not scope.related(size.scope):
+                origins = size.scope.origin, scope.origin
+                raise ScopeMismatchError([str(size), "the specification"], origins, user_line())
+            found.append(size.expr)
+        else:
+            found.append(operator.index(size))
+    return found

@@ -1,0 +1,4 @@
+"""Shapes as values."""
+
+class SymbolicShape(tuple):
+    __slots__ = ()
