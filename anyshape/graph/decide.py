@@ -85,7 +85,7 @@ def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> b
     if old in (1, new):
         return True
     seen = seen | {new}
-    parts, goals = dims.broadcast_parts(old), dims.broadcast_parts(new)
+    parts, goals = _broadcast_parts(old), _broadcast_parts(new)
     if len(parts) > 1:
         return all(_reaches(p, new, facts, seen) for p in parts)
     if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals if g not in seen):
@@ -102,3 +102,9 @@ def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> b
         if onward and _reaches(old, fact.left, facts, seen):
             return True
     return False
+
+
+def _broadcast_parts(size: Size) -> tuple[Size, ...]:
+    """The sizes that broadcast to `size`, when it is such an expression; else `size` alone."""
+    atom = dims.as_atom(size)
+    return atom.args if isinstance(atom, dims.Call) and atom.function == "broadcast" else (size,)

@@ -2,32 +2,42 @@
 
 A size is a Python int or a `DimExpr`: a polynomial with integer coefficients over atoms. An atom is a leaf
 (`DimVar`, `InputAxis`, `RuntimeScalar`) or a `Call` (floordiv, mod, max, min, broadcast) of sizes. Expressions are
-interned, so equal expressions are one object and `is` compares them.
+interned, so equal expressions are one object and `is` compares them. Operations on interned sizes are remembered.
 """
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
-from anyshape.graph import intervals
+from anyshape.graph import polynomials, term_bounds
 from anyshape.graph.dim_text import show, show_call
 from anyshape.graph.intervals import CALL_BOUNDS, Bound
-from anyshape.graph.leaves import DimVar, InputAxis, RuntimeScalar
+from anyshape.graph.leaves import DimVar, InputAxis, Interned, RuntimeScalar
+from anyshape.graph.limits import check_limit
+from anyshape.graph.polynomials import Monomial, Terms
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Call:
+def _remembered(function: _Function) -> _Function:
+    return functools.lru_cache(maxsize=1 << 14)(function)  # type: ignore[return-value]
+
+
+class Call(Interned):
     """An interned application of floordiv, mod, max, min or broadcast to sizes, opaque to the polynomial around it."""
 
-    __slots__ = ("__weakref__", "_key", "args", "function", "limits")
+    __slots__ = ("_key", "args", "depth", "function", "limits", "nodes")
     _known: WeakValueDictionary[tuple[Any, ...], Call] = WeakValueDictionary()
 
     function: str
     args: tuple[Size, ...]
     limits: tuple[Bound, Bound]
+    depth: int  # of calls within calls
+    nodes: int  # of the expression written out
     _key: tuple[Any, ...] | None
 
     def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
@@ -36,14 +46,16 @@ class Call:
             return found
         self = super().__new__(cls)
         self.function, self.args, self._key = function, args, None
+        parts = [a for a in args if isinstance(a, DimExpr)]
+        self.depth = 1 + max([a.depth for a in parts], default=0)
+        self.nodes = 1 + len(args) + sum([a.nodes for a in parts])
+        check_limit("calls within calls", self.depth)
+        check_limit("nodes", self.nodes)
         self.limits = CALL_BOUNDS[function](*[bounds(a) for a in args])
         return cls._known.setdefault((function, *args), self)
 
     def __reduce__(self) -> Any:
         return Call, (self.function, self.args)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Call:
-        return self
 
     def __repr__(self) -> str:
         return show_call(self, str)
@@ -60,17 +72,17 @@ class Call:
 
 Leaf: TypeAlias = DimVar | InputAxis | RuntimeScalar
 Atom: TypeAlias = DimVar | InputAxis | RuntimeScalar | Call
-Monomial: TypeAlias = tuple[tuple[Atom, int], ...]  # (atom, power) pairs in order; () is the constant term
-Terms: TypeAlias = dict[Monomial, int]
 
 
-class DimExpr:
+class DimExpr(Interned):
     """A size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("__weakref__", "_bounds", "_key", "terms")
+    __slots__ = ("_bounds", "_key", "depth", "nodes", "terms")
     _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
+    depth: int
+    nodes: int
     _bounds: tuple[Bound, Bound] | None
     _key: tuple[Any, ...] | None
 
@@ -81,13 +93,17 @@ class DimExpr:
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = None
+        calls = [a for m, _ in terms for a, _ in m if isinstance(a, Call)]
+        self.depth = max([a.depth for a in calls], default=0)
+        self.nodes = sum([a.nodes for a in calls], sum([1 + len(m) for m, _ in terms]))
+        check_limit("terms", len(terms))
+        check_limit("nodes", self.nodes)
+        check_limit("factors in a term", max([sum([p for _, p in m]) for m, _ in terms]))
+        check_limit("bits in a coefficient", max([c.bit_length() for _, c in terms]))
         return cls._known.setdefault(terms, self)
 
     def __reduce__(self) -> Any:
         return DimExpr, (self.terms,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> DimExpr:
-        return self
 
     def __repr__(self) -> str:
         return show(self)
@@ -101,10 +117,10 @@ class DimExpr:
     __radd__ = __add__
 
     def __sub__(self, other: Size) -> Size:
-        return add(self, mul(-1, other))
+        return sub(self, other)
 
     def __rsub__(self, other: Size) -> Size:
-        return add(other, mul(-1, self))
+        return sub(other, self)
 
     def __neg__(self) -> Size:
         return mul(-1, self)
@@ -125,6 +141,9 @@ class DimExpr:
 
     def __rmod__(self, other: Size) -> Size:
         return mod(other, self)
+
+    def __pow__(self, other: int) -> Size:
+        return power(self, other)
 
     def sort_key(self) -> tuple[Any, ...]:
         if self._key is None:
@@ -157,58 +176,101 @@ def as_atom(size: Size) -> Atom | None:
     return None
 
 
-def _terms(size: Size) -> Terms:
+def terms_of(size: Size) -> Terms:
+    """The polynomial that the size is, as a new dictionary."""
     if isinstance(size, DimExpr):
         return dict(size.terms)
     return {(): int(size)} if size else {}
 
 
-def _order(term: tuple[Monomial, int]) -> tuple[Any, ...]:
-    monomial, _ = term
-    return -sum(p for _, p in monomial), tuple((a.sort_key(), -p) for a, p in monomial)
-
-
-def _build(terms: Terms) -> Size:
+def from_terms(terms: Terms) -> Size:
     """The canonical size of a sum of terms."""
-    kept = [(m, c) for m, c in terms.items() if c != 0]
+    kept = [item for item in terms.items() if item[1]]
     if not kept:
         return 0
     if len(kept) == 1:
-        monomial, coefficient = kept[0]
-        return coefficient if not monomial else DimExpr((kept[0],))
-    return DimExpr(tuple(sorted(kept, key=_order)))
+        return DimExpr((kept[0],)) if kept[0][0] else kept[0][1]
+    remainders = [m for m, _ in kept if any(type(a) is Call and a.function == "mod" for a, _ in m)]
+    if remainders:
+        whole = _whole(dict(kept), remainders)
+        if whole is not None:
+            return from_terms(whole)
+    check_limit("terms", len(kept))
+    kept.sort(key=polynomials.order_of_term)
+    return DimExpr(tuple(kept))
 
 
+def _whole(terms: Terms, remainders: Iterable[Monomial]) -> Terms | None:
+    """The terms with b * (a // b) + a % b written as a, for the first such pair; None when there is none."""
+    for monomial in remainders:
+        call = next(a for a, _ in monomial if isinstance(a, Call) and a.function == "mod")
+        quotient = Call._known.get(("floordiv", *call.args))
+        rest = polynomials.quotient(monomial, ((call, 1),))
+        if quotient is None or rest is None:
+            continue
+        a, b = (terms_of(x) for x in call.args)
+        times = terms[monomial]
+        parts = polynomials.product({polynomials.join(rest, ((quotient, 1),)): times}, b)
+        if all(m in terms and terms[m] * c > 0 and abs(terms[m]) >= abs(c) for m, c in parts.items()):
+            polynomials.add_into(terms, parts.items(), -1)
+            del terms[monomial]
+            polynomials.add_into(terms, polynomials.product({rest: times}, a).items())
+            return terms
+    return None
+
+
+@_remembered
 def add(a: Size, b: Size) -> Size:
     """a + b."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
-    terms = _terms(a)
-    for monomial, coefficient in _terms(b).items():
-        terms[monomial] = terms.get(monomial, 0) + coefficient
-    return _build(terms)
+    terms = terms_of(a)
+    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),))
+    return from_terms(terms)
 
 
-def _join_monomials(a: Monomial, b: Monomial) -> Monomial:
-    if not a or not b:
-        return a or b
-    powers: dict[Atom, int] = dict(a)
-    for atom, power in b:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda item: item[0].sort_key()))
+@_remembered
+def sub(a: Size, b: Size) -> Size:
+    """a - b."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b
+    terms = terms_of(a)
+    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),), -1)
+    return from_terms(terms)
 
 
+@_remembered
 def mul(a: Size, b: Size) -> Size:
     """a * b."""
     if isinstance(a, int) and isinstance(b, int):
         return a * b
+    x, y = terms_of(a), terms_of(b)
+    check_limit("terms", max(1, len(x) * len(y)), 8)
+    return from_terms(polynomials.product(x, y))
+
+
+def total(sizes: Iterable[Size]) -> Size:
+    """The sum of the sizes, put together in one go."""
     terms: Terms = {}
-    for (m, c), (n, d) in itertools.product(_terms(a).items(), _terms(b).items()):
-        key = _join_monomials(m, n)
-        terms[key] = terms.get(key, 0) + c * d
-    return _build(terms)
+    for size in sizes:
+        polynomials.add_into(terms, size.terms if isinstance(size, DimExpr) else (((), size),))
+    return from_terms(terms)
 
 
+def power(a: Size, k: int) -> Size:
+    """a ** k, k >= 0."""
+    if isinstance(a, DimExpr):
+        check_limit("factors in a term", k)
+    else:
+        check_limit("bits in a coefficient", k * max(a.bit_length() - 1, 0), 8)
+        return a**k
+    return from_terms(functools.reduce(polynomials.product, [terms_of(a)] * k, {(): 1}))
+
+
+# -- division ----------------------------------------------------------------------------------------------------
+
+
+@_remembered
 def floordiv(a: Size, b: Size) -> Size:
     """The floor of a / b, as Python's `//`."""
     if isinstance(b, int):
@@ -216,73 +278,84 @@ def floordiv(a: Size, b: Size) -> Size:
             return a // b
         if b == 0:
             raise ZeroDivisionError(f"{a} // 0")
-        if b < 0:
-            return floordiv(mul(-1, a), -b)
-        return _floordiv_constant(a, b)
-    if a == 0 and positive(b):
-        return 0
-    quotient = divide_exactly(a, b) if positive(b) else None
-    return quotient if quotient is not None else from_atom(Call("floordiv", (a, b)))
+        return floordiv(mul(-1, a), -b) if b < 0 else _floordiv_constant(a, b)
+    a, b, _ = map(from_terms, polynomials.reduce(terms_of(a), terms_of(b)))
+    if isinstance(b, int):
+        return floordiv(a, b)
+    quotient, rest = (from_terms(t) for t in polynomials.divide(terms_of(a), terms_of(b)))
+    if rest == 0 and nonzero(b):
+        return quotient
+    if (isinstance(quotient, int) and quotient == 0) or rest == 0 or len(b.terms) > 1:
+        return 0 if _within(a, b) else from_atom(Call("floordiv", (a, b)))
+    return add(quotient, 0 if _within(rest, b) else from_atom(Call("floordiv", (rest, b))))
+
+
+def _within(a: Size, b: Size) -> bool:
+    """0 <= a < b follows from the bounds of the variables alone."""
+    return positive(add(a, 1)) and positive(sub(b, a))
 
 
 def _floordiv_constant(a: DimExpr, b: int) -> Size:
     """a // b = q + r // b for a = q * b + r, term by term; nested quotients merge."""
-    whole: Terms = {m: c // b for m, c in a.terms}
-    rest = _build({m: c % b for m, c in a.terms})
-    quotient = _build(whole)
+    rest = from_terms({m: c % b for m, c in a.terms})
+    quotient = from_terms({m: c // b for m, c in a.terms})
     low, high = bounds(rest)
     if low is not None and high is not None and low // b == high // b:
         return add(quotient, low // b)
-    calls = _linear_calls(rest) if isinstance(rest, DimExpr) else []
-    times = _terms(rest).get(((calls[0], 1),), 0) if len(calls) == 1 else 0
+    calls = term_bounds.quotients(terms_of(rest))
+    times = terms_of(rest).get(((calls[0], 1),), 0) if len(calls) == 1 else 0
     if times in (1, b - 1):  # (p + q // k) // b = (k*p + q) // (k*b), and p - q // k = (k*p - q + k - 1) // k
         (inner, k), call = calls[0].args, from_atom(calls[0])
-        alone = mul(k, add(rest, mul(-times, call)))
+        alone = mul(k, sub(rest, mul(times, call)))
         if times == 1:
             return add(quotient, floordiv(add(alone, inner), k * b))
-        return add(add(quotient, call), floordiv(add(add(alone, mul(-1, inner)), k - 1), k * b))
-    common = math.gcd(b, *_terms(rest).values())
+        return add(add(quotient, call), floordiv(add(sub(alone, inner), k - 1), k * b))
+    common = math.gcd(b, *terms_of(rest).values())
     if common > 1:
-        return add(quotient, floordiv(_build({m: c // common for m, c in _terms(rest).items()}), b // common))
+        return add(quotient, floordiv(from_terms({m: c // common for m, c in terms_of(rest).items()}), b // common))
     return add(quotient, from_atom(Call("floordiv", (rest, b))))
 
 
 def divide_exactly(a: Size, b: Size) -> Size | None:
-    """a / b for b != 0, when b is a constant or one term that divides every term of a; None otherwise."""
-    if isinstance(b, int):
-        b = DimExpr((((), b),)) if b > 1 else b
-    if isinstance(b, int):
-        return a if b == 1 else None
-    if len(b.terms) != 1:
-        return 1 if a is b else None
-    (divisor, factor) = b.terms[0]
-    powers = dict(divisor)
-    terms: Terms = {}
-    for monomial, coefficient in _terms(a).items():
-        left = dict(monomial)
-        for atom, power in powers.items():
-            left[atom] = left.get(atom, 0) - power
-        if coefficient % factor or any(p < 0 for p in left.values()):
-            return None
-        terms[tuple((atom, p) for atom, p in left.items() if p)] = coefficient // factor
-    return _build(terms)
-
-
-def mod(a: Size, b: Size) -> Size:
-    """a - b * (a // b), as Python's `%`."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a % b
+    """a / b for b != 0, when b divides a as a polynomial; None otherwise."""
     if isinstance(b, int):
         if b == 0:
+            return None
+        parts = {m: divmod(c, b) for m, c in terms_of(a).items()}
+        return from_terms({m: q for m, (q, _) in parts.items()}) if not any(r for _, r in parts.values()) else None
+    quotient, rest = polynomials.divide(terms_of(a), terms_of(b))
+    return from_terms(quotient) if not any(rest.values()) else None
+
+
+@_remembered
+def mod(a: Size, b: Size) -> Size:
+    """a - b * (a // b), as Python's `%`."""
+    if isinstance(b, int):
+        if isinstance(a, int):
+            return a % b
+        if b == 0:
             raise ZeroDivisionError(f"{a} % 0")
-        if b > 0:
-            a = _build({m: c % b for m, c in _terms(a).items()})
-        low, high = bounds(a)
-        if b > 0 and low is not None and high is not None and low // b == high // b:
-            return add(a, -b * (low // b))
-    elif a == 0 or (positive(b) and divide_exactly(a, b) is not None):
-        return 0
-    return from_atom(Call("mod", (a, b)))
+        return mul(-1, mod(mul(-1, a), -b)) if b < 0 else _mod_constant(a, b)
+    a, b, factor = map(from_terms, polynomials.reduce(terms_of(a), terms_of(b)))
+    if isinstance(b, int):
+        return mul(factor, mod(a, b))
+    if len(b.terms) == 1 or nonzero(b):
+        rest = from_terms(polynomials.divide(terms_of(a), terms_of(b))[1])
+        if rest == 0:
+            return 0 if nonzero(b) else mul(factor, from_atom(Call("mod", (a, b))))
+        a = rest if len(b.terms) == 1 else a
+    return mul(factor, a if _within(a, b) else from_atom(Call("mod", (a, b))))
+
+
+def _mod_constant(a: DimExpr, b: int) -> Size:
+    rest = from_terms({m: c % b for m, c in a.terms})
+    low, high = bounds(rest)
+    if low is not None and high is not None and low // b == high // b:
+        return sub(rest, b * (low // b))
+    common = math.gcd(b, *terms_of(rest).values())
+    if common > 1:
+        return mul(common, mod(from_terms({m: c // common for m, c in terms_of(rest).items()}), b // common))
+    return from_atom(Call("mod", (rest, b)))
 
 
 def ceildiv(a: Size, b: Size) -> Size:
@@ -290,10 +363,31 @@ def ceildiv(a: Size, b: Size) -> Size:
     return mul(-1, floordiv(mul(-1, a), b))
 
 
+# -- bounds ------------------------------------------------------------------------------------------------------
+
+
+def bounds(size: Size) -> tuple[Bound, Bound]:
+    """Sound lower and upper bounds from the bounds of the leaves (None: unbounded)."""
+    if isinstance(size, int):
+        return size, size
+    if size._bounds is None:
+        size._bounds = term_bounds.of_terms(dict(size.terms))
+    return size._bounds
+
+
 def positive(a: Size) -> bool:
     """a >= 1 follows from the bounds of its variables alone."""
     low = bounds(a)[0]
     return low is not None and low >= 1
+
+
+def nonzero(a: Size) -> bool:
+    """a != 0 follows from the bounds of its variables alone."""
+    high = bounds(a)[1]
+    return positive(a) or (high is not None and high <= -1)
+
+
+# -- extrema and broadcasts --------------------------------------------------------------------------------------
 
 
 def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
@@ -325,16 +419,19 @@ def _arg_order(arg: Size) -> tuple[Any, ...]:
     return (1, arg) if isinstance(arg, int) else (0, *arg.sort_key())
 
 
+@_remembered
 def maximum(*args: Size) -> Size:
     """The largest of the arguments."""
     return _extremum("max", args, _above)
 
 
+@_remembered
 def minimum(*args: Size) -> Size:
     """The smallest of the arguments."""
     return _extremum("min", args, lambda a, b: _above(b, a))
 
 
+@_remembered
 def broadcast(*args: Size) -> Size:
     """The size that axes of these sizes broadcast to: the one that is not 1. A constant other than 1 decides."""
     flat = [a for a in _flatten("broadcast", args) if a != 1]
@@ -346,12 +443,6 @@ def broadcast(*args: Size) -> Size:
     return from_atom(Call("broadcast", tuple(sorted(flat, key=_arg_order))))
 
 
-def broadcast_parts(size: Size) -> tuple[Size, ...]:
-    """The sizes that broadcast to `size`, when it is such an expression; else `size` alone."""
-    atom = as_atom(size)
-    return atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (size,)
-
-
 _BUILDERS: dict[str, Callable[..., Size]] = {
     "floordiv": floordiv,
     "mod": mod,
@@ -359,61 +450,6 @@ _BUILDERS: dict[str, Callable[..., Size]] = {
     "min": minimum,
     "broadcast": broadcast,
 }
-
-
-# -- intervals ---------------------------------------------------------------------------------------------------
-
-
-def _monomial_bounds(monomial: Monomial) -> tuple[Bound, Bound]:
-    result: tuple[Bound, Bound] = (1, 1)
-    for atom, power in monomial:
-        for _ in range(power):
-            result = intervals.product(result, atom.bounds())
-        if power % 2 == 0 and result[0] is None:
-            result = (0, None) if len(monomial) == 1 else result
-    return result
-
-
-def bounds(size: Size) -> tuple[Bound, Bound]:
-    """Sound lower and upper bounds from the bounds of the leaves (None: unbounded)."""
-    if isinstance(size, int):
-        return size, size
-    if size._bounds is None:
-        low: Bound = 0
-        high: Bound = 0
-        for monomial, coefficient in size.terms:
-            term = intervals.scale(_monomial_bounds(monomial), coefficient)
-            low, high = intervals.plus(low, term[0]), intervals.plus(high, term[1])
-        divisors = [b for atom in _linear_calls(size) if isinstance(b := atom.args[-1], int)]
-        if len(size.terms) > 1 and divisors:
-            whole = math.lcm(*divisors)
-            under, over = bounds(_floors(size, whole, 1))[0], bounds(_floors(size, whole, -1))[1]
-            low = intervals.tighter(low, None if under is None else -(-under // whole), max)
-            high = intervals.tighter(high, None if over is None else over // whole, min)
-        size._bounds = (low, high)
-    return size._bounds
-
-
-def _linear_calls(size: DimExpr) -> list[Call]:
-    """The quotients by positive constants that are terms of the size."""
-    atoms = [m[0][0] for m, _ in size.terms if len(m) == 1 and m[0][1] == 1]
-    calls = [a for a in atoms if isinstance(a, Call) and a.function == "floordiv"]
-    return [c for c in calls if isinstance(c.args[1], int) and c.args[1] > 0]
-
-
-def _floors(size: DimExpr, whole: int, side: int) -> Size:
-    """Not above (side 1) or not below (-1) `whole * size`: a // b is between (a - b + 1) / b and a / b."""
-    calls = _linear_calls(size)
-    total: Size = 0
-    for monomial, coefficient in size.terms:
-        atom = monomial[0][0] if monomial else None
-        if len(monomial) == 1 and monomial[0][1] == 1 and atom in calls:
-            a, b = atom.args
-            part = a if coefficient * side < 0 else add(a, 1 - b)
-            total = add(total, mul(coefficient * (whole // b), part))
-        else:
-            total = add(total, mul(whole, _build({monomial: coefficient})))
-    return total
 
 
 # -- use ---------------------------------------------------------------------------------------------------------

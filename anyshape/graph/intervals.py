@@ -27,19 +27,51 @@ def tighter(a: Bound, b: Bound, choose: Callable[[int, int], int]) -> Bound:
 
 def product(a: Interval, b: Interval) -> Interval:
     """An interval that holds every product."""
-    if None not in a and None not in b:
-        corners = [x * y for x in a for y in b if x is not None and y is not None]
-        return min(corners), max(corners)
-    if a[0] is not None and b[0] is not None and a[0] >= 0 and b[0] >= 0:
-        return a[0] * b[0], None
-    return None, None
+    corners = [_corner(x, y) for x in _ends(a) for y in _ends(b)]
+    return _bound(min(corners)), _bound(max(corners))
+
+
+def power(a: Interval, k: int) -> Interval:
+    """An interval that holds every k-th power, k >= 1."""
+    result = a
+    for _ in range(k - 1):
+        result = product(result, a)
+    if k % 2 == 0 and (result[0] is None or result[0] < 0):
+        return 0, result[1]
+    return result
+
+
+_End: TypeAlias = tuple[int, int]  # (sign of infinity, number): ordered as the numbers they stand for
+
+
+def _ends(a: Interval) -> tuple[_End, _End]:
+    return (-1, 0) if a[0] is None else (0, a[0]), (1, 0) if a[1] is None else (0, a[1])
+
+
+def _corner(x: _End, y: _End) -> _End:
+    """The product of two ends; 0 times infinity is 0, as the bound is never attained."""
+    if not x[0] and not y[0]:
+        return 0, x[1] * y[1]
+    sign = _sign(x) * _sign(y)
+    return sign, 0
+
+
+def _sign(x: _End) -> int:
+    return x[0] or (x[1] > 0) - (x[1] < 0)
+
+
+def _bound(end: _End) -> Bound:
+    return None if end[0] else end[1]
 
 
 def _floordiv_bounds(a: Interval, b: Interval) -> Interval:
-    if b[0] is None or b[0] < 1 or a[0] is None:
+    if b[0] is None or b[0] < 1:
         return None, None
-    low = a[0] // b[0] if a[0] < 0 else (0 if b[1] is None else a[0] // b[1])
-    high = None if a[1] is None else (a[1] // b[0] if a[1] >= 0 else -1)
+    low = high = None
+    if a[0] is not None:
+        low = a[0] // b[0] if a[0] < 0 else (0 if b[1] is None else a[0] // b[1])
+    if a[1] is not None:
+        high = a[1] // b[0] if a[1] >= 0 else (-1 if b[1] is None else a[1] // b[1])
     return low, high
 
 
@@ -47,8 +79,8 @@ def _mod_bounds(a: Interval, b: Interval) -> Interval:
     if b[0] is None or b[0] < 1:
         return None, None
     high = None if b[1] is None else b[1] - 1
-    if a[0] is not None and a[0] >= 0 and a[1] is not None:
-        high = a[1] if high is None else min(a[1], high)
+    if a[0] is not None and a[0] >= 0:
+        high = a[1] if high is None else high if a[1] is None else min(a[1], high)
     return 0, high
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from weakref import WeakValueDictionary
 
 from anyshape.graph.intervals import Bound
@@ -14,13 +14,22 @@ _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity
 _COUNTER = itertools.count()
 
 
-class DimVar:
+class Interned:
+    """Equal instances are one object, also when they are copied."""
+
+    __slots__ = ("__weakref__",)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+class DimVar(Interned):
     """One unknown size. Two variables of one name differ; a pickled variable keeps its identity.
 
     It prints as its `label`, which is its name unless it was to be told apart from others of that name.
     """
 
-    __slots__ = ("__weakref__", "label", "lower", "name", "uid", "upper")
+    __slots__ = ("label", "lower", "name", "uid", "upper")
     _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
     _labels: WeakValueDictionary[str, DimVar] = WeakValueDictionary()  # of those that are to be told apart
 
@@ -54,9 +63,6 @@ class DimVar:
 
     def __reduce__(self) -> Any:
         return DimVar, (self.name, self.lower, self.upper, self.uid, self.label)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> DimVar:
-        return self
 
     def __repr__(self) -> str:
         return self.label

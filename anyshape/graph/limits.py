@@ -1,0 +1,19 @@
+"""What keeps every operation on sizes, and every text of one, within bounded time."""
+
+from __future__ import annotations
+
+from anyshape.errors import SizeLimitError
+
+LIMITS = {
+    "terms": 1_000,
+    "factors in a term": 64,
+    "calls within calls": 100,
+    "nodes": 50_000,  # of the expression written out in full
+    "bits in a coefficient": 1_000,
+}
+
+
+def check_limit(what: str, observed: int, slack: int = 1) -> None:
+    """Refuse to go on with an expression that is larger than `slack` times the limit."""
+    if observed > slack * LIMITS[what]:
+        raise SizeLimitError(what, observed, LIMITS[what])

@@ -1,0 +1,61 @@
+"""Sound bounds of polynomials from the bounds of their atoms. Reads calls as data: a function name and arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from anyshape.graph import intervals, polynomials
+from anyshape.graph.intervals import Interval
+from anyshape.graph.polynomials import Monomial, Terms
+
+
+def of_monomial(monomial: Monomial) -> Interval:
+    """An interval that holds every value of the monomial."""
+    result: Interval = (1, 1)
+    for atom, power in monomial:
+        result = intervals.product(result, intervals.power(atom.bounds(), power))
+    return result
+
+
+def of_terms(terms: Terms) -> Interval:
+    """An interval that holds every value of the polynomial."""
+    bounds = _sum(terms)
+    calls = quotients(terms)
+    if len(terms) > 1 and calls:
+        whole = math.lcm(*[call.args[1] for call in calls])
+        under, over = _sum(_floors(terms, calls, whole, 1))[0], _sum(_floors(terms, calls, whole, -1))[1]
+        low = intervals.tighter(bounds[0], None if under is None else -(-under // whole), max)
+        bounds = low, intervals.tighter(bounds[1], None if over is None else over // whole, min)
+    return bounds
+
+
+def _sum(terms: Terms) -> Interval:
+    low: intervals.Bound = 0
+    high: intervals.Bound = 0
+    for monomial, coefficient in terms.items():
+        below, above = intervals.scale(of_monomial(monomial), coefficient)
+        low, high = intervals.plus(low, below), intervals.plus(high, above)
+    return low, high
+
+
+def quotients(terms: Terms) -> list[Any]:
+    """The quotients by constants that are terms of the polynomial."""
+    atoms = [m[0][0] for m in terms if len(m) == 1 and m[0][1] == 1]
+    return [a for a in atoms if getattr(a, "function", "") == "floordiv" and isinstance(a.args[1], int)]
+
+
+def _floors(terms: Terms, calls: list[Any], whole: int, side: int) -> Terms:
+    """Not above (side 1) or not below (-1) `whole` times the terms: a // b is between (a - b + 1) / b and a / b."""
+    result: Terms = {}
+    for monomial, coefficient in terms.items():
+        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
+        if atom is not None and any(atom is call for call in calls):
+            a, b = atom.args
+            times = coefficient * (whole // b)
+            polynomials.add_into(result, a.terms, times)
+            if coefficient * side > 0:
+                polynomials.add_into(result, [((), 1 - b)], times)
+        else:
+            polynomials.add_into(result, [(monomial, coefficient)], whole)
+    return {m: c for m, c in result.items() if c}
