@@ -661,6 +661,9 @@ INSTANCES = [
     errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
     errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),
     errors.SpecError("n,,", "cannot be read", "write n", 2),
+    errors.ContradictionError("a >= 5", ["a <= 3", "a >= 5"], AT),
+    errors.ScopeMismatchError(["n", "m"], [AT, None], AT),
+    errors.SizeLimitError("terms", 20_000, 10_000),
     errors.InconclusiveDimensionError("n > 2", {True: {"n": 3}, False: {"n": 0}}, AT),
     errors.ConcretizationError("bool()", "f64[]", AT),
     errors.MutationError("x += y", "x = x + y", AT),
@@ -697,7 +700,7 @@ def test_an_error_copies_and_pickles(error, way):
 def test_an_error_says_what_happened_and_what_to_do(error):
     first, *advice = str(error).splitlines()
     assert first and advice and all(line.startswith("  ") for line in advice)
-    kinds = set(type(error).__mro__) & {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError}
+    kinds = set(type(error).__mro__) & {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError}
     assert kinds or type(error) is errors.AnyshapeError
 
 
