@@ -45,7 +45,7 @@ def use_after_trace():
 
 X, W = np.ones(3), np.ones((2, 4))
 
-# How each error comes about in a call, by its class; the last four are defects that no call should meet.
+# How each error comes about in a call, by its class; DEFECTS are those that no call should meet.
 MISTAKES = {
     "ShapeError": lambda: anyshape.trace(np.matmul)(ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, 3")),
     "AxisError": lambda: anyshape.jit(lambda x: x.sum(axis=2))(W),
@@ -61,9 +61,11 @@ MISTAKES = {
     "UnsupportedFunctionError": lambda: anyshape.jit(np.linalg.eig)(np.eye(2)),
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
 }
+CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {
     "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError("reshape", "shape", 0, "<=n", "user.py:7"),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
+    "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),
     "MetadataError": errors.MetadataError("v4", "f64[n, 3] with sizes (5, 3)", "f64[3, 5]", "user.py:7"),
 }

@@ -658,6 +658,7 @@ INSTANCES = [
     errors.ShapeError("add", "sizes 3 and 4 differ", ["f64[3]", "f64[4]"], AT),
     errors.AxisError("sum", 2, 1, AT),
     errors.SizeMismatchError("add", "n == m", {"n": 3, "m": 4}, "sizes differ; truly", AT),
+    errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), "axes 0 and 1 are not contiguous"),
     errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
     errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),
     errors.SpecError("n,,", "cannot be read", "write n", 2),
