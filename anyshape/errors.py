@@ -4,6 +4,7 @@ happened and where, the second what to do.
     AnyshapeError
     ├── ShapeError (ValueError, IndexError)     sizes that cannot agree, as NumPy's AxisError is both
     │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
+    │   ├── ViewError                           a reshape of a strided view that no strides express
     │   └── SizeMismatchError                   an assertion of a program failed at a call
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
@@ -94,6 +95,29 @@ class SizeMismatchError(ShapeError):
         self.claim, self.sizes = claim, dict(sizes)
         got = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         super().__init__(primitive, f"{why}; {claim} does not hold", (got,), where)
+
+
+class ViewError(ShapeError):
+    """A strided view cannot be seen in another shape without moving elements.
+
+    `failed` is "divisibility", "contiguity" or "mask"; `axes` are those of the view that it failed for.
+    """
+
+    advice = "let a further view index the elements in C order (ViewChain), or copy the elements first"
+
+    def __init__(
+        self,
+        shape: Sequence[object],
+        strides: Sequence[object],
+        new: Sequence[object],
+        failed: str,
+        axes: Sequence[int],
+        why: str,
+    ) -> None:
+        self.shape, self.strides, self.new = tuple(shape), tuple(strides), tuple(new)
+        self.failed, self.axes = failed, tuple(axes)
+        was, steps, asked = (f"({', '.join(map(str, s))})" for s in (shape, strides, new))
+        super().__init__("view.reshape", f"{was} with strides {steps} cannot become {asked}: {failed}: {why}")
 
 
 class DTypeError(AnyshapeError, TypeError):
