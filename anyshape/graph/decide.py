@@ -1,7 +1,8 @@
-"""From facts to a verdict: what follows about a claim. Stateless; sound, and complete for what intervals can see.
+"""From facts to a verdict: what follows about a claim. Stateless and sound: anything that is not proved is UNKNOWN.
 
-Every answer here is a proof: from the canonical form, from the bounds of variables, or from one known fact whose
-distance to the claim has a sign. Anything else is UNKNOWN.
+`quick` proves from the canonical form, from the bounds of variables, or from one known fact whose distance to the
+claim has a sign. `exact` asks integer sets, and is complete for linear arithmetic with quotients and remainders by
+constants, extrema and broadcasts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Sequence
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Verdict
-from anyshape.graph.dims import Size
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.linear_forms import denial_of, rows_of
+from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 
 def _least(size: Size, facts: Sequence[Claim]) -> int | None:
@@ -45,6 +48,36 @@ _OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: 
 
 def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """Whether `claim` holds for all sizes that satisfy `facts`, for none, or neither could be shown."""
+    verdict = quick(claim, facts)
+    return exact(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
+
+
+def exact(
+    claim: Claim, facts: Sequence[Claim], *, maybe_true: bool = True, maybe_false: bool = True
+) -> tuple[Verdict, list[dict[DimVar, int]]]:
+    """The verdict of integer sets, and examples met on the way, which may break a fact that has products.
+
+    Not `maybe_true`: sizes are known that make the claim true, so nobody needs to show that it is false; and so on.
+    """
+    examples: list[dict[DimVar, int]] = []
+    possible = IntegerSet(facts)
+    for wanted, verdict, asked in (
+        (maybe_false, Verdict.YES, denial_of(claim)),
+        (maybe_true, Verdict.NO, [rows_of(claim)]),
+    ):
+        if wanted:
+            try:
+                point = next(possible.points(asked), None)
+            except OutOfBudgetError:
+                continue
+            if point is None:
+                return verdict, examples
+            examples.append(point)
+    return Verdict.UNKNOWN, examples
+
+
+def quick(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
+    """The verdict of canonical forms, intervals and single facts."""
     gap = claim.left - claim.right
     if claim.relation == "==":
         return _is_zero(gap, facts)

@@ -178,9 +178,7 @@ def as_atom(size: Size) -> Atom | None:
 
 def terms_of(size: Size) -> Terms:
     """The polynomial that the size is, as a new dictionary."""
-    if isinstance(size, DimExpr):
-        return dict(size.terms)
-    return {(): int(size)} if size else {}
+    return dict(size.terms) if isinstance(size, DimExpr) else {(): int(size)} if size else {}
 
 
 def from_terms(terms: Terms) -> Size:

@@ -22,16 +22,14 @@ from anyshape.errors import (
     SizeMismatchError,
 )
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal, substitute_claim
-from anyshape.graph.decide import decide
-from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
+from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
+from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import ShapeExtent
 from anyshape.graph.intervals import Bound
+from anyshape.graph.knowledge import Knowledge
 
 _LOG = logging.getLogger("anyshape.guards")
-_PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
-_PROBE_LIMIT = 20_000
 _PROCESS = secrets.token_hex(4)
 _COUNTER = itertools.count()
 
@@ -67,10 +65,7 @@ class Scope:
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.conditions: list[Condition] = []
         self.reliances: list[Reliance] = []
-        self._facts: list[Claim] = []
-        self._replacements: dict[Atom, Size] = {}
-        self._normal: dict[DimExpr, Size] = {}
-        self._answers: dict[Claim, Verdict] = {}
+        self._known = Knowledge(self.hints)
         for condition in conditions:
             self.assume(condition)
 
@@ -78,23 +73,11 @@ class Scope:
 
     def normal(self, size: Size) -> Size:
         """The size with every known equality applied."""
-        if isinstance(size, int) or not self._replacements:
-            return size
-        found = self._normal.get(size)
-        if found is None:
-            found = dims.substitute(size, self._replacements.get)
-            self._normal[size] = found
-        return found
+        return self._known.normal(size)
 
     def decide(self, claim: Claim) -> Verdict:
         """What follows about the claim."""
-        if claim.left is claim.right and claim.relation != "!=":
-            return Verdict.YES
-        found = self._answers.get(claim)
-        if found is None:
-            found = decide(substitute_claim(claim, self._replacements.get), self._facts)
-            self._answers[claim] = found
-        return found
+        return self._known.decide(claim)
 
     def same(self, a: Size, b: Size) -> bool:
         """The two sizes are proved equal. False means not proved, never proved different."""
@@ -106,7 +89,7 @@ class Scope:
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
         """The least and the greatest value that the size can have (None: unbounded, or not known to be bounded)."""
-        return dims.bounds(self.normal(size))
+        return self._known.bounds(size)
 
     def lower(self, size: Size) -> Bound:
         """The least value that the size can have, or a bound below it."""
@@ -182,41 +165,15 @@ class Scope:
     def assume(self, condition: Condition) -> None:
         """Record the condition and believe its claim from now on."""
         self.conditions.append(condition)
-        claim = substitute_claim(condition.claim, self._replacements.get)
-        replaced = _oriented(claim) if claim.relation == "==" else None
-        if replaced is not None:
-            self._replace(*replaced)
-        else:
-            self._facts.append(claim)
-        self._answers.clear()
-
-    def _replace(self, atom: Atom, size: Size) -> None:
-        """Believe atom == size everywhere, in older equalities too."""
-        single = {atom: size}
-        self._replacements = {a: dims.substitute(s, single.get) for a, s in self._replacements.items()}
-        self._replacements[atom] = size
-        if isinstance(atom, Call) and atom.function == "broadcast":
-            self._facts.extend(Claim("stretches", part, size) for part in atom.args)
-        self._facts = [substitute_claim(f, self._replacements.get) for f in self._facts]
-        self._normal.clear()
+        self._known.believe(condition.claim)
 
     # -- witnesses
 
     def witnesses(self, claim: Claim) -> dict[bool, dict[str, int]]:
         """Sizes that satisfy every condition and make the claim true, and others that make it false, if found."""
-        claims = [c.claim for c in self.conditions]
-        names = list(dict.fromkeys(v for c in [claim, *claims] for v in c.variables()))
-        asked = set(claim.variables())
-        found: dict[bool, dict[str, int]] = {}
-        ranges = [[p for p in _PROBES if _allows(v, p)] or [v.lower] for v in names]
-        for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
-            valuation = to_mapping(dict(zip(names, sizes, strict=True)))
-            if all(c.holds(valuation) for c in claims):
-                shown = {str(v): s for v, s in zip(names, sizes, strict=True) if v in asked}
-                found.setdefault(claim.holds(valuation), shown)
-                if len(found) == 2:
-                    break
-        return found
+        asked = claim.variables()
+        found = self._known.witnesses(claim)
+        return {answer: {str(v): at[v] for v in asked} for answer, at in found.items()}
 
 
 def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
@@ -234,40 +191,6 @@ def _warn_of_a_fixed_size(size: str, where: str) -> None:
         "(anyshape.numpy takes sizes as they are, as in anyshape.numpy.zeros(x.shape))",
         where,
         size,
-    )
-
-
-def _allows(variable: DimVar, size: int) -> bool:
-    return size >= variable.lower and (variable.upper is None or size <= variable.upper)
-
-
-def _rank(atom: Atom) -> tuple[int, object]:
-    """Prefer to replace calls over variables, and newer variables over older ones."""
-    return (1, len(dims.show(dims.from_atom(atom)))) if isinstance(atom, Call) else (0, atom.sort_key()[2])
-
-
-def _oriented(claim: Claim) -> tuple[Atom, Size] | None:
-    """An equality as `atom == size` where the atom occurs nowhere in the size; None when it has no such form."""
-    gap = claim.left - claim.right
-    if isinstance(gap, int):
-        return None
-    candidates = []
-    for monomial, coefficient in gap.terms:
-        if len(monomial) == 1 and monomial[0][1] == 1 and abs(coefficient) == 1:
-            atom = monomial[0][0]
-            rest = (gap - coefficient * dims.from_atom(atom)) * -coefficient
-            if not _occurs(atom, rest):
-                candidates.append((atom, rest))
-    return max(candidates, key=lambda c: _rank(c[0]), default=None)
-
-
-def _occurs(atom: Atom, size: Size) -> bool:
-    if isinstance(size, int):
-        return False
-    return any(
-        a is atom or (isinstance(a, Call) and any(_occurs(atom, arg) for arg in a.args))
-        for monomial, _ in size.terms
-        for a, _ in monomial
     )
 
 

@@ -1,0 +1,277 @@
+"""What is believed of the sizes of one program, and what follows: verdicts, bounds, normal forms, examples.
+
+Cheap means come first: the canonical form with known equalities applied, intervals, known examples that differ in the
+answer, and only then integer sets over the facts that are connected with the question.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from anyshape.graph import dims, intervals
+from anyshape.graph.conditions import Claim, Verdict, substitute_claim
+from anyshape.graph.decide import exact, quick
+from anyshape.graph.dims import Atom, Call, DimVar, Size
+from anyshape.graph.evaluate import to_mapping
+from anyshape.graph.intervals import Bound
+from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
+from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
+
+_FACTS = 100  # connected with one question; those nearest to it are kept
+_EXAMPLES = 8
+_PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
+_PROBE_LIMIT = 20_000
+
+Valuation = dict[DimVar, int]
+
+
+class Knowledge:
+    """Claims that are believed. `sizes`, where given, are sizes for which all that is believed will hold."""
+
+    def __init__(self, sizes: Mapping[DimVar, int] | None = None) -> None:
+        self.claims: list[Claim] = []
+        self._about: dict[DimVar, list[Claim]] = {}
+        self._facts: list[Claim] = []  # what is left of the claims when their equalities are applied
+        self._replacements: dict[Atom, Size] = {}
+        self._normal: dict[Size, Size] = {}
+        self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
+        self._open: set[tuple[str, Size, Size]] = set()
+        self._bounds: dict[Size, tuple[Bound, Bound]] = {}
+        self._examples: list[Valuation] = [dict(sizes)] if sizes is not None else []
+
+    def believe(self, claim: Claim) -> None:
+        """Take the claim for true from now on."""
+        self.claims.append(claim)
+        for variable in claim.variables():
+            self._about.setdefault(variable, []).append(claim)
+        normal = substitute_claim(claim, self._replacements.get)
+        replaced = _oriented(normal) if normal.relation == "==" else None
+        if replaced is not None:
+            self._replace(*replaced)
+        else:
+            self._facts.append(normal)
+        self._examples = [e for e in self._examples if _holds(claim, e)]
+        self._open.clear()
+        self._bounds.clear()
+
+    def _replace(self, atom: Atom, size: Size) -> None:
+        """Believe atom == size everywhere, in older equalities too."""
+        single = {atom: size}
+        self._replacements = {a: dims.substitute(s, single.get) for a, s in self._replacements.items()}
+        self._replacements[atom] = size
+        if isinstance(atom, Call) and atom.function == "broadcast":
+            self._facts.extend(Claim("stretches", part, size) for part in atom.args)
+        self._facts = [substitute_claim(f, self._replacements.get) for f in self._facts]
+        self._normal.clear()
+
+    # -- what follows
+
+    def normal(self, size: Size) -> Size:
+        """The size with every known equality applied."""
+        if isinstance(size, int) or not self._replacements:
+            return size
+        found = self._normal.get(size)
+        if found is None:
+            found = self._normal[size] = dims.substitute(size, self._replacements.get)
+        return found
+
+    def decide(self, claim: Claim) -> Verdict:
+        """What follows about the claim."""
+        if claim.left is claim.right and claim.relation != "!=":
+            return Verdict.YES
+        key = claim.relation, claim.left, claim.right
+        found = self._settled.get(key)
+        if found is not None:
+            return found
+        if key in self._open:
+            return Verdict.UNKNOWN
+        verdict = self._decide(claim)
+        if verdict is Verdict.UNKNOWN:
+            self._open.add(key)
+        else:
+            self._settled[key] = verdict
+        return verdict
+
+    def _decide(self, claim: Claim) -> Verdict:
+        normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
+        verdict = quick(normal, self._facts)
+        if verdict is not Verdict.UNKNOWN:
+            return verdict
+        answers = {_holds(claim, e) for e in self._examples_for(claim)}
+        if answers >= {True, False}:
+            return Verdict.UNKNOWN
+        facts = self.connected(claim)
+        if not facts and _is_open(claim):
+            return Verdict.UNKNOWN
+        verdict, examples = exact(claim, facts, maybe_true=True not in answers, maybe_false=False not in answers)
+        for example in examples:
+            self._learn(example)
+        return verdict
+
+    def connected(self, claim: Claim) -> list[Claim]:
+        """The claims that share variables with this one, directly or through others, nearest first."""
+        found: dict[Claim, None] = {}
+        seen: set[DimVar] = set()
+        todo = claim.variables()
+        while todo and len(found) < _FACTS:
+            fresh = [v for v in todo if v not in seen]
+            seen.update(fresh)
+            found.update((c, None) for v in fresh for c in self._about.get(v, ()))
+            todo = [w for v in fresh for c in self._about.get(v, ()) for w in c.variables() if w not in seen]
+        return list(found)[:_FACTS]
+
+    def bounds(self, size: Size) -> tuple[Bound, Bound]:
+        """The least and the greatest value that the size can have; exact where the size and what is known are linear."""
+        found = self._bounds.get(size)
+        if found is None:
+            found = self._bounds[size] = self._find_bounds(size)
+        return found
+
+    def _find_bounds(self, size: Size) -> tuple[Bound, Bound]:
+        low, high = dims.bounds(self.normal(size))
+        if isinstance(size, int):
+            return size, size
+        try:
+            within = IntegerSet(self.connected(Claim("==", size, 0))).range(size)
+        except OutOfBudgetError:
+            within = None
+        if within is not None:
+            low, high = intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
+        return low, high
+
+    # -- examples
+
+    def _examples_for(self, claim: Claim) -> list[Valuation]:
+        """Known sizes that satisfy all that is believed, with one for every variable of the claim."""
+        variables = claim.variables()
+        if not self._examples:
+            for make in _FIRST_EXAMPLES:
+                names = dict.fromkeys(v for c in [claim, *self.claims] for v in c.variables())
+                self._learn({v: make(i, v) for i, v in enumerate(names)})
+        for example in self._examples:
+            for variable in variables:
+                if variable not in example:
+                    example[variable] = _within(variable, 6)
+        return self._examples
+
+    def _learn(self, example: Valuation) -> None:
+        if len(self._examples) < _EXAMPLES and all(_holds(c, example) for c in self.claims):
+            self._examples.append(example)
+
+    def witnesses(self, claim: Claim) -> dict[bool, Valuation]:
+        """Sizes that satisfy all that is believed and make the claim true, and others that make it false, if found."""
+        connected = self.connected(claim)
+        names = list(dict.fromkeys(v for c in [claim, *connected] for v in c.variables()))
+        found: dict[bool, Valuation] = {}
+        for candidate in self._candidates(claim, connected, names):
+            if all(_holds(c, candidate) for c in connected):
+                found.setdefault(_holds(claim, candidate), candidate)
+                if len(found) == 2:
+                    break
+        return found
+
+    def _candidates(self, claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
+        """Sizes to try: points of integer sets, small sizes in turn, and points where the factors of products are fixed."""
+        for asked in ([rows_of(claim)], denial_of(claim)):
+            yield from _points(facts, asked, names)
+        ranges = [[p for p in _PROBES if p == _within(v, p)] or [v.lower] for v in names]
+        for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
+            yield dict(zip(names, sizes, strict=True))
+        factors = [v for v in names if _is_factor(v, [claim, *facts])]
+        for sizes in itertools.islice(itertools.product(range(12), repeat=len(factors)), 200):
+            fixed = dict(zip(factors, sizes, strict=True))
+            values = {v: n for v, n in fixed.items() if n == _within(v, n)}
+            known = [substitute_claim(f, values.get) for f in facts]  # type: ignore[arg-type]
+            asked_here = substitute_claim(claim, values.get)  # type: ignore[arg-type]
+            for asked in ([rows_of(asked_here)], denial_of(asked_here)):
+                for point in _points(known, asked, names):
+                    yield {**point, **values}
+
+
+def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:
+    try:
+        for point in itertools.islice(IntegerSet(facts).points(asked), 6):
+            yield {v: point.get(v, v.lower) for v in names}
+    except OutOfBudgetError:
+        return
+
+
+def _within(variable: DimVar, size: int) -> int:
+    """The size of the variable nearest to this one."""
+    low = max(size, variable.lower)
+    return low if variable.upper is None else min(low, variable.upper)
+
+
+_FIRST_EXAMPLES = (
+    lambda i, v: _within(v, 6),
+    lambda i, v: _within(v, 7 + 2 * i),
+    lambda i, v: _within(v, 1),
+    lambda i, v: v.lower,
+)
+
+
+def _holds(claim: Claim, at: Mapping[DimVar, int]) -> bool:
+    """The claim is true there; False too where a size is missing or a division is by zero."""
+    try:
+        return claim.holds(to_mapping(at))
+    except (KeyError, ZeroDivisionError):
+        return False
+
+
+def _is_factor(variable: DimVar, claims: Sequence[Claim]) -> bool:
+    """The variable is multiplied with another size, or divides one, somewhere."""
+    return any(_in_product(variable, s) for c in claims for s in (c.left, c.right))
+
+
+def _in_product(variable: DimVar, size: Size) -> bool:
+    for monomial, _ in dims.terms_of(size).items():
+        product = len(monomial) > 1 or any(p > 1 for _, p in monomial)
+        for atom, _ in monomial:
+            inside = [atom] if not isinstance(atom, Call) else [w for a in atom.args for w in dims.variables(a)]
+            divisor = isinstance(atom, Call) and variable in dims.variables(atom.args[-1])
+            if (product or (divisor and atom.function in ("floordiv", "mod"))) and variable in inside:
+                return True
+            if isinstance(atom, Call) and any(_in_product(variable, a) for a in atom.args):
+                return True
+    return False
+
+
+def _is_open(claim: Claim) -> bool:
+    """Intervals say all there is to say: the sides are linear in independent variables, and an equality can be met."""
+    gap = dims.sub(claim.left, claim.right)
+    terms = dims.terms_of(gap)
+    if any(len(m) > 1 or m[0][1] > 1 or isinstance(m[0][0], Call) for m in terms if m):
+        return False
+    if claim.relation == ">=":
+        return True
+    low, high = dims.bounds(gap)
+    for monomial, coefficient in terms.items():
+        if monomial and abs(coefficient) == 1 and monomial[0][0].bounds()[1] is None:
+            reached = low is None or low <= 0 if coefficient == 1 else high is None or high >= 0
+            if reached:
+                return claim.relation in ("==", "!=") or all(dims.as_atom(s) for s in (claim.left, claim.right))
+    return False
+
+
+def _rank(atom: Atom) -> tuple[int, object]:
+    """Prefer to replace calls over variables, and newer variables over older ones."""
+    return (1, atom.nodes) if isinstance(atom, Call) else (0, atom.sort_key()[2])
+
+
+def _oriented(claim: Claim) -> tuple[Atom, Size] | None:
+    """An equality as `atom == size` where the atom occurs nowhere in the size; None when it has no such form."""
+    gap = dims.sub(claim.left, claim.right)
+    candidates = []
+    for monomial, coefficient in dims.terms_of(gap).items():
+        if len(monomial) == 1 and monomial[0][1] == 1 and abs(coefficient) == 1:
+            atom = monomial[0][0]
+            rest = (gap - coefficient * dims.from_atom(atom)) * -coefficient
+            if not _occurs(atom, rest):
+                candidates.append((atom, rest))
+    return max(candidates, key=lambda c: _rank(c[0]), default=None)
+
+
+def _occurs(atom: Atom, size: Size) -> bool:
+    atoms = [a for m in dims.terms_of(size) for a, _ in m]
+    return any(a is atom or (isinstance(a, Call) and any(_occurs(atom, x) for x in a.args)) for a in atoms)

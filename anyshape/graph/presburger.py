@@ -1,0 +1,167 @@
+"""Integer sets behind the prover: is there any assignment, where are its bounds, which point is in it? (islpy)
+
+Complete for linear arithmetic with quotients and remainders by constants, extrema and broadcasts. Each query has a
+budget of operations; one that is not done by then is answered with "not known".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.intervals import Bound
+from anyshape.graph.leaves import RuntimeScalar
+from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, rows_of
+
+_OPERATIONS = 300_000  # of isl, for one question: about a tenth of a second
+_LEAVES = 400
+_CASES = 60
+
+
+def _lazily(name: str) -> ModuleType:
+    """The module, loaded when it is first used: most programs are decided without it."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+isl: Any = _lazily("islpy")
+
+
+class _Thread(threading.local):
+    """The context of a thread, made when it asks a first question, and small numbers as isl's."""
+
+    context: Any = None
+    numbers: dict[int, Any]
+
+    def start(self) -> Any:
+        if self.context is None:
+            self.context, self.numbers = isl.Context(), {}
+        return self.context
+
+    def number(self, value: int) -> Any:
+        found = self.numbers.get(value)
+        if found is None:
+            if -_SMALL < value < _SMALL:
+                found = self.numbers[value] = isl.Val.int_from_si(self.context, value)
+            else:
+                found = isl.Val.read_from_str(self.context, str(value))
+        return found
+
+
+_SMALL = 1 << 12
+_THREAD = _Thread()
+
+
+class OutOfBudgetError(Exception):
+    """The question took more operations than it was given."""
+
+
+class IntegerSet:
+    """The assignments that satisfy claims: a union of integer polyhedra, of which only the needed ones are made."""
+
+    def __init__(self, facts: Sequence[Claim]) -> None:
+        self.forms = LinearForms()
+        self.facts = [rows_of(f) for f in facts]
+
+    def refutes(self, more: Sequence[Alternatives]) -> bool:
+        """No assignment satisfies these as well. False means that one does, or that a product is in the way."""
+        return next(self._leaves(more), None) is None
+
+    def range(self, size: Size) -> tuple[Bound, Bound] | None:
+        """The least and the greatest value of the size; None when there is no assignment."""
+        ranges = []
+        for leaf in self._leaves([[[Row(dims.sub(_VALUE, size), "==")]]]):
+            (position,) = self.forms.form(_VALUE)[0]
+            part = leaf.to_set()
+            ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
+        if not ranges:
+            return None
+        lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
+        low = None if None in lows else min([x for x in lows if x is not None])
+        return low, None if None in highs else max([x for x in highs if x is not None])
+
+    def points(self, more: Sequence[Alternatives] = ()) -> Iterator[dict[DimVar, int]]:
+        """Candidates for assignments: to be tried out where there are products, assignments otherwise."""
+        for leaf in self._leaves(more):
+            places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
+            for point in _points(leaf):
+                values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
+                yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
+
+    # -- the search
+
+    def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
+        """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
+        given = [*self.facts, *more]
+        for row in [r for a in given for rows in a for r in rows]:
+            self.forms.row(row)
+        rows = [r for a in given if len(a) == 1 for r in a[0]]
+        products = self.forms.multiply(rows) if self.forms.products else []
+        for row in products:
+            self.forms.row(row)
+        cases = [*[a for a in given if len(a) > 1], *self.forms.cases]
+        context = _THREAD.start()
+        context.reset_operations()
+        context.set_max_operations(_OPERATIONS)
+        try:
+            whole = self._polyhedron([*self.forms.definitions, *rows, *products])
+            yield from self._split(whole, cases[:_CASES], [_LEAVES])
+        except isl.Error as error:
+            raise OutOfBudgetError from error
+        finally:
+            context.set_max_operations(0)
+
+    def _split(self, part: Any, cases: Sequence[Alternatives], budget: list[int]) -> Iterator[Any]:
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise OutOfBudgetError
+        if part.is_empty():
+            return
+        if not cases:
+            yield part
+            return
+        for alternative in cases[0]:
+            yield from self._split(part.intersect(self._polyhedron(alternative)), cases[1:], budget)
+
+    def _polyhedron(self, rows: Sequence[Row]) -> Any:
+        space = isl.Space.set_alloc(_THREAD.context, 0, len(self.forms.columns))
+        local = isl.LocalSpace.from_space(space)
+        result = isl.BasicSet.universe(space)
+        number = _THREAD.number
+        for row in rows:
+            coefficients, constant = self.forms.row(row)
+            make = isl.Constraint.equality_alloc if row.relation == "==" else isl.Constraint.inequality_alloc
+            constraint = make(local).set_constant_val(number(constant))
+            for column, coefficient in coefficients.items():
+                constraint = constraint.set_coefficient_val(isl.dim_type.set, column, number(coefficient))
+            result = result.add_constraint(constraint)
+        return result
+
+
+_VALUE = dims.from_atom(RuntimeScalar(-1))
+
+
+def _integer(value: Any) -> Bound:
+    return int(value.to_str()) if value.is_int() else None
+
+
+def _points(leaf: Any) -> Iterator[Any]:
+    """The first point in lexicographic order, where there is one, and any point."""
+    with contextlib.suppress(isl.Error):  # unbounded below
+        yield leaf.lexmin().sample_point()
+    yield leaf.sample_point()
