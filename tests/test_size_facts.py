@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict, at_least
-from anyshape.graph.parse import parse_shape
+from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.parse import parse_relation, parse_size
 from anyshape.graph.scope import Scope
 from tests.size_facts import FACTS, names, sides
 
@@ -92,22 +92,16 @@ def outcomes(fact, lowest=0):
 # -- the same texts, read by the library -----------------------------------------------------------------------
 
 
-def claim_of(text, lookup):
+def claims_of(text, lookup):
+    """The claim, then those without which it means nothing: divisors are not 0, sizes broadcast."""
     left, relation, right = sides(text)
-    (a,), (b,) = parse_shape(left, lookup), parse_shape(right, lookup)
-    makers = {
-        ">=": lambda: at_least(a, b, text),
-        "<=": lambda: at_least(b, a, text),
-        ">": lambda: at_least(a, dims.add(b, 1), text),
-        "<": lambda: at_least(b, dims.add(a, 1), text),
-        "broadcasts with": lambda: Claim("broadcasts", a, b, text),
-        "is 1 or equals": lambda: Claim("stretches", a, b, text),
-    }
-    return makers.get(relation, lambda: Claim(relation, a, b, text))()
+    if relation not in WORDS:
+        return parse_relation(text, lookup).claims
+    return (Claim(WORDS[relation], parse_size(left, lookup), parse_size(right, lookup), text),)
 
 
 def pose(fact):
-    """A scope with the constraints of the fact, its claim, and the sizes that the names stand for."""
+    """A scope with the constraints of the fact, and its claim."""
     sizes = {}
 
     def lookup(name):
@@ -115,8 +109,17 @@ def pose(fact):
 
     scope = Scope()
     for text in fact.given:
-        scope.constrain(Condition("constraint", claim_of(text, lookup), "test", "given"))
-    return scope, claim_of(fact.claim, lookup)
+        claim, *meaning = claims_of(text, lookup)
+        suppose(scope, meaning)
+        scope.constrain(Condition("constraint", claim, "test", "given"))
+    claim, *meaning = claims_of(fact.claim, lookup)
+    suppose(scope, meaning)
+    return scope, claim
+
+
+def suppose(scope, claims):
+    for claim in claims:
+        scope.assume(Condition("assertion", claim, "test", "it means nothing otherwise"))
 
 
 # -- tests -----------------------------------------------------------------------------------------------------
