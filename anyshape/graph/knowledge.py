@@ -15,7 +15,7 @@ from anyshape.graph.decide import exact, quick
 from anyshape.graph.dims import Atom, Call, DimVar, Size
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.intervals import Bound
-from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
+from anyshape.graph.linear_forms import Alternatives, denial_of, products_in, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
@@ -38,6 +38,7 @@ class Knowledge:
         self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
         self._open: set[tuple[str, Size, Size]] = set()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
+        self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
         self._examples: list[Valuation] = [dict(sizes)] if sizes is not None else []
 
     def believe(self, claim: Claim) -> None:
@@ -102,12 +103,27 @@ class Knowledge:
         if answers >= {True, False}:
             return Verdict.UNKNOWN
         facts = self.connected(claim)
+        if facts and products_in(claim.left) + products_in(claim.right):
+            claim, *facts = self._with_ranges([claim, *facts])
+            verdict = quick(claim, ())
+            if verdict is not Verdict.UNKNOWN:
+                return verdict
         if not facts and _is_open(claim):
             return Verdict.UNKNOWN
         verdict, examples = exact(claim, facts, maybe_true=True not in answers, maybe_false=False not in answers)
         for example in examples:
             self._learn(example)
         return verdict
+
+    def _with_ranges(self, claims: Sequence[Claim]) -> list[Claim]:
+        """The claims over variables declared with the ranges that follow, which the forms of divisions depend on."""
+        ranges: dict[DimVar, Size] = {}
+        for variable in dict.fromkeys(v for c in claims for v in c.variables()):
+            low, high = self._range(variable)
+            if low is not None and (low, high) != variable.bounds():
+                uid = (f"{variable.uid}", hash((low, high)))
+                ranges[variable] = dims.from_atom(DimVar(variable.name, low, high, uid))
+        return [substitute_claim(c, ranges.get) for c in claims]  # type: ignore[arg-type]
 
     def connected(self, claim: Claim) -> list[Claim]:
         """The claims that share variables with this one, directly or through others, nearest first."""
@@ -122,7 +138,7 @@ class Knowledge:
         return list(found)[:_FACTS]
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
-        """The least and the greatest value that the size can have; exact where the size and what is known are linear."""
+        """The least and the greatest value that the size can have: exact where it and what is known are linear."""
         found = self._bounds.get(size)
         if found is None:
             found = self._bounds[size] = self._find_bounds(size)
@@ -130,15 +146,19 @@ class Knowledge:
 
     def _find_bounds(self, size: Size) -> tuple[Bound, Bound]:
         low, high = dims.bounds(self.normal(size))
-        if isinstance(size, int):
-            return size, size
-        try:
-            within = IntegerSet(self.connected(Claim("==", size, 0))).range(size)
-        except OutOfBudgetError:
-            within = None
-        if within is not None:
-            low, high = intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
-        return low, high
+        if isinstance(size, int) or isinstance(self.normal(size), int):
+            return low, high
+        within = _range_of(size, self.connected(Claim("==", size, 0)))
+        return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
+
+    def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
+        """What the claims without products say of one variable."""
+        size = dims.from_atom(variable)
+        facts = [c for c in self.connected(Claim("==", size, 0)) if not products_in(c.left) + products_in(c.right)]
+        key = variable, len(self.claims)
+        if key not in self._ranges:
+            self._ranges[key] = _range_of(size, facts)
+        return self._ranges[key]
 
     # -- examples
 
@@ -172,7 +192,7 @@ class Knowledge:
         return found
 
     def _candidates(self, claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
-        """Sizes to try: points of integer sets, small sizes in turn, and points where the factors of products are fixed."""
+        """Sizes to try: points of integer sets, small sizes in turn, and points where factors of products are fixed."""
         for asked in ([rows_of(claim)], denial_of(claim)):
             yield from _points(facts, asked, names)
         ranges = [[p for p in _PROBES if p == _within(v, p)] or [v.lower] for v in names]
@@ -187,6 +207,13 @@ class Knowledge:
             for asked in ([rows_of(asked_here)], denial_of(asked_here)):
                 for point in _points(known, asked, names):
                     yield {**point, **values}
+
+
+def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
+    try:
+        return IntegerSet(facts).range(size) or dims.bounds(size)
+    except OutOfBudgetError:
+        return dims.bounds(size)
 
 
 def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:

@@ -6,6 +6,7 @@ A product of sizes becomes a column with constraints that hold of it: sound, so 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +30,22 @@ class Row(NamedTuple):
 
 Alternatives: TypeAlias = list[list[Row]]  # at least one of the lists holds
 
-_PRODUCT_LIMIT = 60
-_MONOMIAL_LIMIT = 40
+_PRODUCT_LIMIT = 30
+_MONOMIAL_LIMIT = 10
 _PATTERN_LIMIT = 5
 _DEGREE_LIMIT = 4
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def products_in(size: Size) -> int:
+    """How many products of sizes, and divisions by sizes, the size is made of."""
+    count = 0
+    for monomial in dims.terms_of(size):
+        count += sum([p for _, p in monomial]) > 1
+        for call in [a for a, _ in monomial if isinstance(a, Call)]:
+            count += call.function in ("floordiv", "mod") and not isinstance(call.args[1], int)
+            count += sum([products_in(a) for a in call.args])
+    return count
 
 
 def rows_of(claim: Claim) -> Alternatives:

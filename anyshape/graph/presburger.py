@@ -19,11 +19,13 @@ from anyshape.graph.conditions import Claim
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.intervals import Bound
 from anyshape.graph.leaves import RuntimeScalar
-from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, rows_of
+from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, products_in, rows_of
 
-_OPERATIONS = 300_000  # of isl, for one question: about a tenth of a second
+_OPERATIONS = 200_000  # of isl, for one question: about a tenth of a second
 _LEAVES = 400
 _CASES = 60
+_COLUMNS = 14  # with products, beyond which points are sought among the rationals
+_PRODUCTS = 8
 
 
 def _lazily(name: str) -> ModuleType:
@@ -71,24 +73,48 @@ class OutOfBudgetError(Exception):
     """The question took more operations than it was given."""
 
 
+@contextlib.contextmanager
+def _budget() -> Iterator[None]:
+    """Stop isl, and say so, when a question takes too many operations."""
+    context = _THREAD.start()
+    context.reset_operations()
+    context.set_max_operations(_OPERATIONS)
+    try:
+        yield
+    except isl.Error as error:
+        raise OutOfBudgetError from error
+    finally:
+        context.set_max_operations(0)
+
+
 class IntegerSet:
     """The assignments that satisfy claims: a union of integer polyhedra, of which only the needed ones are made."""
 
     def __init__(self, facts: Sequence[Claim]) -> None:
         self.forms = LinearForms()
-        self.facts = [rows_of(f) for f in facts]
+        self.facts: list[Alternatives] = []
+        products = 0
+        for fact in facts:  # one that would cost too much is left out: less is known then, and nothing false
+            count = products_in(fact.left) + products_in(fact.right)
+            if count == 0 or products + count <= _PRODUCTS:
+                products += count
+                self.facts.append(rows_of(fact))
 
     def refutes(self, more: Sequence[Alternatives]) -> bool:
         """No assignment satisfies these as well. False means that one does, or that a product is in the way."""
-        return next(self._leaves(more), None) is None
+        with _budget():
+            return next(self._leaves(more), None) is None
 
     def range(self, size: Size) -> tuple[Bound, Bound] | None:
         """The least and the greatest value of the size; None when there is no assignment."""
         ranges = []
-        for leaf in self._leaves([[[Row(dims.sub(_VALUE, size), "==")]]]):
-            (position,) = self.forms.form(_VALUE)[0]
-            part = leaf.to_set()
-            ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
+        with _budget():
+            for leaf in self._leaves([[[Row(dims.sub(_VALUE, size), "==")]]]):
+                if self._is_hard():
+                    raise OutOfBudgetError
+                (position,) = self.forms.form(_VALUE)[0]
+                part = leaf.to_set()
+                ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
         if not ranges:
             return None
         lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
@@ -97,46 +123,54 @@ class IntegerSet:
 
     def points(self, more: Sequence[Alternatives] = ()) -> Iterator[dict[DimVar, int]]:
         """Candidates for assignments: to be tried out where there are products, assignments otherwise."""
-        for leaf in self._leaves(more):
-            places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
-            for point in _points(leaf):
-                values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
-                yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
+        with _budget():
+            for leaf in self._leaves(more):
+                if self._is_hard():
+                    yield {}
+                    continue
+                places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
+                for point in _points(leaf):
+                    values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
+                    yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
 
     # -- the search
 
     def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
         """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
         given = [*self.facts, *more]
-        for row in [r for a in given for rows in a for r in rows]:
+        asked = [r for a in given for rows in a for r in rows]
+        if sum([products_in(r.size) for a in more for r in a[0]]) > _PRODUCTS:
+            raise OutOfBudgetError
+        for row in asked:
             self.forms.row(row)
         rows = [r for a in given if len(a) == 1 for r in a[0]]
         products = self.forms.multiply(rows) if self.forms.products else []
         for row in products:
             self.forms.row(row)
         cases = [*[a for a in given if len(a) > 1], *self.forms.cases]
-        context = _THREAD.start()
-        context.reset_operations()
-        context.set_max_operations(_OPERATIONS)
-        try:
-            whole = self._polyhedron([*self.forms.definitions, *rows, *products])
-            yield from self._split(whole, cases[:_CASES], [_LEAVES])
-        except isl.Error as error:
-            raise OutOfBudgetError from error
-        finally:
-            context.set_max_operations(0)
+        whole = self._polyhedron([*self.forms.definitions, *rows, *products])
+        yield from self._split(whole, cases[:_CASES], [_LEAVES])
 
     def _split(self, part: Any, cases: Sequence[Alternatives], budget: list[int]) -> Iterator[Any]:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
-        if part.is_empty():
+        if self._is_empty(part):
             return
         if not cases:
             yield part
             return
         for alternative in cases[0]:
             yield from self._split(part.intersect(self._polyhedron(alternative)), cases[1:], budget)
+
+    def _is_hard(self) -> bool:
+        return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
+
+    def _is_empty(self, part: Any) -> bool:
+        """There is no point in the polyhedron; or no rational one, where many products make integers too hard."""
+        if self._is_hard():
+            return part.remove_redundancies().plain_is_empty()
+        return part.is_empty()
 
     def _polyhedron(self, rows: Sequence[Row]) -> Any:
         space = isl.Space.set_alloc(_THREAD.context, 0, len(self.forms.columns))
