@@ -183,14 +183,21 @@ class SizeLimitError(AnyshapeError, OverflowError):
 class InconclusiveDimensionError(AnyshapeError, TypeError):
     """Python asked a question about a size whose answer differs between the sizes the program is to serve."""
 
-    def __init__(self, claim: str, witnesses: Mapping[bool, Mapping[str, int]], where: object = None) -> None:
-        self.claim, self.where = claim, where
+    def __init__(
+        self,
+        claim: str,
+        witnesses: Mapping[bool, Mapping[str, int]],
+        where: object = None,
+        constraints: Sequence[str] = (),
+    ) -> None:
+        self.claim, self.where, self.constraints = claim, where, tuple(constraints)
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
         shown = "; ".join(
             f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(self.witnesses.items())
         )
+        given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
         super().__init__(
-            f"{claim} is neither true nor false for every size{_at(where)} ({shown or 'no witness found'})\n"
+            f"{claim} is neither true nor false for every size{given}{_at(where)} ({shown or 'no witness found'})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where"
         )

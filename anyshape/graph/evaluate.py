@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from anyshape.errors import ShapeError
 from anyshape.graph.dims import Call, DimVar, Leaf, Size
 
 
 def broadcast_ints(*sizes: int) -> int:
-    """`broadcast` of actual sizes; the caller has checked that they agree."""
-    return next((s for s in sizes if s != 1), 1)
+    """`broadcast` of actual sizes; ones that disagree are an error."""
+    found = {s for s in sizes if s != 1}
+    if len(found) > 1:
+        raise ShapeError("broadcast", f"sizes {' and '.join(map(str, sorted(found)))} differ and neither is 1")
+    return found.pop() if found else 1
 
 
 _EVALUATORS: dict[str, Callable[..., int]] = {

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from anyshape.errors import ShapeError
 from anyshape.graph import dims, intervals
 from anyshape.graph.conditions import Claim, Verdict, substitute_claim
-from anyshape.graph.decide import exact, quick
+from anyshape.graph.decide import decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimVar, Size
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.intervals import Bound
@@ -137,6 +138,15 @@ class Knowledge:
             todo = [w for v in fresh for c in self._about.get(v, ()) for w in c.variables() if w not in seen]
         return list(found)[:_FACTS]
 
+    def core(self, claim: Claim) -> list[Claim]:
+        """The claim, which is known to be false, and as few of the others as it takes to know that."""
+        kept = self.connected(claim)
+        for fact in list(kept):
+            rest = [f for f in kept if f is not fact]
+            if decide(claim, rest) is Verdict.NO:
+                kept = rest
+        return [*kept, claim]
+
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
         """The least and the greatest value that the size can have: exact where it and what is known are linear."""
         found = self._bounds.get(size)
@@ -239,10 +249,10 @@ _FIRST_EXAMPLES = (
 
 
 def _holds(claim: Claim, at: Mapping[DimVar, int]) -> bool:
-    """The claim is true there; False too where a size is missing or a division is by zero."""
+    """The claim is true there; False too where a size is missing, a division is by zero, or a broadcast fails."""
     try:
         return claim.holds(to_mapping(at))
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ZeroDivisionError, ShapeError):
         return False
 
 

@@ -135,11 +135,15 @@ class Scope:
         if verdict is not Verdict.UNKNOWN:
             return verdict is Verdict.YES
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
-            raise InconclusiveDimensionError(str(claim), self.witnesses(claim), where)
+            raise self._inconclusive(claim, str(claim), where)
         answer = claim.holds(to_mapping(self.hints))
         held = claim if answer else claim.negated()
         self.assume(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
         return answer
+
+    def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> InconclusiveDimensionError:
+        declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
+        return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared)
 
     def value(self, size: Size, where: Where | None) -> int:
         """The size as a Python int: fixed, or fixed by a guard to what it is in this call."""
@@ -150,7 +154,7 @@ class Scope:
             return fixed
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
-            raise InconclusiveDimensionError(f"the value of {size}", self.witnesses(claim), where)
+            raise self._inconclusive(claim, f"the value of {size}", where)
         number = evaluate(size, to_mapping(self.hints))
         self.assume(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         _warn_of_a_fixed_size(str(size), str(where))
@@ -159,7 +163,8 @@ class Scope:
     def constrain(self, condition: Condition) -> None:
         """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""
         if self.decide(condition.claim) is Verdict.NO:
-            raise ContradictionError(str(condition.claim), [str(condition.claim)], condition.where)
+            core = [str(c) for c in self._known.core(condition.claim)]
+            raise ContradictionError(str(condition.claim), core, condition.where)
         self.assume(condition)
 
     def assume(self, condition: Condition) -> None:
