@@ -10,21 +10,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from anyshape.graph import polynomials, term_bounds
 from anyshape.graph.dim_text import show, show_call
 from anyshape.graph.intervals import CALL_BOUNDS, Bound
-from anyshape.graph.leaves import DimVar, InputAxis, Interned, RuntimeScalar
+from anyshape.graph.leaves import DimVar, InputAxis, Interned, RuntimeScalar, remembered
 from anyshape.graph.limits import check_limit
 from anyshape.graph.polynomials import Monomial, Terms
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def _remembered(function: _Function) -> _Function:
-    return functools.lru_cache(maxsize=1 << 14)(function)  # type: ignore[return-value]
 
 
 class Call(Interned):
@@ -217,7 +211,7 @@ def _whole(terms: Terms, remainders: Iterable[Monomial]) -> Terms | None:
     return None
 
 
-@_remembered
+@remembered
 def add(a: Size, b: Size) -> Size:
     """a + b."""
     if isinstance(a, int) and isinstance(b, int):
@@ -227,7 +221,7 @@ def add(a: Size, b: Size) -> Size:
     return from_terms(terms)
 
 
-@_remembered
+@remembered
 def sub(a: Size, b: Size) -> Size:
     """a - b."""
     if isinstance(a, int) and isinstance(b, int):
@@ -237,7 +231,7 @@ def sub(a: Size, b: Size) -> Size:
     return from_terms(terms)
 
 
-@_remembered
+@remembered
 def mul(a: Size, b: Size) -> Size:
     """a * b."""
     if isinstance(a, int) and isinstance(b, int):
@@ -268,7 +262,7 @@ def power(a: Size, k: int) -> Size:
 # -- division ----------------------------------------------------------------------------------------------------
 
 
-@_remembered
+@remembered
 def floordiv(a: Size, b: Size) -> Size:
     """The floor of a / b, as Python's `//`."""
     if isinstance(b, int):
@@ -325,7 +319,7 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
     return from_terms(quotient) if not any(rest.values()) else None
 
 
-@_remembered
+@remembered
 def mod(a: Size, b: Size) -> Size:
     """a - b * (a // b), as Python's `%`."""
     if isinstance(b, int):
@@ -400,13 +394,13 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
     return flat
 
 
-def _above(a: Size, b: Size) -> bool:
-    low = bounds(a - b)[0]
-    return low is not None and low >= 0
-
-
-def _extremum(function: str, args: tuple[Size, ...], beats: Callable[[Size, Size], bool]) -> Size:
+def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
     """Keep the arguments that no other one beats everywhere."""
+
+    def beats(a: Size, b: Size) -> bool:
+        low = bounds(mul(sign, sub(a, b)))[0]
+        return low is not None and low >= 0
+
     kept: list[Size] = []
     for arg in _flatten(function, args):
         if not any(beats(other, arg) for other in kept):
@@ -418,22 +412,31 @@ def _arg_order(arg: Size) -> tuple[Any, ...]:
     return (1, arg) if isinstance(arg, int) else (0, *arg.sort_key())
 
 
-@_remembered
+@remembered
 def maximum(*args: Size) -> Size:
     """The largest of the arguments."""
-    return _extremum("max", args, _above)
+    return _extremum("max", args, 1)
 
 
-@_remembered
+@remembered
 def minimum(*args: Size) -> Size:
     """The smallest of the arguments."""
-    return _extremum("min", args, lambda a, b: _above(b, a))
+    return _extremum("min", args, -1)
 
 
-@_remembered
+def _yields(arg: Size, others: list[Size]) -> bool:
+    """The argument is min(s, 1) where s broadcasts with the rest: it is 1, or it is 0 and so are they."""
+    atom = as_atom(arg)
+    if not isinstance(atom, Call) or atom.function != "min" or atom.args[1:] != (1,) or bounds(arg)[0] != 0:
+        return False
+    return all(part in others for part in _flatten("broadcast", atom.args[:1]))
+
+
+@remembered
 def broadcast(*args: Size) -> Size:
     """The size that axes of these sizes broadcast to: the one that is not 1. A constant other than 1 decides."""
     flat = [a for a in _flatten("broadcast", args) if a != 1]
+    flat = [a for a in flat if not _yields(a, flat)]
     constants = [a for a in flat if isinstance(a, int)]
     if constants:
         return constants[0]

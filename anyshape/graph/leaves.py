@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from anyshape.graph.intervals import Bound
 
 _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
 _COUNTER = itertools.count()
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def remembered(function: _Function) -> _Function:
+    """A function of interned sizes that looks up what it has computed before."""
+    return functools.lru_cache(maxsize=1 << 14)(function)  # type: ignore[return-value]
 
 
 class Interned:

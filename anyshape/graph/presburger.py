@@ -7,10 +7,11 @@ budget of operations; one that is not done by then is answered with "not known".
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +23,7 @@ from anyshape.graph.leaves import RuntimeScalar
 from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, products_in, rows_of
 
 _OPERATIONS = 200_000  # of isl, for one question: about a tenth of a second
-_LEAVES = 400
+_LEAVES = 250
 _CASES = 60
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
 _PRODUCTS = 8
@@ -149,9 +150,10 @@ class IntegerSet:
             self.forms.row(row)
         cases = [*[a for a in given if len(a) > 1], *self.forms.cases]
         whole = self._polyhedron([*self.forms.definitions, *rows, *products])
-        yield from self._split(whole, cases[:_CASES], [_LEAVES])
+        parts = [[functools.cache(functools.partial(self._polyhedron, rows)) for rows in case] for case in cases]
+        yield from self._split(whole, parts[:_CASES], [_LEAVES])
 
-    def _split(self, part: Any, cases: Sequence[Alternatives], budget: list[int]) -> Iterator[Any]:
+    def _split(self, part: Any, cases: Sequence[Sequence[Callable[[], Any]]], budget: list[int]) -> Iterator[Any]:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
@@ -161,7 +163,7 @@ class IntegerSet:
             yield part
             return
         for alternative in cases[0]:
-            yield from self._split(part.intersect(self._polyhedron(alternative)), cases[1:], budget)
+            yield from self._split(part.intersect(alternative()), cases[1:], budget)
 
     def _is_hard(self) -> bool:
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
