@@ -454,9 +454,6 @@ _BUILDERS: dict[str, Callable[..., Size]] = {
 }
 
 
-# -- use ---------------------------------------------------------------------------------------------------------
-
-
 def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
     """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
     done: dict[Atom, Size] = {}  # parts are shared, so each is visited once

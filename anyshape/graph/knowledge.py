@@ -60,11 +60,14 @@ class Knowledge:
     def _replace(self, atom: Atom, size: Size) -> None:
         """Believe atom == size everywhere, in older equalities too."""
         single = {atom: size}
-        self._replacements = {a: dims.substitute(s, single.get) for a, s in self._replacements.items()}
+        for a, s in self._replacements.items():
+            if _occurs(atom, s):
+                self._replacements[a] = dims.substitute(s, single.get)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._facts.extend(Claim("stretches", part, size) for part in atom.args)
-        self._facts = [substitute_claim(f, self._replacements.get) for f in self._facts]
+        touched = {id(f) for f in self._facts if _occurs(atom, f.left) or _occurs(atom, f.right)}
+        self._facts = [substitute_claim(f, self._replacements.get) if id(f) in touched else f for f in self._facts]
         self._normal.clear()
 
     # -- what follows
@@ -125,6 +128,12 @@ class Knowledge:
                 uid = (f"{variable.uid}", hash((low, high)))
                 ranges[variable] = dims.from_atom(DimVar(variable.name, low, high, uid))
         return [substitute_claim(c, ranges.get) for c in claims]  # type: ignore[arg-type]
+
+    def allows(self, claim: Claim) -> bool:
+        """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
+        if any(_holds(claim, e) for e in self._examples_for(claim)):
+            return True
+        return self.decide(claim) is not Verdict.NO
 
     def connected(self, claim: Claim) -> list[Claim]:
         """The claims that share variables with this one, directly or through others, nearest first."""

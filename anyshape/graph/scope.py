@@ -162,7 +162,7 @@ class Scope:
 
     def constrain(self, condition: Condition) -> None:
         """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""
-        if self.decide(condition.claim) is Verdict.NO:
+        if not self._known.allows(condition.claim):
             core = [str(c) for c in self._known.core(condition.claim)]
             raise ContradictionError(str(condition.claim), core, condition.where)
         self.assume(condition)
