@@ -398,6 +398,7 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
         atom = as_atom(add(arg, -shift))
         inner = [add(a, shift) for a in atom.args] if isinstance(atom, Call) and atom.function == function else [arg]
         flat.extend(a for a in inner if a not in flat)
+        check_limit("arguments of a call", len(flat))
     return flat
 
 
