@@ -6,10 +6,12 @@ happened and where, the second what to do.
     │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
     │   ├── ViewError                           a reshape of a strided view that no strides express
     │   └── SizeMismatchError                   an assertion of a program failed at a call
+    │       └── InputSizeError                  an input has a size that its specification does not allow
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
     ├── SpecError (ValueError)                  a shape specification that cannot be read or solved
-    │   └── ContradictionError                  constraints that no sizes satisfy together
+    │   ├── ContradictionError                  constraints that no sizes satisfy together
+    │   └── UndeterminedSizeError               a size that no input of a program gives
     ├── ScopeMismatchError (ValueError)         sizes of two scopes met in one expression
     ├── SizeLimitError (OverflowError)          an expression over sizes grew beyond what is worked with
     ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
@@ -120,6 +122,38 @@ class ViewError(ShapeError):
         super().__init__("view.reshape", f"{was} with strides {steps} cannot become {asked}: {failed}: {why}")
 
 
+class InputSizeError(SizeMismatchError):
+    """An input of a call has a size that its specification does not allow.
+
+    `path` and `axis` name the input and its axis (None: the value of an integer), `spec` is what was declared of it and
+    `actual` what it is. `known` are the sizes that the specification is read with, as (text, size, where from);
+    `remainder` is what a division leaves over, if that is the reason, and None otherwise.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        path: str,
+        axis: int | None,
+        spec: str,
+        actual: int,
+        known: Sequence[tuple[str, int, str]] = (),
+        reason: str = "",
+        advice: str = "",
+        remainder: int | None = None,
+    ) -> None:
+        self.path, self.axis, self.spec, self.actual = path, axis, spec, actual
+        self.known, self.reason, self.remainder = tuple(known), reason, remainder
+        place = path if axis is None else f"{path}.shape[{axis}]"
+        self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
+        self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
+        given = ", ".join(f"{name} = {size}{f' from {source}' if source else ''}" for name, size, source in known)
+        left = f"remainder {remainder}" if remainder is not None else reason
+        first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
+        self.advice = advice or self.advice
+        AnyshapeError.__init__(self, f"{program + ': ' if program else ''}{first}\n  {self.advice}")
+
+
 class DTypeError(AnyshapeError, TypeError):
     """A primitive or a transform met a dtype it cannot take."""
 
@@ -153,6 +187,39 @@ class ContradictionError(SpecError):
         others = [c for c in self.core if c != constraint]
         clash = f"contradicts {' and '.join(others)}" if others else "holds for no sizes"
         super().__init__(constraint, f"{clash}{_at(where)}", "drop or weaken one of these constraints")
+
+
+class UndeterminedSizeError(SpecError):
+    """The inputs of a program do not give one of its sizes, whatever they are.
+
+    `equations` are what they say of it; `same`, if two choices of sizes were found that no call can tell apart, holds
+    both. `repeated`: the equations follow from one another.
+    """
+
+    def __init__(
+        self,
+        variable: str,
+        equations: Sequence[str],
+        repeated: bool = False,
+        same: tuple[Mapping[str, int], Mapping[str, int]] | None = None,
+    ) -> None:
+        self.variable, self.equations, self.repeated, self.same = variable, tuple(equations), repeated, same
+        told = " and ".join(self.equations)
+        why = (
+            f"{told} {'say the same' if len(self.equations) == 2 else 'follow from one another'}"
+            if repeated and len(self.equations) > 1
+            else f"only {told} {'mentions' if len(self.equations) == 1 else 'mention'} it"
+        )
+        choices = [", ".join(f"{n} = {size}" for n, size in choice.items()) for choice in same or ()]
+        if choices:
+            problem = f"the sizes of the inputs do not determine {variable}: {why} ({' and '.join(choices)} look alike)"
+        else:
+            problem = f"{variable} cannot be found from the sizes of the inputs: {why}"
+        advice = (
+            f"give some input an axis of size {variable} alone, "
+            f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
+        )
+        super().__init__(told, problem, advice)
 
 
 class ScopeMismatchError(AnyshapeError, ValueError):

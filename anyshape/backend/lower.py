@@ -10,6 +10,7 @@ from anyshape.graph.dims import InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.ir import Graph, Node, Value, bind_local
 from anyshape.graph.scope import Scope
+from anyshape.graph.solve import Solved
 from anyshape.ops.core import find_kernel
 from anyshape.ops.creation import full_op
 from anyshape.ops.movement import broadcast_in_dim_op
@@ -102,22 +103,24 @@ class _Lowering:
 
     def plan(self) -> Plan:
         graph = self.graph
+        given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
         buffers = _Buffers(steps, outputs)
         finished = buffers.assign()
         return Plan(
             name=graph.name,
-            inputs=tuple(f"x{i}" for i in range(len(graph.inputs))),
-            input_metas=tuple(v.meta for v in graph.inputs),
-            input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(graph.inputs))),
+            inputs=tuple(f"x{i}" for i in range(len(given))),
+            input_metas=tuple(v.meta for v in given),
+            input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(given))),
             constants=tuple((f"c{i}", a) for i, (_, a) in enumerate(graph.constants)),
-            dims=tuple((s.variable, s.size) for s in graph.dims),
+            dims=tuple(s.read or Solved(s.variable, s.size) for s in graph.dims),
             conditions=graph.conditions,
             steps=tuple(finished),
             outputs=outputs,
             output_metas=tuple(v.meta for v in graph.outputs),
             copied=buffers.copied(),
+            values=graph.values,
         )
 
     def _output(self, value: Value) -> Slot:

@@ -12,9 +12,10 @@ import numpy as np
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.dims import InputAxis, RuntimeScalar, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
+from anyshape.graph.solve import Solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,15 @@ class Step:
         )
 
 
-def _axis_of_slot(leaf: Any) -> str:
-    return f"x{leaf.operand}.shape[{leaf.axis}]"
+def _slot_text(leaf: Any) -> str:
+    if isinstance(leaf, InputAxis):
+        return f"x{leaf.operand}.shape[{leaf.axis}]"
+    return f"int(x{leaf.operand})" if isinstance(leaf, RuntimeScalar) else str(leaf)
+
+
+def _found_text(solved: Solved) -> str:
+    left = str(solved.variable) if solved.curve is None else dims.show(solved.curve)
+    return f"{left} = {dims.show(dims.floordiv(solved.target, solved.divisor), _slot_text)}"
 
 
 def _text(param: Any) -> str:
@@ -72,7 +80,8 @@ def _text(param: Any) -> str:
 class Plan:
     """Steps, with the slots that inputs and constants start in and those that outputs are taken from.
 
-    `copied` outputs may share memory with an input, a constant or each other, and are copied before they are returned.
+    `dims` says how a call finds the variables, `values` which inputs are sizes by their value. `copied` outputs may
+    share memory with an input, a constant or each other, and are copied before they are returned.
     """
 
     name: str
@@ -80,16 +89,17 @@ class Plan:
     input_metas: tuple[TensorMeta, ...]
     input_names: tuple[str, ...]
     constants: tuple[tuple[str, np.ndarray], ...]
-    dims: tuple[tuple[DimVar, Size], ...]
+    dims: tuple[Solved, ...]
     conditions: tuple[Condition, ...]
     steps: tuple[Step, ...]
     outputs: tuple[str | Literal, ...]
     output_metas: tuple[TensorMeta, ...]
     copied: tuple[bool, ...] = field(default=())
+    values: tuple[tuple[int, Size], ...] = ()
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
-        sizes = [f"  {v} = {dims.show(s, _axis_of_slot)}" for v, s in self.dims]
+        sizes = [f"  {_found_text(s)}" for s in self.dims]
         checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
         body = [f"  {s}" for s in self.steps]
         ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))

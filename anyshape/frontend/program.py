@@ -51,8 +51,7 @@ class Program:
             problem = f"have the structure {tree}, not {self.trace.in_tree}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.trace.paths, strict=True)]
-        for x, value, path in zip(arrays, self.graph.inputs, self.trace.paths, strict=True):
-            meta = value.meta
+        for x, meta, path in zip(arrays, self.plan.input_metas, self.trace.paths, strict=True):
             if x.ndim != meta.rank or x.dtype != meta.dtype:
                 problem = f"is {x.dtype} with {x.ndim} axes, not {meta}"
                 raise ArgumentError(self.name, path, problem, "convert it, or trace again for this dtype and rank")

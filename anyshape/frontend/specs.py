@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,10 @@ from anyshape.frontend.trees import (
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder
 from anyshape.graph.conditions import Condition, at_least
+from anyshape.graph.dims import Size
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.scope import Scope, SymbolicSize
-from anyshape.graph.solve import solve_dims
+from anyshape.graph.solve import connected, places, solve_dims
 from anyshape.numpy.convert import NUMERIC
 from anyshape.numpy.symdim import common_scope, symdim
 from anyshape.numpy.traced import Array
@@ -36,10 +37,20 @@ from anyshape.numpy.traced import Array
 
 @dataclasses.dataclass(frozen=True)
 class ShapeDtypeStruct:
-    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype."""
+    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype.
+
+    An integer whose value is a size has the shape () and says so by `value`, a size or a text such as "k" or "n - 1".
+    The traced function gets it as that size.
+
+    >>> import numpy as np
+    >>> head = trace(lambda x, k: x[:k].sum() / k)(ShapeDtypeStruct("n + k"), ShapeDtypeStruct((), int, value="k"))
+    >>> float(head(np.arange(5.0), 4))
+    1.5
+    """
 
     shape: Any
     dtype: Any = np.float64
+    value: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
@@ -51,6 +62,21 @@ class ShapeDtypeStruct:
             if wrong:
                 advice = "give ints and symbolic sizes, or a text such as 'n, 3'"
                 raise SpecError(str(self.shape), f"{wrong[0]!r} is not a size", advice)
+        if self.value is not None:
+            self._check_value()
+
+    def _check_value(self) -> None:
+        if not isinstance(self.value, (str, SymbolicSize)) and not _is_size(self.value):
+            raise SpecError(str(self.value), "is not a size", "give a symbolic size, or a text such as 'k'")
+        if self.dtype.kind not in "iu":
+            advice = "give an integer dtype, as in ShapeDtypeStruct((), int, value='k')"
+            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is no size", advice)
+        if self.ndim:
+            raise SpecError(str(self.shape), "has axes, and only a scalar is a size", "give the shape ()")
+
+    def __repr__(self) -> str:
+        value = f", value={self.value!r}" if self.value is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape!r}, dtype={self.dtype!r}{value})"
 
     @property
     def ndim(self) -> int:
@@ -73,6 +99,21 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
+def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]:
+    """The sizes that integers among the arguments give by their value, by position."""
+    found: dict[int, Size] = {}
+    for i, x in enumerate(leaves):
+        value = x.value if isinstance(x, ShapeDtypeStruct) else None
+        if isinstance(value, str):
+            sizes = names.read(value)
+            if len(sizes) != 1:
+                raise SpecError(value, "is not one size", "give one size, such as 'k'")
+            found[i] = sizes[0]
+        elif value is not None:
+            found[i] = value.expr if isinstance(value, SymbolicSize) else int(value)
+    return found
+
+
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     """Zeros of the shape and dtype described, which take no memory."""
     sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", True).extents if isinstance(e, Exact)]
@@ -89,23 +130,28 @@ def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     name, parameters = function_name(function), parameter_names(function)
     names = SymbolicScope()
     metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
-    builder = Builder(scope_of_specs(leaves, names), handle=Array)
-    for variable, size in solve_dims(metas).items():
-        builder.define_dim(variable, size)
+    values = _spec_values(leaves, names)
+    builder = Builder(scope_of_specs(leaves, names, metas, values), handle=Array)
+    builder.values = values
+    builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
     return trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
 
 
-def scope_of_specs(leaves: Sequence[Any], texts: Scope) -> Scope:
-    """The scope of a program over these specifications: what their sizes' scope and that of the texts declare."""
-    shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str)]
-    sizes = [s for shape in shapes for s in shape if isinstance(s, SymbolicSize)]
+def scope_of_specs(
+    leaves: Sequence[Any], texts: Scope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
+) -> Scope:
+    """The scope of a program over these specifications: what their sizes' scope and that of the texts say."""
+    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
+    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
+    sizes = [s for s in given if isinstance(s, SymbolicSize)]
     declared = [s for s in sizes if not s.scope.free]
     for size in declared[1:]:
         common_scope(declared[0], size)
     conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
     root = declared[0].scope.root if declared else texts
-    found = Scope(conditions=conditions, origin=root.origin, root=root)
+    shown = [size for _, size in places(metas, values)]
+    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
     for size in sizes:
         claim = at_least(size.expr, 0)
         if not found.proves(claim):

@@ -18,6 +18,7 @@ from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
 from anyshape.numpy.convert import asarray
+from anyshape.numpy.symdim import symdim
 from anyshape.numpy.traced import Array
 
 
@@ -89,6 +90,9 @@ def trace_in(
 ) -> Trace:
     """Run the function on new inputs of the builder and finish its graph."""
     handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
+    for position, size in builder.values.items():
+        handles[position] = symdim(size, builder.scope)
+    builder.hide()
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         results, out_tree = run_traced(function, name, args, kwargs)
