@@ -12,6 +12,7 @@ from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, trace
+from anyshape.numpy.symdim import max_dim, min_dim
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,8 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "max_dim",
+    "min_dim",
     "numpy",
     "ops",
     "stop_gradient",

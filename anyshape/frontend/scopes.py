@@ -91,7 +91,7 @@ class SymbolicScope(Scope):
     >>> symbolic_shape("batch, a + 1, b", scope=scope)
     (batch, a + 1, b)
     >>> scope
-    SymbolicScope(a, b, 0 <= batch <= 64; a >= 2*b)
+    SymbolicScope(0 <= batch <= 64, a, b; a >= 2*b)
     """
 
     def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:

@@ -47,7 +47,8 @@ def _show(size: Any, name: Name) -> str:
     if isinstance(size, int):
         return str(size)
     pieces: list[str] = []
-    for monomial, coefficient in size.terms:
+    first = next((t for t in size.terms if t[1] > 0), size.terms[0])  # `m - n`, not `-n + m`
+    for monomial, coefficient in [first, *[t for t in size.terms if t is not first]]:
         factors = []
         for atom, power in monomial:
             text = show_call(atom, name) if _is_call(atom) else name(atom)

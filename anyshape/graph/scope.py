@@ -272,9 +272,12 @@ def _occurs(atom: Atom, size: Size) -> bool:
 
 
 class SymbolicSize:
-    """A size together with the scope that answers questions about it. The base of what users see in `x.shape`."""
+    """A size together with the scope that answers questions about it. The base of what users see in `x.shape`.
 
-    __slots__ = ("expr", "scope")
+    It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`.
+    """
 
-    def __init__(self, expr: DimExpr, scope: Scope) -> None:
-        self.expr, self.scope = expr, scope
+    __slots__ = ("expr", "numpy_dtype", "scope")
+
+    def __init__(self, expr: DimExpr, scope: Scope, numpy_dtype: Any = None) -> None:
+        self.expr, self.scope, self.numpy_dtype = expr, scope, numpy_dtype
