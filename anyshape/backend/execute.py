@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class _Writer:
         plan = self.plan
         found = {v for c in self._conditions() for v in c.claim.variables()}
         for step in plan.steps:
-            for _, param in step.params:
+            for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
         if self.checks:
             metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
@@ -126,18 +126,43 @@ class _Writer:
     # -- steps
 
     def _step(self, step: Step) -> None:
-        inputs = [self._operand(i) for i in step.inputs]
-        if step.reuse is not None:
-            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
-        function, arguments = self._kernel(step)
-        target = ", ".join(step.outputs)
-        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+        if step.instead:
+            self._view(step)
+        else:
+            self._call_kernel(step)
         if self.checks:
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self._verify(slot, meta, step.where)
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
+
+    def _call_kernel(self, step: Step) -> None:
+        inputs = [self._operand(i) for i in step.inputs]
+        if step.reuse is not None:
+            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+        function, arguments = self._kernel(step)
+        target = ", ".join(step.outputs)
+        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+
+    def _view(self, step: Step) -> None:
+        """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""
+        (source,), (target,) = step.inputs, step.outputs
+        self.lines.append(f"{target} = None")
+        self._block(f"if {source}.flags.c_contiguous:", [step])
+        self._block(f"if {target} is None:", step.instead)
+        between = [slot for part in step.instead[:-1] for slot in part.outputs]
+        if between:
+            self.lines.append(f"    del {', '.join(between)}")
+
+    def _block(self, head: str, steps: Sequence[Step]) -> None:
+        """Steps that run on a condition, so that the locals which hold their sizes are theirs alone."""
+        lines, computed = self.lines, dict(self.computed)
+        self.lines = []
+        for step in steps:
+            self._call_kernel(step)
+        lines += [head, *[f"    {line}" for line in self.lines]]
+        self.lines, self.computed = lines, computed
 
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
         """The name of the function to call, and its keyword arguments."""

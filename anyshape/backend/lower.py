@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.graph import dims
 from anyshape.graph.dims import InputAxis, Size
@@ -106,6 +108,7 @@ class _Lowering:
         given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
+        steps = collapse(steps, outputs, self.scope)
         buffers = _Buffers(steps, outputs)
         finished = buffers.assign()
         return Plan(
@@ -208,12 +211,7 @@ class _Buffers:
         for slot, i in self.last.items():
             if isinstance(slot, str) and i < len(self.steps) and not slot.startswith("c"):
                 drops.setdefault(taken.get(slot, i), []).append(slot)
-        return [
-            Step(
-                s.op, s.inputs, s.params, s.outputs, s.metas, s.results, reuse.get(i), tuple(drops.get(i, ())), s.where
-            )
-            for i, s in enumerate(self.steps)
-        ]
+        return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
 
 
 def _buffer_key(meta: TensorMeta) -> tuple[Any, ...]:

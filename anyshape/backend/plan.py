@@ -36,7 +36,8 @@ class Literal:
 class Step:
     """Run a kernel on slots, into slots.
 
-    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after.
+    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after; `instead`: the movement that a view
+    stands for, which runs where its operand is not in C order.
     """
 
     op: Op
@@ -48,15 +49,16 @@ class Step:
     reuse: str | None = None
     drops: tuple[str, ...] = ()
     where: Where | None = None
+    instead: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
         inside = f" in {self.reuse}" if self.reuse else ""
         drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
         operands = ", ".join(map(str, self.inputs))
-        return (
-            f"{', '.join(self.outputs)} = {self.op}({operands}){' {' + params + '}' if params else ''}{inside}{drops}"
-        )
+        call = f"{self.op}({operands}){' {' + params + '}' if params else ''}"
+        replaced = f" for {', '.join(str(s.op) for s in self.instead)}" if self.instead else ""
+        return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
 
 
 def _slot_text(leaf: Any) -> str:
