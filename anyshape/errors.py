@@ -60,6 +60,12 @@ def _brief(x: object) -> str:
     return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
 
 
+def _few(texts: Sequence[str], most: int = 3) -> list[str]:
+    """The texts for a line: not too many, and none too long."""
+    cut = [text if len(text) <= 80 else text[:77] + "..." for text in texts[:most]]
+    return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
+
+
 class ShapeError(AnyshapeError, ValueError, IndexError):
     """The sizes of the operands of a primitive cannot agree."""
 
@@ -147,7 +153,8 @@ class InputSizeError(SizeMismatchError):
         place = path if axis is None else f"{path}.shape[{axis}]"
         self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
         self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
-        given = ", ".join(f"{name} = {size}{f' from {source}' if source else ''}" for name, size, source in known)
+        sources = [f" from {source}" if source not in ("", name) else "" for name, _, source in known]
+        given = ", ".join(_few([f"{name} = {size}{s}" for (name, size, _), s in zip(known, sources)]))
         left = f"remainder {remainder}" if remainder is not None else reason
         first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
@@ -193,7 +200,7 @@ class UndeterminedSizeError(SpecError):
     """The inputs of a program do not give one of its sizes, whatever they are.
 
     `equations` are what they say of it; `same`, if two choices of sizes were found that no call can tell apart, holds
-    both. `repeated`: the equations follow from one another.
+    both. `repeated`: the equations follow from one another. `missing` is a constraint that would be enough.
     """
 
     def __init__(
@@ -202,9 +209,11 @@ class UndeterminedSizeError(SpecError):
         equations: Sequence[str],
         repeated: bool = False,
         same: tuple[Mapping[str, int], Mapping[str, int]] | None = None,
+        missing: str = "",
     ) -> None:
-        self.variable, self.equations, self.repeated, self.same = variable, tuple(equations), repeated, same
-        told = " and ".join(self.equations)
+        self.variable, self.equations, self.repeated = variable, tuple(equations), repeated
+        self.same, self.missing = same, missing
+        told = " and ".join(_few(self.equations))
         why = (
             f"{told} {'say the same' if len(self.equations) == 2 else 'follow from one another'}"
             if repeated and len(self.equations) > 1
@@ -216,7 +225,7 @@ class UndeterminedSizeError(SpecError):
         else:
             problem = f"{variable} cannot be found from the sizes of the inputs: {why}"
         advice = (
-            f"give some input an axis of size {variable} alone, "
+            f"give some input an axis of size {variable} alone{f', declare {missing}' if missing else ''}, "
             f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
         )
         super().__init__(told, problem, advice)

@@ -473,7 +473,7 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
     def of_size(size: Size) -> Size:
         if isinstance(size, int):
             return size
-        total: Size = 0
+        parts = []
         for monomial, coefficient in size.terms:
             product: Size = coefficient
             for atom, power in monomial:
@@ -481,8 +481,8 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
                     done[atom] = of_atom(atom)
                 for _ in range(power):
                     product = mul(product, done[atom])
-            total = add(total, product)
-        return total
+            parts.append(product)
+        return total(parts)
 
     return of_size(size)
 

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-LIMIT = 2_000_000  # steps on one coefficient of a machine word: about a second
+LIMIT = 4_000_000  # steps on one coefficient of a machine word: about a second
 
 
 class TooMuchWork(Exception):
@@ -88,7 +88,7 @@ class Elimination(Generic[Key]):
         if common > 1:
             row.coefficients = {key: c // common for key, c in row.coefficients.items()}
             row.parts = {part: c // common for part, c in row.parts.items()}
-        self.work += len(numbers) * (1 + max((n.bit_length() for n in numbers), default=0) // 64)
+        self.work += len(numbers) * (1 + max((n.bit_length() for n in numbers), default=0) // 32)
         if self.work > LIMIT:
             raise TooMuchWork
 

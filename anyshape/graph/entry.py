@@ -60,8 +60,11 @@ def _solves(solved: Solved, leaf: Leaf, size: Size) -> bool:
 
 def _bounds(solved: Solved) -> tuple[Bound, Bound]:
     """Bounds of the number computed for a variable, when the variables it is computed from are in their ranges."""
+    coefficients = _quadratic(solved)
+    if coefficients is not None:
+        return (0 if _never_negative(solved.target, *coefficients) else None), None
     if solved.curve is not None:
-        return (None if _quadratic(solved) else solved.low), solved.high
+        return solved.low, solved.high
     return dims.bounds(dims.floordiv(solved.target, solved.divisor))
 
 
@@ -84,6 +87,12 @@ def _quadratic(solved: Solved) -> tuple[int, int, int, int] | None:
     if terms or solved.high is not None or divisor < 1:
         return None
     return (a, b, c, divisor) if a > 0 or (a == 0 and b > 0) else None
+
+
+def _never_negative(target: Size, a: int, b: int, c: int, d: int) -> bool:
+    """0 is not beyond the last v with (a*v*v + b*v + c) // d <= target, for the sizes of any call."""
+    low = dims.bounds(target)[0]
+    return low is not None and low >= 0 and c < d
 
 
 class _Block:
@@ -178,24 +187,16 @@ class EntrySource:
         target = self.block.text(s.target)
         if s.curve is None:
             return target if s.divisor == 1 else f"{target} // {self.block.text(s.divisor)}"
+        self.names["_isqrt"] = math.isqrt
         coefficients = _quadratic(s)
         if coefficients is not None:
-            return self._root(*coefficients, target)
+            return _root(*coefficients, target, _never_negative(s.target, *coefficients))
         self.names["_largest"] = largest
         inner = _Block(lambda leaf: "t" if leaf is s.variable else self._name(leaf), "t", self.block)
         result = inner.text(s.curve)
         curve = f"c{self.local[s.variable]}"
         self.block.lines += [f"def {curve}(t):", *[f"    {x}" for x in inner.lines], f"    return {result}"]
         return f"_largest({curve}, {target}, {s.low}, {s.high})"
-
-    def _root(self, a: int, b: int, c: int, d: int, target: str) -> str:
-        """Source of the last v with (a*v*v + b*v + c) // d <= target."""
-        if a == 0:
-            return f"({d}*{target} + {d - 1 - c}) // {b}"
-        self.names["_isqrt"] = math.isqrt
-        if (a, b, c, d) == (1, 0, 0, 1):
-            return f"_isqrt(max(0, {target}))"
-        return f"(_isqrt(max(0, {4 * a * d}*{target} + {b * b + 4 * a * (d - 1 - c)})) - {b}) // {2 * a}"
 
     def _tests(self) -> list[str]:
         """Source of what is true when something does not fit."""
@@ -214,6 +215,18 @@ class EntrySource:
     def _fail(self) -> str:
         self.names["_misfit"] = self.entry.refuse
         return f"_misfit({', '.join(f'x{i}' for i in range(len(self.entry.metas)))})"
+
+
+def _root(a: int, b: int, c: int, d: int, target: str, positive: bool) -> str:
+    """Source of the last v with (a*v*v + b*v + c) // d <= target."""
+    factor, constant = (d, d - 1 - c) if a == 0 else (4 * a * d, b * b + 4 * a * (d - 1 - c))
+    if (a, b, c, d) == (1, 0, 0, 1):
+        factor, constant = 1, 0
+    inside = (f"{factor}*{target}" if factor != 1 else target) + (f" + {constant}" if constant else "")
+    if a == 0:
+        return f"({inside}) // {b}"
+    root = f"_isqrt({inside})" if positive else f"_isqrt(max(0, {inside}))"
+    return root if factor == 1 else f"({root} - {b}) // {2 * a}"
 
 
 def divides(size: Size) -> bool:

@@ -64,12 +64,24 @@ class Signature:
         raise misfit(self, inputs)
 
 
+def find(solved: Solved, sizes: Callable[[Leaf], int]) -> int:
+    """The size of a variable, where those it depends on are known."""
+    target = evaluate(solved.target, sizes)
+    if solved.curve is None:
+        return target // evaluate(solved.divisor, sizes)
+    return largest(_curve(solved, solved.curve, sizes), target, solved.low, solved.high)
+
+
+def _curve(solved: Solved, size: Size, sizes: Callable[[Leaf], int]) -> Callable[[int], int]:
+    return lambda t: evaluate(size, lambda leaf: t if leaf is solved.variable else sizes(leaf))
+
+
 class _Call:
     """The sizes of one call as far as they are known, and where each was read."""
 
     def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
         self.signature = signature
-        self.sizes: dict[Leaf, int] = {place: _read(place, inputs) for place in signature.shown}
+        self.sizes: dict[Leaf, int] = {place: read_place(place, inputs) for place in signature.shown}
         self.sources: dict[Leaf, tuple[Place, ...]] = {place: (place,) for place in signature.shown}
 
     def value(self, size: Size) -> int:
@@ -78,6 +90,9 @@ class _Call:
     def source(self, size: Size) -> tuple[Place, ...]:
         """The places that a size was computed from."""
         return tuple(dict.fromkeys(p for leaf in leaves(size) for p in self.sources[leaf]))
+
+    def knows(self, size: Size) -> bool:
+        return all(leaf in self.sizes for leaf in leaves(size))
 
     def texts(self, found: Iterable[Place]) -> str:
         names = [(p, self.signature.names[p.operand]) for p in found]
@@ -98,7 +113,8 @@ class _Call:
         return InputSizeError(s.program, s.names[place.operand], axis, spec, actual, known, reason, advice, remainder)
 
 
-def _read(place: Place, inputs: tuple[Any, ...]) -> int:
+def read_place(place: Place, inputs: Sequence[Any]) -> int:
+    """What a call with these inputs, or shapes, shows at a place."""
     x = inputs[place.operand]
     if isinstance(place, RuntimeScalar):
         return int(x)
@@ -165,10 +181,7 @@ def _unsolved(call: _Call, solved: Solved) -> InputSizeError | None:
 def _on_curve(call: _Call, solved: Solved, size: Size, place: Place, target: int) -> tuple[int, str]:
     """The variable of a curve, and what is wrong when the curve misses the target."""
 
-    def curve(t: int) -> int:
-        return evaluate(size, lambda leaf: t if leaf is solved.variable else call.sizes[leaf])
-
-    value = largest(curve, target, solved.low, solved.high)
+    curve, value = _curve(solved, size, call.sizes.__getitem__), find(solved, call.sizes.__getitem__)
     if curve(value) == target:
         return value, ""
     near = [t for t in (value, value + 1) if solved.high is None or t <= solved.high]
@@ -185,10 +198,8 @@ def _out_of_range(call: _Call, solved: Solved, place: Place, known: _Known) -> I
     bound = low if value < low or high is None else high
     side = "least" if value < low else "most"
     spec = call.signature.shown[place]
-    call.sizes[variable] = bound
-    wanted = call.value(spec)
-    call.sizes[variable] = value
     alone = dims.as_atom(spec) is variable
     reason = f"{variable} is at {side} {bound}" if alone else f"{variable} would be {value}, and is at {side} {bound}"
-    moves = (wanted > call.sizes[place]) == (value < low)
-    return call.error(place, known, reason, f"make it at {side} {wanted}" if moves else "")
+    wanted = evaluate(spec, {**call.sizes, variable: bound}.__getitem__) if call.knows(spec) else call.sizes[place]
+    helps = wanted > call.sizes[place] if value < low else wanted < call.sizes[place]
+    return call.error(place, known, reason, f"make it at {side} {wanted}" if helps else "")

@@ -7,6 +7,7 @@ unknown are solved as they come; others together, by elimination over their term
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -24,8 +25,9 @@ from anyshape.graph.scope import Scope
 
 Place: TypeAlias = InputAxis | RuntimeScalar  # what a call shows: the size of an axis, the value of an integer
 _TRIED = 1024  # values of a bounded variable that are tried one by one
+_LONGEST = 64  # steps of a curve that are looked at one by one
 _SHORT = 12  # terms of an expression over axes
-_SEARCHED = (40, 12, 8, 5, 4)  # sizes of each of so many variables, in the search for sizes that look alike
+_SEARCHED = (40, 12, 9, 7, 5)  # sizes of each of so many variables, in the search for sizes that look alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,8 @@ class _System:
     def _solve(self, equation: Equation) -> bool:
         """Find the one unknown variable of an equation, when its side of the equation determines it."""
         variable = equation.unknown[0]
-        curve, rest = map(dims.from_terms, _divided(dims.terms_of(equation.size), [variable]))
+        curve = _part(equation, variable)
+        rest = equation.size - curve
         if (variable, curve) in self.failed:
             return False
         target = equation.target - rest
@@ -238,10 +241,13 @@ class _System:
         if high is not None and high - low <= _TRIED and dims.variables(curve) == [variable]:
             values = [evaluate(curve, to_mapping({variable: t})) for t in range(low, high + 1)]
             return all(a < b for a, b in itertools.pairwise(values))
-        here = dims.variable(str(variable), low, None if high is None else high - 1)
-        now, then = (_with(curve, variable, at) for at in (here, here + 1))
-        facts = [c for c in self.conditions if variable not in c.claim.variables()]
-        return Scope(conditions=facts).proves(at_least(then - now, 1))
+        facts = Scope(conditions=[c for c in self.conditions if variable not in c.claim.variables()])
+        for period in dict.fromkeys((1, _period(curve, variable))):
+            places = [_every(period, start, low, high) for start in range(period)]
+            steps = [_with(curve, variable, at + 1) - _with(curve, variable, at) for at in places]
+            if all(facts.proves(at_least(step, 1)) for step in steps):
+                return True
+        return False
 
     def _fixed(self) -> bool:
         """Take a variable for known that has one value only."""
@@ -289,35 +295,41 @@ class _System:
     # -- what is left
 
     def undetermined(self) -> UndeterminedSizeError:
-        """The error for the first variable that is left."""
-        variable = next(iter(self.unknown))
+        """The error for the first variable that is left, or one that differs between sizes that look alike."""
+        pair = _alike(next(iter(self.unknown)), self.equations, self.conditions)
+        differ = [v for v in self.unknown if pair is None or pair[0][v] != pair[1][v]]
+        variable = differ[0]
         own = [e for e in self.equations if variable in e.unknown]
         clash = next((d for d in self.dependent if len(set(d)) > 1 and any(e.text in d for e in own)), [])
         claims = [str(c.claim) for c in self.conditions if variable in c.claim.variables()]
         texts = list(dict.fromkeys(clash or [e.text for e in own] or claims))
-        same = _alike(variable, self.equations, self.conditions)
-        return UndeterminedSizeError(str(variable), texts, bool(clash), same)
+        choices = [{str(v): s for v, s in p.items() if pair[0][v] != pair[1][v]} for p in pair] if pair else []
+        same = (choices[0], choices[1]) if choices else None
+        factors = [_factor(_part(e, variable), variable) for e in own if e.unknown == [variable]]
+        missing = next((f"{f} >= 1" for f in factors if isinstance(f, DimExpr)), "")
+        return UndeterminedSizeError(str(variable), texts, bool(clash), same, missing)
 
 
 def _alike(
     variable: DimVar, equations: Sequence[Equation], conditions: Sequence[Condition]
-) -> tuple[dict[str, int], dict[str, int]] | None:
-    """Two choices of sizes that differ in the variable and that no call can tell apart, if a small search finds any."""
+) -> tuple[dict[DimVar, int], dict[DimVar, int]] | None:
+    """Two choices of sizes that no call can tell apart, if a small search finds any; if it can, in the variable."""
     names, shown, claims = _surroundings(variable, equations, conditions)
     if len(names) > len(_SEARCHED):
         return None
     tops = [v.lower + _SEARCHED[len(names) - 1] for v in names]
     ranges = [range(v.lower, t if v.upper is None else min(t, v.upper + 1)) for v, t in zip(names, tops)]
     seen: dict[tuple[int, ...], dict[DimVar, int]] = {}
+    found = None
     for choice in itertools.product(*ranges):
         sizes = dict(zip(names, choice, strict=True))
         key = _shown_for(sizes, shown, claims)
         if key is not None:
             other = seen.setdefault(key, sizes)
             if other[variable] != sizes[variable]:
-                differ = [v for v in names if other[v] != sizes[v]]
-                return {str(v): other[v] for v in differ}, {str(v): sizes[v] for v in differ}
-    return None
+                return other, sizes
+            found = (other, sizes) if other is not sizes and found is None else found
+    return found
 
 
 def _surroundings(
@@ -379,11 +391,30 @@ def _divided(terms: Terms, variables: Collection[DimVar]) -> tuple[Terms, Terms]
     return inside, outside
 
 
+def _part(equation: Equation, variable: DimVar) -> Size:
+    """The terms of an equation in which the variable occurs."""
+    return dims.from_terms(_divided(dims.terms_of(equation.size), [variable])[0])
+
+
 def _factor(curve: Size, variable: DimVar) -> Size | None:
     """What the variable is multiplied with, when the curve is a multiple of it."""
     factor = _with(curve, variable, 1)
     multiple = isinstance(curve, DimExpr) and factor * dims.from_atom(variable) is curve
     return factor if multiple and variable not in dims.variables(factor) else None
+
+
+def _period(curve: Size, variable: DimVar) -> int:
+    """A number of steps after which quotients and remainders by constants repeat; 1 when it is large."""
+    calls = [a for a in atoms_of(curve) if isinstance(a, Call) and variable in dims.variables(dims.from_atom(a))]
+    divisors = [c.args[1] for c in calls if c.function in ("floordiv", "mod")]
+    period = math.lcm(*[abs(d) for d in divisors if isinstance(d, int)])
+    return period if 0 < period <= _LONGEST else 1
+
+
+def _every(period: int, start: int, low: int, high: Bound) -> Size:
+    """The sizes that are `start` plus a multiple of the period, from `low` on and below `high`."""
+    least, most = -((start - low) // period), None if high is None else (high - 1 - start) // period
+    return period * dims.variable("t", least, most) + start
 
 
 def _with(size: Size, variable: DimVar, value: Size) -> Size:
