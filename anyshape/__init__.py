@@ -11,7 +11,8 @@ from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
-from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, trace
+from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
+from anyshape.frontend.symbolic_shape import SymbolicShape
 from anyshape.numpy.symdim import max_dim, min_dim
 
 __version__ = "0.1.0"
@@ -21,6 +22,7 @@ __all__ = [
     "Dim",
     "ShapeDtypeStruct",
     "SymbolicScope",
+    "SymbolicShape",
     "check_grads",
     "errors",
     "eval_shape",
@@ -39,6 +41,7 @@ __all__ = [
     "numpy",
     "ops",
     "stop_gradient",
+    "symbolic_args_specs",
     "symbolic_shape",
     "trace",
     "value_and_grad",

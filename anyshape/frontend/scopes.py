@@ -119,11 +119,26 @@ class SymbolicScope(Scope):
 
         What the text takes for granted becomes a constraint too. After an error the scope is as it was.
         """
+        return self.read_all([(text, like, "")], constraints)[0]
+
+    def read_all(
+        self, texts: Iterable[tuple[str, Sequence[Size] | None, str]], constraints: Sequence[str] = ()
+    ) -> list[tuple[Size, ...]]:
+        """The sizes of specifications, each with what it is like and the path of what it describes, or an empty one."""
         names, lookup = self._draft()
-        found = parse_shape(text, lookup, like)
+        found, taken = [], []
+        for text, like, path in texts:
+            try:
+                parsed = parse_shape(text, lookup, like)
+                taken += [*parsed.claims, *_not_negative(text, parsed)]
+            except SpecError as error:
+                if not path:
+                    raise
+                raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from error
+            found.append(parsed.sizes)
         declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
-        self._believe([*declared, *found.claims, *_not_negative(text, found)], names)
-        return found.sizes
+        self._believe([*declared, *taken], names)
+        return found
 
     def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
         """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError, SpecError
+from anyshape.errors import ArgumentError, DTypeError, SpecError
 from anyshape.frontend.program import Program
-from anyshape.frontend.scopes import SymbolicScope
+from anyshape.frontend.scopes import SymbolicScope, like_sizes, scope_of, spec_text
+from anyshape.frontend.symbolic_shape import SymbolicShape
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
 from anyshape.frontend.trees import (
     as_leaf,
     check_callable,
     flatten,
+    flatten_prefix,
+    flatten_with_none,
     function_name,
     is_python_scalar,
     leaf_paths,
@@ -57,11 +60,7 @@ class ShapeDtypeStruct:
         if self.dtype.kind not in NUMERIC:
             raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
         if not isinstance(self.shape, str):
-            object.__setattr__(self, "shape", tuple(self.shape))
-            wrong = [s for s in self.shape if not isinstance(s, SymbolicSize) and not _is_size(s)]
-            if wrong:
-                advice = "give ints and symbolic sizes, or a text such as 'n, 3'"
-                raise SpecError(str(self.shape), f"{wrong[0]!r} is not a size", advice)
+            object.__setattr__(self, "shape", SymbolicShape(self.shape))
         if self.value is not None:
             self._check_value()
 
@@ -114,6 +113,51 @@ def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]
     return found
 
 
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
+) -> Any:
+    """The tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each, for `trace`.
+
+    `shapes_specs` is a prefix of that tree with specifications, in one scope: "b, _" or "b, ..." take from the argument
+    what they leave open, None takes its shape as it is.
+
+    >>> import numpy as np
+    >>> args = np.ones((8, 4)), {"w": np.ones((4, 2)), "b": np.ones(2)}
+    >>> x, params = symbolic_args_specs(args, ("batch, _", {"w": None, "b": None}))
+    >>> x.shape, params["w"].shape
+    ((batch, 4), (4, 2))
+    """
+    found = []
+    names = scope_of(scope)
+    function = "symbolic_args_specs"
+    leaves, tree, paths = flatten_with_none(args)
+    if isinstance(shapes_specs, list) and isinstance(args, tuple):
+        shapes_specs = tuple(shapes_specs)
+    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs")
+    structs = [None if x is None else _described(x, path, function) for x, path in zip(leaves, paths, strict=True)]
+    texts = [
+        (spec_text(f"{function}: {path}", spec), like_sizes(struct, names), path)
+        for struct, spec, path in zip(structs, specs, paths, strict=True)
+        if struct is not None
+    ]
+    shapes = iter(names.read_all(texts, constraints))
+    for struct in structs:
+        shape = None if struct is None else SymbolicShape([symdim(s, names) for s in next(shapes)])
+        found.append(None if struct is None else dataclasses.replace(struct, shape=shape))
+    return unflatten(tree, found)
+
+
+def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
+    """An argument as its shape and dtype."""
+    if isinstance(x, ShapeDtypeStruct):
+        if isinstance(x.shape, str):
+            advice = "give its shape as numbers, and the text among the specifications"
+            raise ArgumentError(function, path, f"has a specification, {x.shape!r}, for a shape", advice)
+        return x
+    array = as_leaf(x, path, function)
+    return ShapeDtypeStruct(array.shape, array.dtype)
+
+
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     """Zeros of the shape and dtype described, which take no memory."""
     sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", True).extents if isinstance(e, Exact)]
@@ -123,8 +167,13 @@ def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     return np.broadcast_to(np.zeros((), x.dtype), fixed)
 
 
-def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool) -> Trace:
-    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed."""
+def trace_specs(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool
+) -> tuple[Trace, Scope]:
+    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed.
+
+    Also gives the scope that the sizes were declared in.
+    """
     leaves, tree = flatten((args, kwargs))
     paths = leaf_paths(args, kwargs)
     name, parameters = function_name(function), parameter_names(function)
@@ -135,7 +184,8 @@ def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     builder.values = values
     builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
-    return trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    return found, builder.scope.root
 
 
 def scope_of_specs(
@@ -172,7 +222,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
     check_callable("trace", function)
 
     def traced(*args: Any, **kwargs: Any) -> Program:
-        return Program(trace_specs(function, args, kwargs, fixed=False))
+        return Program(trace_specs(function, args, kwargs, fixed=False)[0])
 
     return traced
 
@@ -185,8 +235,9 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """
     check_callable("eval_shape", function)
-    found = trace_specs(function, args, kwargs, fixed=True)
-    scope = Scope(conditions=found.graph.conditions)
+    found, root = trace_specs(function, args, kwargs, fixed=True)
+    free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
+    scope = Scope(conditions=found.graph.conditions, origin=root.origin, root=root, free=free)
     structs = [
         ShapeDtypeStruct([symdim(e.size, scope) for e in v.meta.extents if isinstance(e, Exact)], v.meta.dtype)
         for v in found.graph.outputs

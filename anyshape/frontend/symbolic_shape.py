@@ -40,6 +40,8 @@ class SymbolicShape(tuple[Any, ...]):
     infer: ClassVar[int] = -1  # in a shape to reshape to: the size that is left
 
     def __new__(cls, sizes: Iterable[Any] = ()) -> SymbolicShape:
+        if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+            raise SpecError(str(sizes), "is not a shape", "give a tuple of ints and symbolic sizes")
         self = super().__new__(cls, [_checked(s) for s in sizes])
         _joint(self)
         return self
@@ -183,7 +185,8 @@ def _checked(size: Any) -> Any:
     if isinstance(size, SymDim):
         return size
     if isinstance(size, (bool, np.bool_)) or not isinstance(size, _NUMBERS) or size < 0:
-        raise SpecError(repr(size), "is not a size", "give ints that are at least 0 and symbolic sizes")
+        advice = "give ints that are at least 0, symbolic sizes, or a text such as 'n, 3'"
+        raise SpecError(f"a shape with {size!r}", f"{size!r} is not a size", advice)
     return int(size)
 
 

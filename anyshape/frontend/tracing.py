@@ -12,7 +12,7 @@ import optree
 from anyshape.errors import AnyshapeError, ArgumentError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, Traced, activate, active
+from anyshape.graph.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
@@ -74,7 +74,7 @@ def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: S
             sources[variable] = dims.from_atom(InputAxis(position, axis))
             hints[variable] = leaf.shape[axis]
         metas.append(tensor(leaf.dtype, [dims.from_atom(v) for v in variables]))
-    builder = Builder(Scope(hints), handle=Array)
+    builder = Builder(Scope(hints, origin=user_line()), handle=Array)
     for variable, size in sources.items():
         builder.define_dim(variable, size)
     return trace_in(builder, function, name, metas, leaves, names)

@@ -46,6 +46,13 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return leaves, structure
 
 
+def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
+    """Leaves, None among them, structure, and the path of each leaf: `args[0]['w']`."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
+    return leaves, structure, [accessor.codify("args") for accessor in accessors]
+
+
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     """The pytree of this structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
@@ -56,8 +63,10 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, what: str) -> list[Any
     try:
         return optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
+        first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
+        text = " ".join(str(first(what)).split()).removeprefix("pytree structure error: ") if first else str(error)
         advice = "give one entry per argument, or a tree that is a prefix of the arguments"
-        raise ArgumentError(function, what, f"does not match the arguments: {error}", advice) from error
+        raise ArgumentError(function, what, f"does not match the arguments: {text}", advice) from error
 
 
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

@@ -17,8 +17,10 @@ from anyshape.errors import (
     DTypeError,
     LeakedTracerError,
     ScopeMismatchError,
+    SpecError,
     UnsupportedFunctionError,
 )
+from anyshape.graph import dims
 from anyshape.graph.builder import Traced, active, user_line
 from anyshape.graph.conditions import at_least
 from anyshape.graph.dims import DimExpr, Size
@@ -42,7 +44,13 @@ def enter(size: SymbolicSize) -> Size:
             raise LeakedTracerError(f"size {size}", where=user_line())
         origins = size.scope.origin, builder.scope.origin
         raise ScopeMismatchError([str(size), "the arguments"], origins, user_line())
-    return size.scope.normal(size.expr)
+    known = size.scope.normal(size.expr)
+    if builder is not None and not size.scope.closed:
+        for variable in dims.variables(known):
+            if builder.dim_owner(variable) is None:
+                advice = f"give an argument an axis of size {variable}, or pass it as an integer"
+                raise SpecError(str(size), f"{variable} is no size of the arguments of this program", advice)
+    return known
 
 
 def is_traced(*xs: Any) -> bool:
