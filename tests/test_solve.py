@@ -22,7 +22,8 @@ from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import tensor
 from anyshape.graph.misfit import largest
 from anyshape.graph.parse import parse_relation, parse_shape
-from anyshape.graph.solve import solve_dims
+from anyshape.graph.solve import connected, solve_dims
+from anyshape.numpy.symdim import symdim
 
 FLOAT, INT = np.dtype(float), np.dtype(np.int64)
 Refused = errors.InputSizeError
@@ -702,6 +703,108 @@ def test_a_divisor_that_is_0_is_an_error_of_the_call():
     for shape in [(4, 3), (4, 0), (0, 0)]:
         with pytest.raises(errors.SizeMismatchError):
             program(np.ones(shape))
+
+
+# -- programs against brute force --------------------------------------------------------------------------------
+
+AXES = [
+    "a", "b", "c", "a+b", "2*a", "a-b", "a*b", "a+1", "a*a", "b*(b+1)//2", "a//2", "a%2", "max(a,b)", "2*a+3*b", "c+a",
+    "b+c", "a*c", "(a+b)//2", "3", "a*a+b", "min(a,c)", "c//2 + c", "2*c+1", "a % b", "c // b",
+]  # fmt: skip
+DECLARED = [
+    "a >= b", "a % 2 == 0", "b == 2*a", "c == a + b", "a*b == c", "a != 3", "a <= 5", "b >= 1", "a >= 1", "c >= 1",
+    "a == b", "c == 2*b + 1", "a + b <= 6", "a + c == 2*b", "c < 4", "b*b == c", "c % b == 0",
+]  # fmt: skip
+
+
+class Drawn:
+    """Random specifications of up to three inputs, some given by value, with constraints."""
+
+    def __init__(self, seed):
+        rng = random.Random(seed)
+        self.scope = anyshape.SymbolicScope()
+        texts = [[rng.choice(AXES) for _ in range(rng.randint(1, 2))] for _ in range(rng.randint(1, 3))]
+        by_value = [rng.random() < 0.2 for _ in texts]
+        self.scope.read("a, b, c")
+        for text in rng.sample(DECLARED, rng.randint(0, 2)):
+            self.scope.declare(text)
+        self.structs = []
+        for axes, value in zip(texts, by_value, strict=True):
+            shape = anyshape.symbolic_shape(", ".join(axes), scope=self.scope)
+            self.structs.append(integer(shape[0]) if value else ShapeDtypeStruct(shape))
+        self.shown = [s for x in self.structs for s in ((x.value,) if x.value is not None else x.shape)]
+        self.sizes = [getattr(s, "expr", s) for s in self.shown]
+        self.claims = [c.claim for c in connected(self.scope.conditions, self.sizes)]
+        sides = [side for c in self.claims for side in (c.left, c.right)]
+        self.variables = list(dict.fromkeys(v for s in [*self.sizes, *sides] for v in dims.variables(s)))
+
+    def calls(self, most):
+        """What calls may show, by the sizes that they have, for sizes below `most`."""
+        found = {}
+        for choice in itertools.product(range(most), repeat=len(self.variables)):
+            sizes = dict(zip(self.variables, choice, strict=True))
+            if self.allows(sizes):
+                shown = tuple(shown_sizes(self.sizes, sizes))
+                if min(shown) >= 0:
+                    found.setdefault(shown, []).append(choice)
+        return found
+
+    def allows(self, sizes):
+        try:
+            return all(c.holds(to_mapping(sizes)) for c in self.claims) and bool(shown_sizes(self.sizes, sizes))
+        except ZeroDivisionError:
+            return False
+
+    def arguments(self, shown):
+        """Arguments of a call, without memory."""
+        left = iter(shown)
+        return [
+            next(left) if x.value is not None
+            else np.lib.stride_tricks.as_strided(np.zeros(1), shape := [next(left) for _ in x.shape], [0] * len(shape))
+            for x in self.structs
+        ]  # fmt: skip
+
+
+def check_drawn(drawn, rng):
+    """The program accepts every call that brute force finds, and only calls whose sizes satisfy everything."""
+    program = trace(lambda *xs: [symdim(dims.from_atom(v), drawn.scope) for v in drawn.variables])(*drawn.structs)
+    calls = drawn.calls(11)
+    assert all(len(choices) == 1 for choices in calls.values()), "solved for, and not determined"
+    tried = rng.sample(sorted(calls), min(len(calls), 12))
+    for shown in list(tried):
+        place = rng.randrange(len(shown))
+        tried.append((*shown[:place], max(0, shown[place] + rng.choice((-1, 1))), *shown[place + 1 :]))
+    tried += [tuple(rng.randint(0, 6) for _ in drawn.sizes) for _ in range(20)]
+    for shown in tried:
+        try:
+            found = program(*drawn.arguments(shown))
+        except errors.SizeMismatchError:
+            assert shown not in calls, f"{drawn.shown} refuses {shown}"
+        else:
+            sizes = dict(zip(drawn.variables, map(int, found), strict=True))
+            assert drawn.allows(sizes) and tuple(shown_sizes(drawn.sizes, sizes)) == shown, f"{drawn.shown}: {shown}"
+            assert calls.get(shown, [tuple(sizes.values())]) == [tuple(sizes.values())]
+
+
+def check_seeds(seeds):
+    outcomes = []
+    for seed in seeds:
+        try:
+            drawn = Drawn(seed)
+            check_drawn(drawn, random.Random(seed))
+            outcomes.append("solved")
+        except (errors.ContradictionError, errors.UndeterminedSizeError) as error:
+            outcomes.append(type(error).__name__)
+    return outcomes
+
+
+def test_programs_accept_the_calls_that_brute_force_finds():
+    assert check_seeds(range(80)).count("solved") > 25
+
+
+@pytest.mark.slow
+def test_many_programs_accept_the_calls_that_brute_force_finds():
+    check_seeds(range(80, 2000))
 
 
 # -- bounded time and speed --------------------------------------------------------------------------------------

@@ -190,7 +190,8 @@ class EntrySource:
         self.names["_isqrt"] = math.isqrt
         coefficients = _quadratic(s)
         if coefficients is not None:
-            return _root(*coefficients, target, _never_negative(s.target, *coefficients))
+            axes = all(isinstance(leaf, InputAxis) for leaf in leaves(s.target))  # variables are not checked yet
+            return _root(*coefficients, target, axes and _never_negative(s.target, *coefficients))
         self.names["_largest"] = largest
         inner = _Block(lambda leaf: "t" if leaf is s.variable else self._name(leaf), "t", self.block)
         result = inner.text(s.curve)
@@ -237,8 +238,9 @@ def divides(size: Size) -> bool:
 
 @dataclass(frozen=True)
 class Solver:
-    """A compiled signature: called with the shape of each input (an int for one given by its value), it gives each
-    size by its variable, or raises InputSizeError. `run` gives them in the order of `variables`, and trusts ranks.
+    """A compiled signature: called with the shape of each input (an int for one given by its value), or with arrays, it
+    gives each size by its variable, or raises InputSizeError. `run` gives them in the order of `variables`; ranks are
+    taken for granted.
     """
 
     variables: tuple[DimVar, ...]
@@ -254,13 +256,18 @@ def compile_solver(
     names: Sequence[str] = (),
     values: Mapping[int, Size] | None = None,
     conditions: Sequence[Condition] = (),
+    *,
+    arrays: bool = False,
 ) -> Solver:
-    """The function that finds the variables of a signature from shapes. It does not check the conditions."""
+    """The function that finds the variables of a signature from shapes, or from arrays, as the entry of a program does.
+
+    It does not check the conditions.
+    """
     given = tuple(names) or tuple(f"args[{i}]" for i in range(len(metas)))
     solved = solve_dims(metas, values, conditions)
     entry = Entry("", given, tuple(metas), tuple((values or {}).items()), solved)
     local = {s.variable: f"n{i}" for i, s in enumerate(solved)}
-    writer = EntrySource(entry, local, "x{}".format, "x{}".format)
+    writer = EntrySource(entry, local, *(("x{}.shape".format, "int(x{})".format) if arrays else ("x{}".format,) * 2))
     body = "\n    ".join([*writer.lines(local), f"return ({''.join(f'{n}, ' for n in local.values())})"])
     source = f"def solve({', '.join(f'x{i}' for i in range(len(metas)))}):\n    {body}\n"
     space = dict(writer.names)

@@ -173,6 +173,7 @@ class _System:
         self.scope = Scope(conditions=conditions)
         self.solved: list[Solved] = []
         self.work = 0
+        self.rewritten = False
         self.dependent: list[list[str]] = []
         self.unknown: dict[DimVar, None] = {}
         self.uses: dict[DimVar, list[Equation]] = {}
@@ -189,14 +190,15 @@ class _System:
             atom = dims.as_atom(equation.size)
             if isinstance(atom, DimVar) and atom in self.unknown:
                 self._found(Solved(atom, equation.target))
-        while self.unknown and (self._directly() or self._together() or self._fixed()):
+        steps = (self._directly, self._together, self._fixed, self._rewritten)
+        while self.unknown and any(step() for step in steps):
             pass
 
     def _found(self, solved: Solved) -> bool:
         self.solved.append(solved)
         del self.unknown[solved.variable]
         for equation in self.uses.get(solved.variable, ()):
-            equation.unknown.remove(solved.variable)
+            equation.unknown = [v for v in equation.unknown if v is not solved.variable]
         return True
 
     # -- one unknown
@@ -257,6 +259,18 @@ class _System:
                 return self._found(Solved(variable, low))
         return False
 
+    def _rewritten(self) -> bool:
+        """Write equations with what was declared equal put in place: it is checked at every call."""
+        changed, again = False, self.rewritten
+        self.rewritten = True
+        for equation in self.equations if not again else ():
+            size = self.scope.normal(equation.size)
+            if size is not equation.size and equation.text and isinstance(size, DimExpr):
+                equation.size, equation.unknown, changed = size, self._unknown_in(size), True
+                for v in equation.unknown:
+                    self.uses.setdefault(v, []).append(equation)
+        return changed
+
     # -- several unknowns
 
     def _together(self) -> bool:
@@ -297,7 +311,7 @@ class _System:
     def undetermined(self) -> UndeterminedSizeError:
         """The error for the first variable that is left, or one that differs between sizes that look alike."""
         pair = _alike(next(iter(self.unknown)), self.equations, self.conditions)
-        differ = [v for v in self.unknown if pair is None or pair[0][v] != pair[1][v]]
+        differ = [v for v in self.unknown if pair is None or pair[0].get(v) != pair[1].get(v)]
         variable = differ[0]
         own = [e for e in self.equations if variable in e.unknown]
         clash = next((d for d in self.dependent if len(set(d)) > 1 and any(e.text in d for e in own)), [])
