@@ -122,7 +122,7 @@ def test_stretches_that_numpy_makes_itself_stay_out():
     assert [s.op.name for s in program.plan.steps] == ["view", "reshape", "mul"]
 
 
-# -- what it gives -----------------------------------------------------------------------------------------------------
+# -- what it gives ---------------------------------------------------------------------------------------------------
 
 
 def layouts(x):
@@ -168,6 +168,23 @@ def test_a_view_moves_nothing():
     assert anyshape.jit(ten)(x).flags.owndata  # what users get is theirs
 
 
+def test_paddings_of_two_numbers_are_two():
+    def function(x):
+        return np.pad(np.pad(x[::-1].T, 1), 1, constant_values=5)
+
+    program, x = traced(function, "n, m"), np.ones((2, 3))
+    np.testing.assert_array_equal(program(x), function(x))
+    assert len(program.plan.steps) == 2
+
+
+def test_a_stretched_result_is_written_to_in_one_place():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    made = anyshape.jit(lambda x: ten(x * 2))(x)
+    assert made.flags.writeable
+    made[0] = -1
+    np.testing.assert_array_equal(made[1], ten(x * 2)[1])
+
+
 def test_results_are_not_views_of_arguments():
     x = np.arange(24.0).reshape(2, 3, 4)
     for function in (ten, lambda x: x.T[::-1].T[1:]):
@@ -208,7 +225,7 @@ def test_plans_with_views_pickle():
     np.testing.assert_array_equal(compile_plan(again)(x)[0], ten(x))
 
 
-# -- ops of plans ------------------------------------------------------------------------------------------------------
+# -- ops of plans ----------------------------------------------------------------------------------------------------
 
 
 def test_ops_of_plans_have_kernels_and_stand_in_no_graph():
@@ -257,7 +274,7 @@ def test_no_window_leaves_the_memory():
     assert given > 1000
 
 
-# -- random chains -----------------------------------------------------------------------------------------------------
+# -- random chains ---------------------------------------------------------------------------------------------------
 
 
 def on_graph(x, operation, arguments):
