@@ -55,6 +55,18 @@ def _at(where: object) -> str:
     return f" at {where}" if where is not None else ""
 
 
+def _shortened(text: str, limit: int = 100) -> str:
+    """The text, or the beginning of a long one."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def _window(text: str, column: int) -> tuple[str, str]:
+    """What surrounds a column of a text on one line, and the blanks that lead to the column there."""
+    start = 0 if len(text) <= 100 else max(0, column - 50)
+    shown = text[start : start + 100].replace("\n", " ").replace("\t", " ")
+    return f"{'...' if start else ''}{shown}", " " * (column - start + (3 if start else 0))
+
+
 def _brief(x: object) -> str:
     """A number to six digits; anything else as it prints."""
     return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
@@ -182,8 +194,8 @@ class SpecError(AnyshapeError, ValueError):
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
-        pointer = "" if column is None else f"\n  {spec}\n  {' ' * column}^"
-        super().__init__(f"{spec!r}: {problem}{pointer}\n  {advice}")
+        pointer = "" if column is None else "\n  {}\n  {}^".format(*_window(spec, column))
+        super().__init__(f"{_shortened(spec)!r}: {problem}{pointer}\n  {advice}")
 
 
 class ContradictionError(SpecError):
@@ -215,7 +227,7 @@ class UndeterminedSizeError(SpecError):
         self.same, self.missing = same, missing
         told = " and ".join(_few(self.equations))
         why = (
-            f"{told} {'say the same' if len(self.equations) == 2 else 'follow from one another'}"
+            f"{told} {'say the same of it' if len(self.equations) == 2 else 'follow from one another'}"
             if repeated and len(self.equations) > 1
             else f"only {told} {'mentions' if len(self.equations) == 1 else 'mention'} it"
         )
@@ -268,7 +280,7 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         super().__init__(
             f"{claim} is neither true nor false for every size{_at(where)} ({shown or 'no witness found'})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
-            f"or write the choice with np.where"
+            f"or write the choice with np.where, max_dim or min_dim"
         )
 
 

@@ -160,7 +160,7 @@ def check_that_they_look_alike(error, variables, sizes):
     one, other = ({**base, **{named[n]: s for n, s in choice.items()}} for choice in error.same)
     assert one[named[error.variable]] != other[named[error.variable]]
     shared = [v for v in variables if str(v) not in error.same[0]]
-    for common in itertools.product(range(6), repeat=len(shared)):  # sizes that both share may be needed, and differ
+    for common in itertools.product(range(9), repeat=len(shared)):  # sizes that both share may be needed, and differ
         both = dict(zip(shared, common, strict=True))
         seen = [shown_sizes(sizes, {**choice, **both}) for choice in (one, other)]
         if seen[0] == seen[1] and min(seen[0]) >= 0:
@@ -177,7 +177,7 @@ def test_linear_systems_against_rational_elimination():
 @pytest.mark.slow
 def test_many_linear_systems_against_rational_elimination():
     rng = random.Random(2)
-    for _ in range(20_000):
+    for _ in range(10_000):
         check_linear_system(rng)
 
 
@@ -564,7 +564,7 @@ def test_what_an_error_holds():
 
 UNDETERMINED = [
     (("a + b, 2*a + 2*b",), "'a + b and 2*a + 2*b': the sizes of the inputs do not determine a: "
-     "a + b and 2*a + 2*b say the same (a = 0, b = 1 and a = 1, b = 0 look alike)"),
+     "a + b and 2*a + 2*b say the same of it (a = 0, b = 1 and a = 1, b = 0 look alike)"),
     (("(a+1)//2",), "'(a + 1) // 2': the sizes of the inputs do not determine a: only (a + 1) // 2 mentions it "
      "(a = 1 and a = 2 look alike)"),
 ]  # fmt: skip
