@@ -318,7 +318,8 @@ def test_the_last_size_below_a_target():
             for target in range(-10, 120):
                 top = 200 if high is None else high
                 below = [t for t in range(low, top + 1) if curve(t) <= target]
-                assert largest(curve, target, low, high) == (max(below) if below else low)
+                for guess in (0, 1, 4, 11, 500):
+                    assert largest(curve, target, low, high, guess) == (max(below) if below else low)
 
 
 # -- systems of both ---------------------------------------------------------------------------------------------

@@ -68,9 +68,9 @@ def _bounds(solved: Solved) -> tuple[Bound, Bound]:
     return dims.bounds(dims.floordiv(solved.target, solved.divisor))
 
 
-def _quadratic(solved: Solved) -> tuple[int, int, int, int] | None:
-    """(a, b, c, d) when the curve is (a*v*v + b*v + c) // d, and rises for all sizes from the lowest on."""
-    if solved.curve is None:
+def _polynomial(solved: Solved) -> tuple[dict[int, int], int] | None:
+    """(coefficient by power, d) when the curve is a polynomial in the variable // d, and has no highest size."""
+    if solved.curve is None or solved.high is not None:
         return None
     terms = dims.terms_of(solved.curve)
     divisor = 1
@@ -82,11 +82,18 @@ def _quadratic(solved: Solved) -> tuple[int, int, int, int] | None:
         del terms[calls[0]]
         divisor = call.args[1]
         terms = dims.terms_of(divisor * dims.from_terms(terms) + call.args[0])
-    v = solved.variable
-    c, b, a = (terms.pop(m, 0) for m in ((), ((v, 1),), ((v, 2),)))
-    if terms or solved.high is not None or divisor < 1:
+    if divisor < 1 or any(len(m) > 1 or (m and m[0][0] is not solved.variable) for m in terms):
         return None
-    return (a, b, c, divisor) if a > 0 or (a == 0 and b > 0) else None
+    return {0: 0, **{m[0][1] if m else 0: c for m, c in terms.items()}}, divisor
+
+
+def _quadratic(solved: Solved) -> tuple[int, int, int, int] | None:
+    """(a, b, c, d) when the curve is (a*v*v + b*v + c) // d, and rises for all sizes from the lowest on."""
+    found = _polynomial(solved)
+    if found is None or max(found[0]) > 2:
+        return None
+    (a, b, c), d = (found[0].get(power, 0) for power in (2, 1, 0)), found[1]
+    return (a, b, c, d) if a > 0 or (a == 0 and b > 0) else None
 
 
 def _never_negative(target: Size, a: int, b: int, c: int, d: int) -> bool:
@@ -197,7 +204,7 @@ class EntrySource:
         result = inner.text(s.curve)
         curve = f"c{self.local[s.variable]}"
         self.block.lines += [f"def {curve}(t):", *[f"    {x}" for x in inner.lines], f"    return {result}"]
-        return f"_largest({curve}, {target}, {s.low}, {s.high})"
+        return f"_largest({curve}, {target}, {s.low}, {s.high}{_guess(s, target)})"
 
     def _tests(self) -> list[str]:
         """Source of what is true when something does not fit."""
@@ -228,6 +235,18 @@ def _root(a: int, b: int, c: int, d: int, target: str, positive: bool) -> str:
         return f"({inside}) // {b}"
     root = f"_isqrt({inside})" if positive else f"_isqrt(max(0, {inside}))"
     return root if factor == 1 else f"({root} - {b}) // {2 * a}"
+
+
+def _guess(solved: Solved, target: str) -> str:
+    """Source of a further argument of `largest`, where the leading term of the curve says about where to look."""
+    found = _polynomial(solved)
+    if found is None or not isinstance(dims.as_atom(solved.target), InputAxis):
+        return ""  # only the size of an axis is sure to be no negative number, and one that a float holds
+    powers, divisor = found
+    top = max(powers)
+    if top < 3 or powers[top] < 1 or divisor > LARGEST:
+        return ""
+    return f", int(({divisor / powers[top]!r}*{target}) ** {1 / top!r})"
 
 
 def divides(size: Size) -> bool:

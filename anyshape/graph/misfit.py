@@ -19,18 +19,24 @@ _Known: TypeAlias = list[tuple[str, int, str]]  # of an error: text, size, where
 LARGEST = 2**63 - 1  # no array has a size beyond it
 
 
-def largest(curve: Callable[[int], int], target: int, low: int, high: Bound = None) -> int:
+def largest(curve: Callable[[int], int], target: int, low: int, high: Bound = None, guess: int = 0) -> int:
     """The last size from `low` on, up to `high`, where a curve that rises there is not above the target.
 
-    It is `low` when there is none. Takes steps in the logarithm of the answer.
+    It is `low` when there is none. Takes steps in the logarithm of the distance from the guess.
     """
-    if high is not None and low >= high:
-        return low
-    step = 1
-    while (high is None or low + step <= high) and curve(low + step) <= target:
-        low += step
-        step *= 2
-    top = low + step - 1 if high is None else min(low + step - 1, high)
+    start, step = max(low, guess if high is None else min(guess, high)), 1
+    if start > low and curve(start) > target:
+        top = start - 1
+        while start - step > low and curve(start - step) > target:
+            top = start - step - 1
+            step *= 2
+        low = max(low, start - step)
+    else:
+        low = start
+        while (high is None or low + step <= high) and curve(low + step) <= target:
+            low += step
+            step *= 2
+        top = low + step - 1 if high is None else max(low, min(low + step - 1, high))
     while low < top:
         middle = (low + top + 1) // 2
         if curve(middle) <= target:
