@@ -102,7 +102,9 @@ class SymbolicShape(tuple[Any, ...]):
 
     def _values(self, bindings: Mapping[Any, Any] | None, names: Mapping[str, Any]) -> dict[DimVar, Any]:
         """The variables that are meant, with their values."""
-        known = {str(v): v for v in self._known_variables()}
+        variables = dict.fromkeys(self._known_variables())
+        names_of = [v.name for v in variables]
+        known = {v.name: v for v in variables if names_of.count(v.name) == 1} | {str(v): v for v in variables}
         found: dict[DimVar, Any] = {}
         for key, value in [*(bindings or {}).items(), *names.items()]:
             variable = known.get(key) if isinstance(key, str) else _variable(key)

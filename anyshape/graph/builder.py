@@ -31,7 +31,8 @@ def user_line() -> Where | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_FOREIGN) or file.startswith(_DEMO):
+        generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
+        if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
             return Where(file, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back  # type: ignore[assignment]
     return None

@@ -357,8 +357,9 @@ class _Reader:
             divisor = args[1]
             if divisor == 0:
                 self.fail("this divides by zero", column)
-            if not isinstance(divisor, int) and not dims.positive(divisor):
-                self.claims.append(Claim("!=", divisor, 0))
+            low = dims.bounds(divisor)[0]
+            if not isinstance(divisor, int) and (low is None or low < 1):
+                self.claims.append(at_least(divisor, 1) if low == 0 else Claim("!=", divisor, 0))
         if function == "broadcast":
             self.claims.extend(Claim("broadcasts", a, b) for a, b in itertools.combinations(args, 2) if a is not b)
         return self._checked(build(*args), column)

@@ -62,7 +62,7 @@ class Scope:
     ) -> None:
         self.origin, self.free = origin, free  # where the user declared it
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
-        self.root: Scope = self if root is None else root.root  # the declared scope that this one was derived from
+        self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.conditions: list[Condition] = []
@@ -120,9 +120,13 @@ class Scope:
         """Sizes of the two scopes may be mixed."""
         return self.free or other.free or self.root.uid == other.root.uid
 
+    @property
+    def root(self) -> Scope:
+        """The declared scope that this one was derived from; itself, if it was declared."""
+        return self if self._root is None else self._root
+
     def __reduce__(self) -> Any:
-        root = self.root if self.root is not self else None
-        return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, root, self.free)
+        return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)
 
     # -- what is asked
 
