@@ -115,6 +115,9 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         array = plain_array(x, function, path)
         if array.dtype.kind in NUMERIC and array.dtype.isnative:
             return array
+        if isinstance(x, int):
+            advice = "pass an integer of at most 64 bits, or a float"
+            raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
     problem = f"is of type {type(x).__name__}, not an array"
     raise ArgumentError(function, path, problem, "pass arrays and numbers, and close over the rest")
