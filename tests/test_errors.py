@@ -70,7 +70,7 @@ def test_a_program_refuses_other_arguments(args, words):
 
 def test_a_program_refuses_sizes_that_do_not_fit():
     made = program()
-    words = r"y.shape\[0\] = 4 does not fit n \(n = 3 from p_w.shape\[0\]\)"
+    words = r"y.shape\[0\] = 4 does not fit n \(n = 3 from p\['w'\].shape\[0\]\)"
     error = fails(errors.InputSizeError, words, made, {"w": X}, np.ones(4))
     assert error.sizes == {"y.shape[0]": 4, "n": 3}
     fixed = trace(lambda x: x)(ShapeDtypeStruct("3"))

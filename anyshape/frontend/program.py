@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,8 @@ class Program:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = simplify(trace.graph)
-        self.plan: Plan = lower(self.graph)
+        plan = lower(self.graph)
+        self.plan: Plan = replace(plan, input_names=trace.labels) if trace.labels else plan
         self.run = compile_plan(self.plan)
         self.single = trace.out_tree.is_leaf()
 

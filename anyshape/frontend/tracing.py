@@ -10,7 +10,7 @@ import numpy as np
 import optree
 
 from anyshape.errors import AnyshapeError, ArgumentError
-from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
+from anyshape.frontend.trees import NAMESPACE, flatten, is_array, named, readable, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.dims import DimVar, InputAxis
@@ -24,12 +24,16 @@ from anyshape.numpy.traced import Array
 
 @dataclass(frozen=True)
 class Trace:
-    """A function traced once: its graph, and the structures of its arguments and of its result."""
+    """A function traced once: its graph, and the structures of its arguments and of its result.
+
+    `labels` are the paths of the arguments by the names of parameters, where these are known.
+    """
 
     graph: Graph
     in_tree: Any
     out_tree: Any
     paths: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def trace_in(
         args, kwargs = unflatten(leaves.tree, handles)
         results, out_tree = run_traced(function, name, args, kwargs)
         graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths))
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), tuple(named(p, names) for p in leaves.paths))
 
 
 def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:

@@ -88,12 +88,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
+def named(path: str, names: Sequence[str]) -> str:
+    """The path of a leaf by the name of its parameter: `x`, `params['w']`."""
+    found = re.match(r"args\[(\d+)\]", path)
+    return names[int(found[1])] + path[found.end() :] if found and int(found[1]) < len(names) else path
+
+
 def readable(path: str, names: Sequence[str]) -> str:
     """An identifier for a leaf from its path: `x`, `params_w`."""
-    found = re.match(r"args\[(\d+)\]", path)
-    if found and int(found[1]) < len(names):
-        path = names[int(found[1])] + path[found.end() :]
-    text = re.sub(r"\W+", "_", path).strip("_")
+    text = re.sub(r"\W+", "_", named(path, names)).strip("_")
     return text if text[:1].isalpha() else f"x{text}"
 
 

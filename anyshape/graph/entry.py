@@ -30,7 +30,10 @@ class Entry(Signature):
         """What a call shows and may be wrong: all but what a variable was computed from without loss."""
         left = dict(self.shown)
         for solved in self.solved:
-            if solved.divisor == 1 and solved.curve is None:
+            place = _read_alone(solved)
+            if place is not None and dims.as_atom(left.get(place, 0)) is solved.variable:
+                del left[place]
+            elif solved.divisor == 1 and solved.curve is None:
                 for leaf in leaves(solved.target):
                     if leaf in left and _solves(solved, leaf, left[leaf]):
                         del left[leaf]
@@ -41,8 +44,10 @@ class Entry(Signature):
         """The variables whose number may be out of their range, with the bounds that are not proved."""
         found = []
         for solved in self.solved:
-            low, high = _bounds(solved)
             v = solved.variable
+            if v.upper is None and v.lower == 0 and isinstance(_read_alone(solved), InputAxis):
+                continue
+            low, high = _bounds(solved)
             lower = None if low is not None and low >= v.lower else v.lower
             upper = None if high is not None and v.upper is not None and high <= v.upper else v.upper
             if lower is not None or upper is not None:
@@ -50,11 +55,17 @@ class Entry(Signature):
         return found
 
 
+def _read_alone(solved: Solved) -> Place | None:
+    """The place that a variable is read from, if that is all there is to it."""
+    if solved.divisor != 1 or solved.curve is not None:
+        return None
+    atom = dims.as_atom(solved.target)
+    return atom if isinstance(atom, (InputAxis, RuntimeScalar)) else None
+
+
 def _solves(solved: Solved, leaf: Leaf, size: Size) -> bool:
     """The place has this size whenever the variable is what it was solved to be."""
     place = dims.from_atom(leaf)
-    if solved.target is place and dims.as_atom(size) is solved.variable:
-        return True
     return dims.substitute(size, lambda a: solved.target if a is solved.variable else None) is place
 
 
@@ -140,7 +151,8 @@ class EntrySource:
         solved = self._kept(needed)
         self._read(solved)
         for s in solved:
-            if self.place.get(dims.as_atom(s.target)) != self.local[s.variable]:  # type: ignore[arg-type]
+            place = _read_alone(s)
+            if place is None or self.place[place] != self.local[s.variable]:
                 self.block.lines.append(f"{self.local[s.variable]} = {self._found(s)}")
         tests = self._tests()
         if tests:
@@ -171,9 +183,9 @@ class EntrySource:
         used = dict.fromkeys(a for s in solved for a in leaves(s.target) if not isinstance(a, DimVar))
         used |= dict.fromkeys(self.entry.unproved)
         for s in solved:
-            atom = dims.as_atom(s.target)
-            if atom in used and s.divisor == 1 and s.curve is None:
-                self.place.setdefault(atom, self.local[s.variable])
+            place = _read_alone(s)
+            if place is not None:
+                self.place.setdefault(place, self.local[s.variable])
         for leaf in used:
             if isinstance(leaf, RuntimeScalar):
                 self.place.setdefault(leaf, f"d{leaf.operand}")
