@@ -169,6 +169,9 @@ class Scope:
         fixed = self.normal(size)
         if isinstance(fixed, int):
             return fixed
+        low, high = self.bounds(fixed)
+        if low is not None and low == high:
+            return low
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
             raise InconclusiveDimensionError(f"the value of {size}", self.witnesses(claim), where)
