@@ -621,6 +621,18 @@ def test_a_value_solves_for_other_sizes():
         program(np.ones(2), 4)
 
 
+def test_how_programs_with_solved_sizes_print():
+    (a,) = anyshape.symbolic_shape("a")
+    program = trace(lambda x, k: x[:a] * k)(ShapeDtypeStruct((a * a,)), integer("2*k"))
+    assert str(program).splitlines()[0] == (
+        "<lambda>(%x: f64[a**2], %k: i64[] = 2*k, %2: bool[a], %3: bool[k]) -> (f64[min(a, a**2)])"
+    )
+    assert str(program.plan).splitlines()[:3] == [
+        "plan <lambda>(x0: f64[a**2], x1: i64[])", "  a**2 = x0.shape[0]", "  k = (int(x1)) // 2"
+    ]  # fmt: skip
+    assert program(np.ones(9), 4).tolist() == [4, 4, 4]
+
+
 def test_values_are_checked_against_their_bounds():
     k = Dim("k", min=1, max=8)
     program = trace(lambda k: anp.ones(k))(integer(k))

@@ -81,13 +81,16 @@ def connected(conditions: Iterable[Condition], sizes: Iterable[Size]) -> list[Co
     found: list[Condition] = []
     left = [(c, c.claim.variables()) for c in conditions]
     known = {v for s in sizes for v in dims.variables(s)}
-    grown = True
-    while grown:
-        touched = [(c, vs) for c, vs in left if not vs or not known.isdisjoint(vs)]
-        left = [pair for pair in left if pair not in touched]
-        known.update(v for _, vs in touched for v in vs)
-        found.extend(c for c, _ in touched)
-        grown = bool(touched)
+    before = -1
+    while before < len(found):
+        before, apart = len(found), []
+        for condition, variables in left:
+            if variables and known.isdisjoint(variables):
+                apart.append((condition, variables))
+            else:
+                known.update(variables)
+                found.append(condition)
+        left = apart
     return found
 
 
@@ -97,13 +100,13 @@ def local_sizes(metas: Sequence[TensorMeta], solved: Sequence[Solved]) -> dict[D
     Where there is no short one, it is the axis of an input of its own, after those that `metas` describe.
     """
     found: dict[DimVar, Size] = {}
-    extents = dict(places(metas, {}))
+    extents, hidden = dict(places(metas, {})), 0
     for s in solved:
         size: Size | None = None
         if s.curve is None and not any(isinstance(leaf, RuntimeScalar) for leaf in leaves(s.target)):
             size = _closed(s, found)
         if size is None or dims.substitute(size, extents.get) is not dims.from_atom(s.variable):  # type: ignore[arg-type]
-            place = InputAxis(len(metas) + sum(hidden_axis(f, len(metas)) for f in found.values()), 0)
+            place, hidden = InputAxis(len(metas) + hidden, 0), hidden + 1
             size, extents[place] = dims.from_atom(place), dims.from_atom(s.variable)
         found[s.variable] = size
     return found
