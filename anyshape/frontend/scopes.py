@@ -106,7 +106,7 @@ class SymbolicScope(Scope):
     def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:
         super().__init__(origin=user_line())
         variables = [_dim_variable(d) for d in dims]
-        self.names: dict[str, Size] = {str(v): from_atom(v) for v in variables}
+        self.names = {str(v): from_atom(v) for v in variables}
         for v in variables:
             self.names.setdefault(v.name, from_atom(v))  # `n` for the one that prints as n@2, if there is no other
         for text in _texts(constraints):

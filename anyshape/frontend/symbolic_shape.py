@@ -116,9 +116,11 @@ class SymbolicShape(tuple[Any, ...]):
         return found
 
     def _known_variables(self) -> Iterator[DimVar]:
-        """Those that occur, and those of the constraints on them."""
+        """Those that occur, and those declared with them."""
         for size in self:
             yield from dims.variables(_expr(size))
+            for named in size.scope.root.names.values() if isinstance(size, SymDim) else ():
+                yield from dims.variables(named)
         for condition in _conditions(self):
             yield from condition.claim.variables()
 

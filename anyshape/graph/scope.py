@@ -65,6 +65,7 @@ class Scope:
         self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
+        self.names: dict[str, Size] = {}  # the sizes that were declared by name
         self.conditions: list[Condition] = []
         self.reliances: list[Reliance] = []
         self._facts: list[Claim] = []
