@@ -11,7 +11,9 @@ from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
-from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, trace
+from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
+from anyshape.frontend.symbolic_shape import SymbolicShape
+from anyshape.numpy.symdim import max_dim, min_dim
 
 __version__ = "0.1.0"
 
@@ -20,6 +22,7 @@ __all__ = [
     "Dim",
     "ShapeDtypeStruct",
     "SymbolicScope",
+    "SymbolicShape",
     "check_grads",
     "errors",
     "eval_shape",
@@ -33,9 +36,12 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "max_dim",
+    "min_dim",
     "numpy",
     "ops",
     "stop_gradient",
+    "symbolic_args_specs",
     "symbolic_shape",
     "trace",
     "value_and_grad",

@@ -6,10 +6,12 @@ happened and where, the second what to do.
     │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
     │   ├── ViewError                           a reshape of a strided view that no strides express
     │   └── SizeMismatchError                   an assertion of a program failed at a call
+    │       └── InputSizeError                  an input has a size that its specification does not allow
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
     ├── SpecError (ValueError)                  a shape specification that cannot be read or solved
-    │   └── ContradictionError                  constraints that no sizes satisfy together
+    │   ├── ContradictionError                  constraints that no sizes satisfy together
+    │   └── UndeterminedSizeError               a size that no input of a program gives
     ├── ScopeMismatchError (ValueError)         sizes of two scopes met in one expression
     ├── SizeLimitError (OverflowError)          an expression over sizes grew beyond what is worked with
     ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
@@ -53,9 +55,27 @@ def _at(where: object) -> str:
     return f" at {where}" if where is not None else ""
 
 
+def _shortened(text: str, limit: int = 100) -> str:
+    """The text, or the beginning of a long one."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def _window(text: str, column: int) -> tuple[str, str]:
+    """What surrounds a column of a text on one line, and the blanks that lead to the column there."""
+    start = 0 if len(text) <= 100 else max(0, column - 50)
+    shown = text[start : start + 100].replace("\n", " ").replace("\t", " ")
+    return f"{'...' if start else ''}{shown}", " " * (column - start + (3 if start else 0))
+
+
 def _brief(x: object) -> str:
     """A number to six digits; anything else as it prints."""
     return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
+
+
+def _few(texts: Sequence[str], most: int = 3) -> list[str]:
+    """The texts for a line: not too many, and none too long."""
+    cut = [text if len(text) <= 80 else text[:77] + "..." for text in texts[:most]]
+    return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
 
 
 class ShapeError(AnyshapeError, ValueError, IndexError):
@@ -120,6 +140,39 @@ class ViewError(ShapeError):
         super().__init__("view.reshape", f"{was} with strides {steps} cannot become {asked}: {failed}: {why}")
 
 
+class InputSizeError(SizeMismatchError):
+    """An input of a call has a size that its specification does not allow.
+
+    `path` and `axis` name the input and its axis (None: the value of an integer), `spec` is what was declared of it and
+    `actual` what it is. `known` are the sizes that the specification is read with, as (text, size, where from);
+    `remainder` is what a division leaves over, if that is the reason, and None otherwise.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        path: str,
+        axis: int | None,
+        spec: str,
+        actual: int,
+        known: Sequence[tuple[str, int, str]] = (),
+        reason: str = "",
+        advice: str = "",
+        remainder: int | None = None,
+    ) -> None:
+        self.path, self.axis, self.spec, self.actual = path, axis, spec, actual
+        self.known, self.reason, self.remainder = tuple(known), reason, remainder
+        place = path if axis is None else f"{path}.shape[{axis}]"
+        self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
+        self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
+        sources = [f" from {source}" if source not in ("", name) else "" for name, _, source in known]
+        given = ", ".join(_few([f"{name} = {size}{s}" for (name, size, _), s in zip(known, sources)]))
+        left = f"remainder {remainder}" if remainder is not None else reason
+        first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
+        self.advice = advice or self.advice
+        AnyshapeError.__init__(self, f"{program + ': ' if program else ''}{first}\n  {self.advice}")
+
+
 class DTypeError(AnyshapeError, TypeError):
     """A primitive or a transform met a dtype it cannot take."""
 
@@ -141,8 +194,8 @@ class SpecError(AnyshapeError, ValueError):
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
-        pointer = "" if column is None else f"\n  {spec}\n  {' ' * column}^"
-        super().__init__(f"{spec!r}: {problem}{pointer}\n  {advice}")
+        pointer = "" if column is None else "\n  {}\n  {}^".format(*_window(spec, column))
+        super().__init__(f"{_shortened(spec)!r}: {problem}{pointer}\n  {advice}")
 
 
 class ContradictionError(SpecError):
@@ -153,6 +206,41 @@ class ContradictionError(SpecError):
         others = [c for c in self.core if c != constraint]
         clash = f"contradicts {' and '.join(others)}" if others else "holds for no sizes"
         super().__init__(constraint, f"{clash}{_at(where)}", "drop or weaken one of these constraints")
+
+
+class UndeterminedSizeError(SpecError):
+    """The inputs of a program do not give one of its sizes, whatever they are.
+
+    `equations` are what they say of it; `same`, if two choices of sizes were found that no call can tell apart, holds
+    both. `repeated`: the equations follow from one another. `missing` is a constraint that would be enough.
+    """
+
+    def __init__(
+        self,
+        variable: str,
+        equations: Sequence[str],
+        repeated: bool = False,
+        same: tuple[Mapping[str, int], Mapping[str, int]] | None = None,
+        missing: str = "",
+    ) -> None:
+        self.variable, self.equations, self.repeated = variable, tuple(equations), repeated
+        self.same, self.missing = same, missing
+        told = " and ".join(_few(self.equations))
+        why = (
+            f"{told} {'say the same of it' if len(self.equations) == 2 else 'follow from one another'}"
+            if repeated and len(self.equations) > 1
+            else f"only {told} {'mentions' if len(self.equations) == 1 else 'mention'} it"
+        )
+        choices = [", ".join(f"{n} = {size}" for n, size in choice.items()) for choice in same or ()]
+        if choices:
+            problem = f"the sizes of the inputs do not determine {variable}: {why} ({' and '.join(choices)} look alike)"
+        else:
+            problem = f"{variable} cannot be found from the sizes of the inputs: {why}"
+        advice = (
+            f"give some input an axis of size {variable} alone{f', declare {missing}' if missing else ''}, "
+            f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
+        )
+        super().__init__(told, problem, advice)
 
 
 class ScopeMismatchError(AnyshapeError, ValueError):
@@ -199,7 +287,7 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         super().__init__(
             f"{claim} is neither true nor false for every size{given}{_at(where)} ({shown or 'no witness found'})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
-            f"or write the choice with np.where"
+            f"or write the choice with np.where, max_dim or min_dim"
         )
 
 

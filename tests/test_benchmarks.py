@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import attention, chain, compiling, importing, run, small, timing
+from benchmarks import attention, chain, compiling, importing, run, small, solving, timing
 
 QUICK = timing.QUICK
 
@@ -42,6 +42,11 @@ def test_small_programs_agree_with_numpy():
 def test_the_chain_has_the_gradient_written_by_hand():
     results = chain.run(QUICK, size=50, ops=8)
     assert results[0].limit == 3.0 and "peak memory" in names(results)
+
+
+def test_signatures_are_solved_for():
+    results = solving.run(QUICK)  # each finds the sizes it was made from, or raises
+    assert len(results) == len(solving.SIGNATURES) + 1 and all(r.value > 0 for r in results)
 
 
 def test_the_large_program_is_timed_stage_by_stage():

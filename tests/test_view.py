@@ -75,7 +75,7 @@ def read_quickly(chain, buffer):
     return out
 
 
-# -- the operations, on views and on arrays ------------------------------------------------------------------------
+# -- the operations, on views and on arrays --------------------------------------------------------------------------
 
 
 class Moves:
@@ -233,7 +233,7 @@ def known(claim):
     return Condition("constraint", claim, "test", "test")
 
 
-# -- what is known of a view ---------------------------------------------------------------------------------------
+# -- what is known of a view -----------------------------------------------------------------------------------------
 
 
 def test_contiguity():
@@ -263,7 +263,7 @@ def test_simplify():
     assert View.create((N, 0), (5, 5), 9, ((1, N), (0, 0))).simplify(scope) == View.create((N, 0))
 
 
-# -- reshapes of what is not contiguous ---------------------------------------------------------------------------------------
+# -- reshapes of what is not contiguous ------------------------------------------------------------------------------
 
 
 def failure(view, shape, scope):
@@ -317,6 +317,49 @@ def test_the_error_says_which_of_the_two_failed():
     assert failure(View.create((6,)).pad(((1, 1),), Scope()), (2, 4), Scope()) == ("mask", (0,))
 
 
+MERGING = [
+    ((4, 6), [("pad", ((1, 1), (0, 0))), ("permute", (1, 0)), ("reshape", (36,)), ("reshape", (6, 6)),
+              ("shrink", ((0, 6), (0, 3))), ("pad", ((0, 0), (0, 1)))]),
+    ((N, M), [("permute", (1, 0)), ("reshape", (-1,)), ("reshape", (M, N)), ("flip", (0,))]),
+    ((N, M), [("permute", (1, 0)), ("reshape", (-1,)), ("reshape", (M, N)),
+              ("slice", (0, 0), (M, N - N // 2), (1, 2))]),
+    ((N, M), [("pad", ((0, 0), (1, 2))), ("permute", (1, 0)), ("reshape", (1, -1)), ("reshape", (M + 3, N)),
+              ("flip", (0, 1)), ("pad", ((1, 0), (0, 0)))]),
+    ((N, M, K), [("flip", (0,)), ("reshape", (N * M, K)), ("reshape", (N, M, K)), ("permute", (2, 0, 1))]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "steps"), MERGING)
+def test_views_that_come_to_fit_merge(shape, steps):
+    tried = [same_as_numpy(shape, steps, v, ViewChain.create, read_quickly) for v in VALUES]
+    chain = next(c for c in tried if c is not None)
+    assert len(chain.views) == 2 and len(chain.simplify(Scope()).views) == 1
+
+
+APART = [
+    ((6,), [("pad", ((1, 1),)), ("reshape", (2, 4)), ("flip", (0,))]),  # both axes walk along one that is padded
+    ((2, 3), [("permute", (1, 0)), ("reshape", (2, 3)), ("flip", (1,))]),
+    ((N, M), [("permute", (1, 0)), ("reshape", (-1,)), ("flip", (0,))]),
+]
+
+
+@pytest.mark.parametrize(("shape", "steps"), APART)
+def test_views_that_do_not_fit_stay_apart(shape, steps):
+    tried = [same_as_numpy(shape, steps, v, ViewChain.create) for v in VALUES]
+    assert all(len(c.simplify(Scope()).views) == 2 for c in tried)
+
+
+def test_a_view_of_fewer_elements_than_there_are():
+    chain = ViewChain((View.create((2, 4), (10, 1)), View.create((2, 3))))
+    assert chain.linear_index((1, 0)) == chain.simplify(Scope()).linear_index((1, 0)) == 3
+
+
+def test_a_part_of_one_row_is_a_part_of_all_rows():
+    view = View.create((1, M), (M + 2, 1)).pad(((1, 1), (1, 1)), Scope())
+    flat = view.reshape((-1,), Scope())
+    assert flat.mask == ((M + 3, 2 * M + 3),) and flat.linear_index((M + 3,)) == 0
+
+
 def test_sizes_of_zero():
     scope = Scope()
     assert View.create((0, N)).permute((1, 0)).reshape((5, 0, 7), scope).shape == (5, 0, 7)
@@ -329,7 +372,7 @@ def test_sizes_of_zero():
         View.create((0, 3)).reshape((0, -1), scope)
 
 
-# -- bad input ---------------------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------------------------------------
 
 VIEW = View.create((N, 3))
 BAD = [
@@ -397,7 +440,7 @@ def test_huge_sizes():
     assert view.linear_index((0, big - 1)) == 0 and view.numel() == big * N
 
 
-# -- chains of random movement ----------------------------------------------------------------------------------------
+# -- chains of random movement ---------------------------------------------------------------------------------------
 
 
 def small(choose, *sizes):
@@ -453,14 +496,29 @@ def random_step(choose, shape):
 
 
 BASES = [(N, M), (2 * N, M), (N, 1, M), (K, N), (3, N, 2), (N * M,), (1,), (), (N, M, K), (N + 1, M), (2 * N, 3 * M)]
-RANDOM_VALUES = [(0, 2, 1), (1, 1, 1), (2, 3, 1), (3, 2, 0), (3, 1, 2), (2, 0, 0)]
+RANDOM_VALUES = [(0, 2, 1), (1, 1, 1), (2, 3, 1), (3, 2, 0), (3, 1, 2), (2, 0, 0), (4, 2, 2), (2, 2, 2), (0, 0, 0)]
 LIMIT = 600
 
 
+# Layouts with sizes for strides, of a buffer of 200 elements; and what a program may have declared.
+STRIDED = [
+    ((N, M), (K, 1), 0),
+    ((N, M), (M + K, 1), K),
+    ((N, M), (1, N), 0),
+    ((N, M, 2), (2 * M, 2, 1), 0),
+    ((N, M), (-M, 1), N * M),
+    ((N, M), (0, 1), 3),
+    ((N, 2, M), (K, 0, 7), 5),
+]
+FACTS = [[]] * 5 + [[equal(K, 1)], [equal(N, M)], [equal(N, 2 * M)], [at_least(N, 1), at_least(M, 1)], [equal(K, M)]]
+BUFFER = np.arange(1, 201)
+
+
 def random_chain(choose, length=10):
-    """A base shape, steps, the chain and a view if one is enough; the scope with what they rely on."""
-    shape = choose.choice(BASES)
-    scope, chain, steps = Scope(), ViewChain.create(shape), []
+    """A first view, steps, the chain, and the scope with what they rely on."""
+    scope = Scope(conditions=[known(c) for c in choose.choice(FACTS)])
+    first = View.create(*choose.choice([(b,) for b in BASES] + STRIDED))
+    chain, steps = ViewChain((first,)), []
     for _ in range(20 * length):
         step = random_step(choose, chain.shape)
         before = list(scope.conditions)
@@ -477,29 +535,28 @@ def random_chain(choose, length=10):
         steps.append(step)
         if len(steps) == length:
             break
-    return shape, steps, chain, scope
+    return first, steps, chain, scope
 
 
 def check_chain(seed):
     """The chain, and what it simplifies to, show what NumPy makes; how many views they have."""
     choose = random.Random(seed)
-    shape, steps, chain, scope = random_chain(choose)
+    first, steps, chain, scope = random_chain(choose)
     simple = chain.simplify(scope)
     for values in RANDOM_VALUES:
         if not holds(scope, values):
             continue
-        x = np.arange(int(np.prod(at(shape, values)))).reshape(at(shape, values))
-        expected = x
+        expected = read_quickly(fixed(first, values), BUFFER)
         for operation, *arguments in steps:
             expected = getattr(Moves, operation)(expected, *at(arguments, values))
         for shown in (chain, simple):
-            found = read_quickly(fixed(shown, values), x.reshape(-1))
-            np.testing.assert_array_equal(found, expected, err_msg=f"{seed}: {shape} {steps} at {values}: {shown}")
+            found = read_quickly(fixed(shown, values), BUFFER)
+            np.testing.assert_array_equal(found, expected, err_msg=f"{seed}: {first} {steps} at {values}: {shown}")
         for index in itertools.islice(np.ndindex(*expected.shape), 0, None, max(1, expected.size // 3)):
             concrete, nothing = fixed(simple, values), Scope()
             valid = concrete.is_valid(index, nothing)
             place = concrete.linear_index(index)
-            assert expected[index] == (x.reshape(-1)[place] if valid is Verdict.YES else PADDING)
+            assert expected[index] == (BUFFER[place] if valid is Verdict.YES else PADDING)
     return len(chain.views), len(simple.views), len(steps)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import linecache
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError, SizeMismatchError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, at_least
+from anyshape.graph.conditions import Condition
 from anyshape.graph.dim_text import call_source, to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.graph.entry import Entry, EntrySource, divides
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
 from anyshape.ops.core import find_kernel
@@ -49,11 +50,11 @@ class _Writer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.names: dict[str, Any] = {"_fail": _fail, "_array": np.array}
-        self.size_name = {v: f"n{i}" for i, (v, _) in enumerate(plan.dims)}
+        self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        self.size_name = {s.variable: f"n{i}" for i, s in enumerate(plan.dims)}
         self.lines: list[str] = []
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
-        self.checked = self._unsolved_axes()
 
     def name(self, leaf: Leaf) -> str:
         return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
@@ -81,19 +82,16 @@ class _Writer:
     # -- entry
 
     def _sizes(self) -> None:
-        """Read the variables that anything needs off the input shapes."""
-        needed = self._needed()
-        for variable, size in self.plan.dims:
-            if variable in needed:
-                text = to_source(size, input_axis)
-                self.lines.append(f"{self.size_name[variable]} = {text}")
+        """Read off the inputs the variables that anything needs, and check that the inputs fit."""
+        writer = EntrySource(self.entry, self.size_name, "x{}.shape".format, "int(x{})".format)
+        self.lines += writer.lines(self._needed())
+        self.names |= writer.names
 
     def _needed(self) -> set[DimVar]:
         plan = self.plan
         found = {v for c in self._conditions() for v in c.claim.variables()}
-        found.update(v for size in self.checked.values() for v in dims.variables(size))
         for step in plan.steps:
-            for _, param in step.params:
+            for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
         if self.checks:
             metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
@@ -107,30 +105,16 @@ class _Writer:
         return found
 
     def _conditions(self) -> list[Condition]:
-        """What must hold of the sizes: bounds of variables, then what was asserted. Guards were checked before."""
-        found = [c for v, _ in self.plan.dims for c in _bounds_of(v)]
-        return found + [c for c in self.plan.conditions if c.kind != "guard"]
+        """What must hold of the sizes, dividing last: what keeps a divisor from being 0 comes before.
 
-    def _unsolved_axes(self) -> dict[InputAxis, Size]:
-        """Axes of inputs that give no variable its value: fixed sizes, second occurrences, and compound sizes."""
-        given = {dims.as_atom(size): v for v, size in self.plan.dims}
-        found: dict[InputAxis, Size] = {}
-        for i, meta in enumerate(self.plan.input_metas):
-            for axis, extent in enumerate(meta.extents):
-                place = InputAxis(i, axis)
-                if isinstance(extent, Exact) and dims.as_atom(extent.size) is not given.get(place, place):
-                    found[place] = extent.size
-        return found
+        Guards were checked before, and no axis is negative.
+        """
+        axes = {size for place, size in self.entry.shown.items() if isinstance(place, InputAxis)}
+        kept = [c for c in self.plan.conditions if c.kind != "guard"]
+        kept = [c for c in kept if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
+        return sorted(kept, key=lambda c: divides(c.claim.left) or divides(c.claim.right))
 
     def _assertions(self) -> None:
-        for place, size in self.checked.items():
-            name = f"{self.plan.input_names[place.operand]}.shape[{place.axis}]"
-            claim = f"{name} == {size}"
-            sizes = {name: input_axis(place), **{str(v): self.size_name[v] for v in dims.variables(size)}}
-            condition = Condition(
-                "assertion", Claim("==", 0, 0, claim), self.plan.name, "an input does not fit its specification"
-            )
-            self._assert(f"{input_axis(place)} == {self._source(size)}", condition, sizes)
         for condition in self._conditions():
             sizes = {str(v): self.size_name[v] for v in condition.claim.variables()}
             self._assert(condition.claim.source(self.name, self._call), condition, sizes)
@@ -142,18 +126,43 @@ class _Writer:
     # -- steps
 
     def _step(self, step: Step) -> None:
-        inputs = [self._operand(i) for i in step.inputs]
-        if step.reuse is not None:
-            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
-        function, arguments = self._kernel(step)
-        target = ", ".join(step.outputs)
-        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+        if step.instead:
+            self._view(step)
+        else:
+            self._call_kernel(step)
         if self.checks:
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self._verify(slot, meta, step.where)
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
+
+    def _call_kernel(self, step: Step) -> None:
+        inputs = [self._operand(i) for i in step.inputs]
+        if step.reuse is not None:
+            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+        function, arguments = self._kernel(step)
+        target = ", ".join(step.outputs)
+        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+
+    def _view(self, step: Step) -> None:
+        """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""
+        (source,), (target,) = step.inputs, step.outputs
+        self.lines.append(f"{target} = None")
+        self._block(f"if {source}.flags.c_contiguous:", [step])
+        self._block(f"if {target} is None:", step.instead)
+        between = [slot for part in step.instead[:-1] for slot in part.outputs]
+        if between:
+            self.lines.append(f"    del {', '.join(between)}")
+
+    def _block(self, head: str, steps: Sequence[Step]) -> None:
+        """Steps that run on a condition, so that the locals which hold their sizes are theirs alone."""
+        lines, computed = self.lines, dict(self.computed)
+        self.lines = []
+        for step in steps:
+            self._call_kernel(step)
+        lines += [head, *[f"    {line}" for line in self.lines]]
+        self.lines, self.computed = lines, computed
 
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
         """The name of the function to call, and its keyword arguments."""
@@ -218,18 +227,10 @@ class _Writer:
         )
 
 
-def _bounds_of(variable: DimVar) -> list[Condition]:
-    """The declared bounds of a variable, beyond being a size."""
-    size = dims.from_atom(variable)
-    claims = [at_least(size, variable.lower)] if variable.lower > 0 else []
-    claims += [at_least(variable.upper, size)] if variable.upper is not None else []
-    return [Condition("constraint", c, str(variable), f"{variable} is out of its declared bounds") for c in claims]
-
-
 def _variables(param: Any) -> list[DimVar]:
     if isinstance(param, tuple):
         return [v for p in param for v in _variables(p)]
-    return dims.variables(param) if isinstance(param, DimExpr) else []
+    return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
 def input_axis(leaf: Leaf) -> str:

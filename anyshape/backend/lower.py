@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.graph import dims
 from anyshape.graph.dims import InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.ir import Graph, Node, Value, bind_local
 from anyshape.graph.scope import Scope
+from anyshape.graph.solve import Solved
 from anyshape.ops.core import find_kernel
 from anyshape.ops.creation import full_op
 from anyshape.ops.movement import broadcast_in_dim_op
@@ -102,22 +105,25 @@ class _Lowering:
 
     def plan(self) -> Plan:
         graph = self.graph
+        given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
+        steps = collapse(steps, outputs, self.scope)
         buffers = _Buffers(steps, outputs)
         finished = buffers.assign()
         return Plan(
             name=graph.name,
-            inputs=tuple(f"x{i}" for i in range(len(graph.inputs))),
-            input_metas=tuple(v.meta for v in graph.inputs),
-            input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(graph.inputs))),
+            inputs=tuple(f"x{i}" for i in range(len(given))),
+            input_metas=tuple(v.meta for v in given),
+            input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(given))),
             constants=tuple((f"c{i}", a) for i, (_, a) in enumerate(graph.constants)),
-            dims=tuple((s.variable, s.size) for s in graph.dims),
+            dims=tuple(s.read or Solved(s.variable, s.size) for s in graph.dims),
             conditions=graph.conditions,
             steps=tuple(finished),
             outputs=outputs,
             output_metas=tuple(v.meta for v in graph.outputs),
             copied=buffers.copied(),
+            values=graph.values,
         )
 
     def _output(self, value: Value) -> Slot:
@@ -205,12 +211,7 @@ class _Buffers:
         for slot, i in self.last.items():
             if isinstance(slot, str) and i < len(self.steps) and not slot.startswith("c"):
                 drops.setdefault(taken.get(slot, i), []).append(slot)
-        return [
-            Step(
-                s.op, s.inputs, s.params, s.outputs, s.metas, s.results, reuse.get(i), tuple(drops.get(i, ())), s.where
-            )
-            for i, s in enumerate(self.steps)
-        ]
+        return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
 
 
 def _buffer_key(meta: TensorMeta) -> tuple[Any, ...]:

@@ -12,9 +12,10 @@ import numpy as np
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.dims import InputAxis, RuntimeScalar, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
+from anyshape.graph.solve import Solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Literal:
 class Step:
     """Run a kernel on slots, into slots.
 
-    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after.
+    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after; `instead`: the movement that a view
+    stands for, which runs where its operand is not in C order.
     """
 
     op: Op
@@ -47,19 +49,27 @@ class Step:
     reuse: str | None = None
     drops: tuple[str, ...] = ()
     where: Where | None = None
+    instead: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
         inside = f" in {self.reuse}" if self.reuse else ""
         drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
         operands = ", ".join(map(str, self.inputs))
-        return (
-            f"{', '.join(self.outputs)} = {self.op}({operands}){' {' + params + '}' if params else ''}{inside}{drops}"
-        )
+        call = f"{self.op}({operands}){' {' + params + '}' if params else ''}"
+        replaced = f" for {', '.join(str(s.op) for s in self.instead)}" if self.instead else ""
+        return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
 
 
-def _axis_of_slot(leaf: Any) -> str:
-    return f"x{leaf.operand}.shape[{leaf.axis}]"
+def _slot_text(leaf: Any) -> str:
+    if isinstance(leaf, InputAxis):
+        return f"x{leaf.operand}.shape[{leaf.axis}]"
+    return f"int(x{leaf.operand})" if isinstance(leaf, RuntimeScalar) else str(leaf)
+
+
+def _found_text(solved: Solved) -> str:
+    left = str(solved.variable) if solved.curve is None else dims.show(solved.curve)
+    return f"{left} = {dims.show(dims.floordiv(solved.target, solved.divisor), _slot_text)}"
 
 
 def _text(param: Any) -> str:
@@ -72,7 +82,8 @@ def _text(param: Any) -> str:
 class Plan:
     """Steps, with the slots that inputs and constants start in and those that outputs are taken from.
 
-    `copied` outputs may share memory with an input, a constant or each other, and are copied before they are returned.
+    `dims` says how a call finds the variables, `values` which inputs are sizes by their value. `copied` outputs may
+    share memory with an input, a constant or each other, and are copied before they are returned.
     """
 
     name: str
@@ -80,16 +91,17 @@ class Plan:
     input_metas: tuple[TensorMeta, ...]
     input_names: tuple[str, ...]
     constants: tuple[tuple[str, np.ndarray], ...]
-    dims: tuple[tuple[DimVar, Size], ...]
+    dims: tuple[Solved, ...]
     conditions: tuple[Condition, ...]
     steps: tuple[Step, ...]
     outputs: tuple[str | Literal, ...]
     output_metas: tuple[TensorMeta, ...]
     copied: tuple[bool, ...] = field(default=())
+    values: tuple[tuple[int, Size], ...] = ()
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
-        sizes = [f"  {v} = {dims.show(s, _axis_of_slot)}" for v, s in self.dims]
+        sizes = [f"  {_found_text(s)}" for s in self.dims]
         checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
         body = [f"  {s}" for s in self.steps]
         ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))

@@ -108,7 +108,7 @@ class LinearShape:
         handles = [builder.input(m) for m in metas]
         with activate(builder):
             outputs = emit(builder, handles[: len(first)], handles[len(first) : len(first) + len(self.residuals)])
-            names = [f"{given}_{i}" if i < len(first) else f"r{i}" for i in range(len(metas))]
+            names = [f"{given}_{i}" if i < len(first) else "" for i in range(len(metas))]  # callers give no residuals
             graph = builder.finish(outputs, self.name, names)
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,8 @@ class Program:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.graph: Graph = simplify(trace.graph)
-        self.plan: Plan = lower(self.graph)
+        plan = lower(self.graph)
+        self.plan: Plan = replace(plan, input_names=trace.labels) if trace.labels else plan
         self.run = compile_plan(self.plan)
         self.single = trace.out_tree.is_leaf()
 
@@ -51,8 +53,7 @@ class Program:
             problem = f"have the structure {tree}, not {self.trace.in_tree}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.trace.paths, strict=True)]
-        for x, value, path in zip(arrays, self.graph.inputs, self.trace.paths, strict=True):
-            meta = value.meta
+        for x, meta, path in zip(arrays, self.plan.input_metas, self.trace.paths, strict=True):
             if x.ndim != meta.rank or x.dtype != meta.dtype:
                 problem = f"is {x.dtype} with {x.ndim} axes, not {meta}"
                 raise ArgumentError(self.name, path, problem, "convert it, or trace again for this dtype and rank")

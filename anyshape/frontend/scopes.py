@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from anyshape.frontend.symbolic_shape import SymbolicShape
 from anyshape.graph import dims
 from anyshape.graph.builder import user_line
 from anyshape.graph.conditions import Claim, Condition, Where, at_least
-from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.dims import DimVar, Size, from_atom
 from anyshape.graph.intervals import Bound
 from anyshape.graph.parse import Parsed, is_name, parse_relation, parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
@@ -26,16 +28,19 @@ class Dim(SymDim):
     It is a size like those in `x.shape`, for the shapes of a ShapeDtypeStruct, arithmetic, and specifications in a
     SymbolicScope(dims=...). Two Dims of one name are two sizes, and print so.
 
-    >>> n = Dim("n", max=512)
-    >>> (2*n + 1, n.upper, Dim("n"))
-    (2*n + 1, 512, n@2)
+    >>> time = Dim("time", max=512)
+    >>> (2*time + 1, time.upper, Dim("time"))
+    (2*time + 1, 512, time@2)
     """
 
     __slots__ = ()
 
     def __init__(self, name: str, min: int = 0, max: int | None = None) -> None:
         low, high = _range(name, min, max)
-        super().__init__(dims.from_atom(DimVar.distinct(name, low, high)), Scope(origin=user_line(), free=True))
+        labels = itertools.chain([name], (f"{name}@{i}" for i in itertools.count(2)))
+        label = next(text for text in labels if text not in _LABELS)
+        scope = _LABELS[label] = Scope(origin=user_line(), free=True)
+        super().__init__(dims.from_atom(DimVar(name, low, high, None, label)), scope)
 
     @property
     def name(self) -> str:
@@ -54,6 +59,10 @@ class Dim(SymDim):
 
     def __reduce__(self) -> Any:
         return _restored_dim, (self.expr, self.scope)
+
+
+# of the sizes made by Dim; a name is free again when nothing that was made of its size is left
+_LABELS: WeakValueDictionary[str, Scope] = WeakValueDictionary()
 
 
 def _restored_dim(expr: dims.DimExpr, scope: Scope) -> Dim:
@@ -91,23 +100,17 @@ class SymbolicScope(Scope):
     >>> symbolic_shape("batch, a + 1, b", scope=scope)
     (batch, a + 1, b)
     >>> scope
-    SymbolicScope(a, b, 0 <= batch <= 64; a >= 2*b)
+    SymbolicScope(0 <= batch <= 64, a, b; a >= 2*b)
     """
 
     def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:
         super().__init__(origin=user_line())
-        self.names: dict[str, Size] = {}
-        for dim in dims:
-            self._enter(dim)
+        variables = [_dim_variable(d) for d in dims]
+        self.names = {str(v): from_atom(v) for v in variables}
+        for v in variables:
+            self.names.setdefault(v.name, from_atom(v))  # `n` for the one that prints as n@2, if there is no other
         for text in _texts(constraints):
             self.declare(text)
-
-    def _enter(self, dim: Any) -> None:
-        atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
-        if not isinstance(atom, DimVar):
-            raise ArgumentError("SymbolicScope", "dims", f"holds {dim!r}", 'give sizes made by Dim, as in Dim("n")')
-        if self.names.setdefault(str(atom), dim.expr) is not dim.expr:
-            raise ArgumentError("SymbolicScope", "dims", f"has two sizes {atom}", "give one of them another name")
 
     def declare(self, text: str) -> None:
         """Believe a relation such as "a >= b" or "b % 8 == 0", and check it when a program is called."""
@@ -119,22 +122,39 @@ class SymbolicScope(Scope):
 
         What the text takes for granted becomes a constraint too. After an error the scope is as it was.
         """
+        return self.read_all([(text, like, "")], constraints)[0]
+
+    def read_all(
+        self, texts: Iterable[tuple[str, Sequence[Size] | None, str]], constraints: Sequence[str] = ()
+    ) -> list[tuple[Size, ...]]:
+        """The sizes of specifications, each with what it is like and the path of what it describes, or an empty one."""
         names, lookup = self._draft()
-        found = parse_shape(text, lookup, like)
+        found, taken = [], []
+        for text, like, path in texts:
+            try:
+                parsed = parse_shape(text, lookup, like)
+                taken += [*parsed.claims, *_not_negative(text, parsed)]
+            except SpecError as error:
+                if not path:
+                    raise
+                raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from error
+            found.append(parsed.sizes)
         declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
-        self._believe([*declared, *found.claims, *_not_negative(text, found)], names)
-        return found.sizes
+        self._believe(declared, names, taken)
+        return found
 
     def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
         """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""
         names = dict(self.names)
         return names, lambda name: names[name] if name in names else names.setdefault(name, dims.variable(name))
 
-    def _believe(self, claims: Sequence[Claim], names: dict[str, Size]) -> None:
-        """Take up the names with the claims that do not follow already, all of them or none."""
+    def _believe(self, claims: Sequence[Claim], names: dict[str, Size], taken: Sequence[Claim] = ()) -> None:
+        """Take up the names with the claims, and with those taken for granted that do not follow: all or none."""
         where = user_line()
         trial = Scope(conditions=self.conditions)
         for claim in claims:
+            trial.constrain(_constraint(claim, where))
+        for claim in taken:
             if not trial.proves(claim):
                 trial.constrain(_constraint(claim, where))
         for condition in trial.conditions[len(self.conditions) :]:
@@ -142,12 +162,21 @@ class SymbolicScope(Scope):
         self.names = names
 
     def __repr__(self) -> str:
-        variables = [_range_text(str(v), *v.bounds()) for s in self.names.values() for v in dims.variables(s)]
+        variables = dict.fromkeys(v for s in self.names.values() for v in dims.variables(s))
+        ranges = [_range_text(str(v), *v.bounds()) for v in variables]
         constraints = [str(c.claim) for c in self.conditions]
-        return f"SymbolicScope({'; '.join(', '.join(part) for part in (variables, constraints) if part)})"
+        return f"SymbolicScope({'; '.join(', '.join(part) for part in (ranges, constraints) if part)})"
 
     def __reduce__(self) -> Any:
         return _restored_scope, (self.uid, self.origin, self.names, self.conditions)
+
+
+def _dim_variable(dim: Any) -> DimVar:
+    """The variable that a Dim is."""
+    atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
+    if not isinstance(atom, DimVar):
+        raise ArgumentError("SymbolicScope", "dims", f"holds {dim!r}", 'give sizes made by Dim, as in Dim("n")')
+    return atom
 
 
 def _restored_scope(uid: Any, origin: Where, names: dict[str, Size], conditions: Sequence[Condition]) -> SymbolicScope:

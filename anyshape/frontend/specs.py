@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError, SpecError
+from anyshape.errors import ArgumentError, DTypeError, SpecError
 from anyshape.frontend.program import Program
-from anyshape.frontend.scopes import SymbolicScope
+from anyshape.frontend.scopes import SymbolicScope, like_sizes, scope_of, spec_text
+from anyshape.frontend.symbolic_shape import SymbolicShape
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
 from anyshape.frontend.trees import (
     as_leaf,
     check_callable,
     flatten,
+    flatten_prefix,
+    flatten_with_none,
     function_name,
     is_python_scalar,
     leaf_paths,
@@ -26,9 +29,10 @@ from anyshape.frontend.trees import (
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder
 from anyshape.graph.conditions import Condition, at_least
+from anyshape.graph.dims import Size
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.scope import Scope, SymbolicSize
-from anyshape.graph.solve import solve_dims
+from anyshape.graph.solve import connected, places, solve_dims
 from anyshape.numpy.convert import NUMERIC
 from anyshape.numpy.symdim import common_scope, symdim
 from anyshape.numpy.traced import Array
@@ -36,21 +40,42 @@ from anyshape.numpy.traced import Array
 
 @dataclasses.dataclass(frozen=True)
 class ShapeDtypeStruct:
-    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype."""
+    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype.
+
+    An integer whose value is a size has the shape () and says so by `value`, a size or a text such as "k" or "n - 1".
+    The traced function gets it as that size.
+
+    >>> import numpy as np
+    >>> head = trace(lambda x, k: x[:k].sum() / k)(ShapeDtypeStruct("n + k"), ShapeDtypeStruct((), int, value="k"))
+    >>> float(head(np.arange(5.0), 4))
+    1.5
+    """
 
     shape: Any
     dtype: Any = np.float64
+    value: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         if self.dtype.kind not in NUMERIC:
             raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
         if not isinstance(self.shape, str):
-            object.__setattr__(self, "shape", tuple(self.shape))
-            wrong = [s for s in self.shape if not isinstance(s, SymbolicSize) and not _is_size(s)]
-            if wrong:
-                advice = "give ints and symbolic sizes, or a text such as 'n, 3'"
-                raise SpecError(str(self.shape), f"{wrong[0]!r} is not a size", advice)
+            object.__setattr__(self, "shape", SymbolicShape(self.shape))
+        if self.value is not None:
+            self._check_value()
+
+    def _check_value(self) -> None:
+        if not isinstance(self.value, (str, SymbolicSize)) and not _is_size(self.value):
+            raise SpecError(str(self.value), "is not a size", "give a symbolic size, or a text such as 'k'")
+        if self.dtype.kind not in "iu":
+            advice = "give an integer dtype, as in ShapeDtypeStruct((), int, value='k')"
+            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is no size", advice)
+        if self.ndim:
+            raise SpecError(str(self.shape), "has axes, and only a scalar is a size", "give the shape ()")
+
+    def __repr__(self) -> str:
+        value = f", value={self.value!r}" if self.value is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape!r}, dtype={self.dtype!r}{value})"
 
     @property
     def ndim(self) -> int:
@@ -73,6 +98,66 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bo
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
 
 
+def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]:
+    """The sizes that integers among the arguments give by their value, by position."""
+    found: dict[int, Size] = {}
+    for i, x in enumerate(leaves):
+        value = x.value if isinstance(x, ShapeDtypeStruct) else None
+        if isinstance(value, str):
+            sizes = names.read(value)
+            if len(sizes) != 1:
+                raise SpecError(value, "is not one size", "give one size, such as 'k'")
+            found[i] = sizes[0]
+        elif value is not None:
+            found[i] = value.expr if isinstance(value, SymbolicSize) else int(value)
+    return found
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
+) -> Any:
+    """The tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each, for `trace`.
+
+    `shapes_specs` is a prefix of that tree with specifications, in one scope: "b, _" or "b, ..." take from the argument
+    what they leave open, None takes its shape as it is.
+
+    >>> import numpy as np
+    >>> args = np.ones((8, 4)), {"w": np.ones((4, 2)), "b": np.ones(2)}
+    >>> x, params = symbolic_args_specs(args, ("batch, _", {"w": None, "b": None}))
+    >>> x.shape, params["w"].shape
+    ((batch, 4), (4, 2))
+    """
+    found = []
+    names = scope_of(scope)
+    function = "symbolic_args_specs"
+    leaves, tree, paths = flatten_with_none(args)
+    if isinstance(shapes_specs, list) and isinstance(args, tuple):
+        shapes_specs = tuple(shapes_specs)
+    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs")
+    structs = [None if x is None else _described(x, path, function) for x, path in zip(leaves, paths, strict=True)]
+    texts = [
+        (spec_text(f"{function}: {path}", spec), like_sizes(struct, names), path)
+        for struct, spec, path in zip(structs, specs, paths, strict=True)
+        if struct is not None
+    ]
+    shapes = iter(names.read_all(texts, constraints))
+    for struct in structs:
+        shape = None if struct is None else SymbolicShape([symdim(s, names) for s in next(shapes)])
+        found.append(None if struct is None else dataclasses.replace(struct, shape=shape))
+    return unflatten(tree, found)
+
+
+def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
+    """An argument as its shape and dtype."""
+    if isinstance(x, ShapeDtypeStruct):
+        if isinstance(x.shape, str):
+            advice = "give its shape as numbers, and the text among the specifications"
+            raise ArgumentError(function, path, f"has a specification, {x.shape!r}, for a shape", advice)
+        return x
+    array = as_leaf(x, path, function)
+    return ShapeDtypeStruct(array.shape, array.dtype)
+
+
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     """Zeros of the shape and dtype described, which take no memory."""
     sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", True).extents if isinstance(e, Exact)]
@@ -82,30 +167,41 @@ def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     return np.broadcast_to(np.zeros((), x.dtype), fixed)
 
 
-def trace_specs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool) -> Trace:
-    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed."""
+def trace_specs(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool
+) -> tuple[Trace, Scope]:
+    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed.
+
+    Also gives the scope that the sizes were declared in.
+    """
     leaves, tree = flatten((args, kwargs))
     paths = leaf_paths(args, kwargs)
     name, parameters = function_name(function), parameter_names(function)
     names = SymbolicScope()
     metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
-    builder = Builder(scope_of_specs(leaves, names), handle=Array)
-    for variable, size in solve_dims(metas).items():
-        builder.define_dim(variable, size)
+    values = _spec_values(leaves, names)
+    builder = Builder(scope_of_specs(leaves, names, metas, values), handle=Array)
+    builder.values = values
+    builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
-    return trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    return found, builder.scope.root
 
 
-def scope_of_specs(leaves: Sequence[Any], texts: Scope) -> Scope:
-    """The scope of a program over these specifications: what their sizes' scope and that of the texts declare."""
-    shapes = [x.shape for x in leaves if isinstance(x, ShapeDtypeStruct) and not isinstance(x.shape, str)]
-    sizes = [s for shape in shapes for s in shape if isinstance(s, SymbolicSize)]
+def scope_of_specs(
+    leaves: Sequence[Any], texts: Scope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
+) -> Scope:
+    """The scope of a program over these specifications: what their sizes' scope and that of the texts say."""
+    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
+    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
+    sizes = [s for s in given if isinstance(s, SymbolicSize)]
     declared = [s for s in sizes if not s.scope.free]
     for size in declared[1:]:
         common_scope(declared[0], size)
     conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
     root = declared[0].scope.root if declared else texts
-    found = Scope(conditions=conditions, origin=root.origin, root=root)
+    shown = [size for _, size in places(metas, values)]
+    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
     for size in sizes:
         claim = at_least(size.expr, 0)
         if not found.proves(claim):
@@ -126,7 +222,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
     check_callable("trace", function)
 
     def traced(*args: Any, **kwargs: Any) -> Program:
-        return Program(trace_specs(function, args, kwargs, fixed=False))
+        return Program(trace_specs(function, args, kwargs, fixed=False)[0])
 
     return traced
 
@@ -139,8 +235,9 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """
     check_callable("eval_shape", function)
-    found = trace_specs(function, args, kwargs, fixed=True)
-    scope = Scope(conditions=found.graph.conditions)
+    found, root = trace_specs(function, args, kwargs, fixed=True)
+    free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
+    scope = Scope(conditions=found.graph.conditions, origin=root.origin, root=root, free=free)
     structs = [
         ShapeDtypeStruct([symdim(e.size, scope) for e in v.meta.extents if isinstance(e, Exact)], v.meta.dtype)
         for v in found.graph.outputs

@@ -10,25 +10,30 @@ import numpy as np
 import optree
 
 from anyshape.errors import AnyshapeError, ArgumentError
-from anyshape.frontend.trees import NAMESPACE, flatten, is_array, readable, unflatten
+from anyshape.frontend.trees import NAMESPACE, flatten, is_array, named, readable, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, Traced, activate, active
+from anyshape.graph.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
 from anyshape.numpy.convert import asarray
+from anyshape.numpy.symdim import symdim
 from anyshape.numpy.traced import Array
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A function traced once: its graph, and the structures of its arguments and of its result."""
+    """A function traced once: its graph, and the structures of its arguments and of its result.
+
+    `labels` are the paths of the arguments by the names of parameters, where these are known.
+    """
 
     graph: Graph
     in_tree: Any
     out_tree: Any
     paths: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: S
             sources[variable] = dims.from_atom(InputAxis(position, axis))
             hints[variable] = leaf.shape[axis]
         metas.append(tensor(leaf.dtype, [dims.from_atom(v) for v in variables]))
-    builder = Builder(Scope(hints), handle=Array)
+    builder = Builder(Scope(hints, origin=user_line()), handle=Array)
     for variable, size in sources.items():
         builder.define_dim(variable, size)
     return trace_in(builder, function, name, metas, leaves, names)
@@ -89,11 +94,14 @@ def trace_in(
 ) -> Trace:
     """Run the function on new inputs of the builder and finish its graph."""
     handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
+    for position, size in builder.values.items():
+        handles[position] = symdim(size, builder.scope)
+    builder.hide()
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         results, out_tree = run_traced(function, name, args, kwargs)
         graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths))
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), tuple(named(p, names) for p in leaves.paths))
 
 
 def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:

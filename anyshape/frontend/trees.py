@@ -46,6 +46,13 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return leaves, structure
 
 
+def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
+    """Leaves, None among them, structure, and the path of each leaf: `args[0]['w']`."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
+    return leaves, structure, [accessor.codify("args") for accessor in accessors]
+
+
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     """The pytree of this structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
@@ -56,8 +63,10 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, what: str) -> list[Any
     try:
         return optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
+        first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
+        text = " ".join(str(first(what)).split()).removeprefix("pytree structure error: ") if first else str(error)
         advice = "give one entry per argument, or a tree that is a prefix of the arguments"
-        raise ArgumentError(function, what, f"does not match the arguments: {error}", advice) from error
+        raise ArgumentError(function, what, f"does not match the arguments: {text}", advice) from error
 
 
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -79,12 +88,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
+def named(path: str, names: Sequence[str]) -> str:
+    """The path of a leaf by the name of its parameter: `x`, `params['w']`."""
+    found = re.match(r"args\[(\d+)\]", path)
+    return names[int(found[1])] + path[found.end() :] if found and int(found[1]) < len(names) else path
+
+
 def readable(path: str, names: Sequence[str]) -> str:
     """An identifier for a leaf from its path: `x`, `params_w`."""
-    found = re.match(r"args\[(\d+)\]", path)
-    if found and int(found[1]) < len(names):
-        path = names[int(found[1])] + path[found.end() :]
-    text = re.sub(r"\W+", "_", path).strip("_")
+    text = re.sub(r"\W+", "_", named(path, names)).strip("_")
     return text if text[:1].isalpha() else f"x{text}"
 
 
@@ -106,6 +118,9 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
         array = plain_array(x, function, path)
         if array.dtype.kind in NUMERIC and array.dtype.isnative:
             return array
+        if isinstance(x, int):
+            advice = "pass an integer of at most 64 bits, or a float"
+            raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
     problem = f"is of type {type(x).__name__}, not an array"
     raise ArgumentError(function, path, problem, "pass arrays and numbers, and close over the rest")

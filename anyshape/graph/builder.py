@@ -13,12 +13,14 @@ import numpy as np
 import scipy
 
 from anyshape.errors import LeakedTracerError
+from anyshape.graph import dims
 from anyshape.graph.conditions import Where
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.scope import Scope
+from anyshape.graph.solve import Solved, hidden_axis, local_sizes
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 _FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
@@ -29,7 +31,8 @@ def user_line() -> Where | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_FOREIGN) or file.startswith(_DEMO):
+        generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
+        if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
             return Where(file, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back  # type: ignore[assignment]
     return None
@@ -75,6 +78,8 @@ class Builder:
         self.constants: dict[int, tuple[Value, np.ndarray]] = {}
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
+        self.values: dict[int, Size] = {}  # by position, the sizes that scalar integer inputs give by their value
+        self.hidden: list[DimVar] = []
         self.where: Where | None = None
 
     # -- what enters
@@ -107,9 +112,21 @@ class Builder:
         self.captured[x.value] = (x, inner)  # as it was met: what is made of outer values alone belongs outside
         return inner
 
-    def define_dim(self, variable: DimVar, size: Size) -> None:
+    def define_dim(self, variable: DimVar, size: Size, read: Solved | None = None) -> None:
         """The variable's value, as an op-local expression over the inputs of this graph."""
-        self.dims[variable] = (size, DimSource(variable, size))
+        self.dims[variable] = (size, DimSource(variable, size, read))
+
+    def define_solved(self, metas: Sequence[TensorMeta], solved: Sequence[Solved]) -> None:
+        """The values of variables that a call solves for, where inputs with these metadata are to come first."""
+        sizes = local_sizes(metas, solved)
+        for s in solved:
+            self.define_dim(s.variable, sizes[s.variable], s)
+        self.hidden = [v for v, size in sizes.items() if hidden_axis(size, len(metas))]
+
+    def hide(self) -> None:
+        """Add the inputs that a call does not give, after all others."""
+        for variable in self.hidden:
+            self.input(tensor(np.dtype(bool), [dims.from_atom(variable)]))
 
     def dim_owner(self, variable: DimVar) -> Builder | None:
         """The enclosing graph that gives the variable its value."""
@@ -151,6 +168,8 @@ class Builder:
             dims=tuple(source for _, source in self.dims.values()),
             conditions=tuple(self.scope.conditions),
             input_names=tuple(input_names),
+            values=tuple(self.values.items()),
+            hidden=len(self.hidden),
         )
 
     def captures(self) -> list[Traced]:

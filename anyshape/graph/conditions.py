@@ -52,7 +52,7 @@ class Claim:
         return self.text or f"{self.left} {_WORDS.get(self.relation, self.relation)} {self.right}"
 
     def variables(self) -> list[DimVar]:
-        return list(dict.fromkeys([*dims.variables(self.left), *dims.variables(self.right)]))
+        return list(dict.fromkeys(dims.variables(self.left) + dims.variables(self.right)))
 
     def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
         """Whether the claim is true for actual sizes."""

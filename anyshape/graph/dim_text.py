@@ -16,23 +16,39 @@ _INFIX = {"floordiv": "//", "mod": "%"}
 
 
 def _parenthesised(size: Any, name: Name) -> str:
-    text = show(size, name)
-    return text if text.isidentifier() or isinstance(size, int) else f"({text})"
+    text = _show(size, name)
+    return text if text.rstrip("'").replace("@", "").isidentifier() or isinstance(size, int) else f"({text})"
 
 
 def show_call(call: Any, name: Name) -> str:
     if call.function in _INFIX:
         left, right = (_parenthesised(a, name) for a in call.args)
         return f"{left} {_INFIX[call.function]} {right}"
-    return f"{call.function}({', '.join(show(a, name) for a in call.args)})"
+    return f"{call.function}({', '.join(_show(a, name) for a in call.args)})"
 
 
 def show(size: Any, name: Name = str) -> str:
-    """The expression as users write it: `2*n + 1`, `(n + 7) // 8`, `broadcast(a, b)`."""
+    """The expression as users write it: `2*n + 1`, `(n + 7) // 8`, `broadcast(a, b)`.
+
+    Two leaves of one name are told apart: `n + n'`.
+    """
+    leaves: dict[str, Any] = {}
+
+    def named(leaf: Any) -> str:
+        text = name(leaf)
+        while leaves.setdefault(text, leaf) != leaf:
+            text += "'"
+        return text
+
+    return _show(size, named)
+
+
+def _show(size: Any, name: Name) -> str:
     if isinstance(size, int):
         return str(size)
     pieces: list[str] = []
-    for monomial, coefficient in size.terms:
+    first = next((t for t in size.terms if t[1] > 0), size.terms[0])  # `m - n`, not `-n + m`
+    for monomial, coefficient in [first, *[t for t in size.terms if t is not first]]:
         factors = []
         for atom, power in monomial:
             text = show_call(atom, name) if _is_call(atom) else name(atom)
@@ -54,14 +70,15 @@ def to_source(size: Any, name: Name, write_call: Name | None = None) -> str:
     """
     if isinstance(size, int):
         return repr(size)
-    terms = []
-    for monomial, coefficient in size.terms:
-        factors = [str(coefficient)] if coefficient != 1 or not monomial else []
+    source = ""
+    for monomial, coefficient in sorted(size.terms, key=lambda term: term[1] < 0):  # a minus in front costs a step
+        factors = [str(abs(coefficient))] if abs(coefficient) != 1 or not monomial else []
         for atom, power in monomial:
             text = name(atom) if not _is_call(atom) else write_call(atom) if write_call else call_source(atom, name)
             factors.extend([text] * power)
-        terms.append("*".join(factors))
-    return f"({' + '.join(terms)})" if len(terms) > 1 or "*" in terms[0] else terms[0]
+        source += (" - " if coefficient < 0 else " + ") if source else ("-" if coefficient < 0 else "")
+        source += "*".join(factors)
+    return f"({source})" if len(size.terms) > 1 or "*" in source or source[0] == "-" else source
 
 
 def call_source(call: Any, name: Name, write_call: Name | None = None) -> str:

@@ -390,7 +390,7 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
         atom = as_atom(add(arg, -shift))
         inner = [add(a, shift) for a in atom.args] if isinstance(atom, Call) and atom.function == function else [arg]
         flat.extend(a for a in inner if a not in flat)
-    check_limit("arguments of a call", len(flat))
+        check_limit("arguments of a call", len(flat))
     return flat
 
 
@@ -471,7 +471,7 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
     def of_size(size: Size) -> Size:
         if isinstance(size, int):
             return size
-        total: Size = 0
+        parts = []
         for monomial, coefficient in size.terms:
             product: Size = coefficient
             for atom, power in monomial:
@@ -479,22 +479,19 @@ def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
                     done[atom] = of_atom(atom)
                 for _ in range(power):
                     product = mul(product, done[atom])
-            total = add(total, product)
-        return total
+            parts.append(product)
+        return total(parts)
 
     return of_size(size)
 
 
-def variables(size: Size) -> list[DimVar]:
+@remembered
+def variables(size: Size) -> tuple[DimVar, ...]:
     """The distinct variables of the expression, in order."""
-    seen: dict[Atom, None] = {}
-
-    def visit(size: Size) -> None:
-        for atom in [a for m, _ in size.terms for a, _ in m] if isinstance(size, DimExpr) else ():
-            if atom not in seen:
-                seen[atom] = None
-                for arg in atom.args if isinstance(atom, Call) else ():
-                    visit(arg)
-
-    visit(size)
-    return [a for a in seen if isinstance(a, DimVar)]
+    found: dict[DimVar, None] = {}
+    for atom in [a for m in terms_of(size) for a, _ in m]:
+        if isinstance(atom, DimVar):
+            found[atom] = None
+        elif isinstance(atom, Call):
+            found.update(dict.fromkeys(v for arg in atom.args for v in variables(arg)))
+    return tuple(found)

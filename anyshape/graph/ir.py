@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from anyshape.graph.conditions import Condition, Where
 from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.show import show_graph
+from anyshape.graph.solve import Solved
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
@@ -88,15 +89,23 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class DimSource:
-    """Where a variable gets its value: an op-local expression over the inputs of the graph."""
+    """Where a variable gets its value: an op-local expression over the inputs of the graph.
+
+    `read` is how a call finds it, where that is more than reading the expression off the inputs it is given.
+    """
 
     variable: DimVar
     size: Size
+    read: Solved | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A program: inputs, constants (arrays it closes over, by reference), nodes in order, outputs and conditions."""
+    """A program: inputs, constants (arrays it closes over, by reference), nodes in order, outputs and conditions.
+
+    `values` are the sizes that scalar integer inputs give by their value, by position. The last `hidden` inputs are
+    not given by a call: they are there for their sizes, which are variables that no other input has as an axis.
+    """
 
     name: str
     inputs: tuple[Value, ...]
@@ -106,6 +115,8 @@ class Graph:
     dims: tuple[DimSource, ...] = ()
     conditions: tuple[Condition, ...] = ()
     input_names: tuple[str, ...] = field(default=())
+    values: tuple[tuple[int, Size], ...] = ()
+    hidden: int = 0
 
     @cached_property
     def numbering(self) -> dict[Value, int]:
@@ -135,8 +146,7 @@ class Graph:
         return show_graph(self)
 
     def __reduce__(self) -> Any:
-        names = ("name", "inputs", "constants", "nodes", "outputs", "dims", "conditions", "input_names")
-        return Graph, tuple(getattr(self, n) for n in names)
+        return Graph, tuple(getattr(self, f.name) for f in fields(self))
 
 
 def freeze(params: Any) -> Any:

@@ -6,15 +6,16 @@ answer, and only then integer sets over the facts that are connected with the qu
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
 from anyshape.graph import dims, intervals
-from anyshape.graph.conditions import Claim, Verdict, substitute_claim
+from anyshape.graph.conditions import Claim, Verdict, at_least, substitute_claim
 from anyshape.graph.decide import decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimVar, Size
-from anyshape.graph.evaluate import to_mapping
+from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, denial_of, products_in, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
@@ -32,8 +33,8 @@ class Knowledge:
 
     def __init__(self, sizes: Mapping[DimVar, int] | None = None) -> None:
         self.claims: list[Claim] = []
-        self._about: dict[DimVar, list[Claim]] = {}
-        self._facts: list[Claim] = []  # what is left of the claims when their equalities are applied
+        self._stated: list[Claim] = []  # the claims, over variables that no equality determines
+        self._facts: list[Claim] = []  # the claims, with every equality applied
         self._replacements: dict[Atom, Size] = {}
         self._normal: dict[Size, Size] = {}
         self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
@@ -45,8 +46,7 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        for variable in claim.variables():
-            self._about.setdefault(variable, []).append(claim)
+        self._stated.append(self._by_name(claim))
         normal = substitute_claim(claim, self._replacements.get)
         replaced = _oriented(normal) if normal.relation == "==" else None
         if replaced is not None:
@@ -66,9 +66,20 @@ class Knowledge:
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._facts.extend(Claim("stretches", part, size) for part in atom.args)
-        touched = {id(f) for f in self._facts if _occurs(atom, f.left) or _occurs(atom, f.right)}
-        self._facts = [substitute_claim(f, self._replacements.get) if id(f) in touched else f for f in self._facts]
+        self._facts = [self._renewed(f, atom, self._replacements.get) for f in self._facts]
+        if isinstance(atom, DimVar):
+            stated = [self._renewed(c, atom, single.get) for c in self._stated]
+            self._stated = [c for c in [*stated, *_range_claims(atom, size)] if quick(c) is not Verdict.YES]
         self._normal.clear()
+
+    def _renewed(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> Claim:
+        mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
+        return substitute_claim(claim, replace) if mentioned else claim
+
+    def _by_name(self, claim: Claim) -> Claim:
+        """The claim with the variables that are known to equal other sizes replaced; loses nothing, as calls stay."""
+        known = self._replacements
+        return substitute_claim(claim, lambda a: known.get(a) if isinstance(a, DimVar) else None) if known else claim
 
     # -- what follows
 
@@ -100,13 +111,14 @@ class Knowledge:
 
     def _decide(self, claim: Claim) -> Verdict:
         normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
-        verdict = quick(normal, self._facts)
+        verdict = quick(normal, self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
         answers = {_holds(claim, e) for e in self._examples_for(claim)}
         if answers >= {True, False}:
             return Verdict.UNKNOWN
-        facts = self.connected(claim)
+        claim = self._by_name(claim)
+        facts = connected(claim, self._stated)
         if facts and products_in(claim.left) + products_in(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = quick(claim, ())
@@ -129,27 +141,21 @@ class Knowledge:
                 ranges[variable] = dims.from_atom(DimVar(variable.name, low, high, uid))
         return [substitute_claim(c, ranges.get) for c in claims]  # type: ignore[arg-type]
 
+    def _near(self, claim: Claim) -> list[Claim]:
+        """The facts that one step can tell something from: those that share a variable, or may be a link of a chain."""
+        mine = set(claim.variables())
+        chained = claim.relation in ("broadcasts", "stretches")
+        return [f for f in self._facts if (chained and f.relation == "stretches") or not mine.isdisjoint(f.variables())]
+
     def allows(self, claim: Claim) -> bool:
         """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
         if any(_holds(claim, e) for e in self._examples_for(claim)):
             return True
         return self.decide(claim) is not Verdict.NO
 
-    def connected(self, claim: Claim) -> list[Claim]:
-        """The claims that share variables with this one, directly or through others, nearest first."""
-        found: dict[Claim, None] = {}
-        seen: set[DimVar] = set()
-        todo = claim.variables()
-        while todo and len(found) < _FACTS:
-            fresh = [v for v in todo if v not in seen]
-            seen.update(fresh)
-            found.update((c, None) for v in fresh for c in self._about.get(v, ()))
-            todo = [w for v in fresh for c in self._about.get(v, ()) for w in c.variables() if w not in seen]
-        return list(found)[:_FACTS]
-
     def core(self, claim: Claim) -> list[Claim]:
         """The claim, which is known to be false, and as few of the others as it takes to know that."""
-        kept = self.connected(claim)
+        kept = connected(claim, self.claims)
         for fact in list(kept):
             rest = [f for f in kept if f is not fact]
             if decide(claim, rest) is Verdict.NO:
@@ -167,13 +173,16 @@ class Knowledge:
         low, high = dims.bounds(self.normal(size))
         if isinstance(size, int) or isinstance(self.normal(size), int):
             return low, high
-        within = _range_of(size, self.connected(Claim("==", size, 0)))
+        asked = self._by_name(Claim("==", size, 0))
+        within = _range_of(asked.left, connected(asked, self._stated))
         return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
         """What the claims without products say of one variable."""
         size = dims.from_atom(variable)
-        facts = [c for c in self.connected(Claim("==", size, 0)) if not products_in(c.left) + products_in(c.right)]
+        facts = [
+            c for c in connected(Claim("==", size, 0), self._stated) if not products_in(c.left) + products_in(c.right)
+        ]
         key = variable, len(self.claims)
         if key not in self._ranges:
             self._ranges[key] = _range_of(size, facts)
@@ -195,37 +204,48 @@ class Knowledge:
         return self._examples
 
     def _learn(self, example: Valuation) -> None:
+        example = self._completed(example)
         if len(self._examples) < _EXAMPLES and all(_holds(c, example) for c in self.claims):
             self._examples.append(example)
 
+    def _completed(self, example: Valuation) -> Valuation:
+        """The example with the variables that equalities determine."""
+        known = {**example}
+        for atom, size in self._replacements.items():
+            if isinstance(atom, DimVar) and atom not in known and all(v in known for v in dims.variables(size)):
+                with contextlib.suppress(ZeroDivisionError, ShapeError):
+                    known[atom] = evaluate(size, to_mapping(example))
+        return known
+
     def witnesses(self, claim: Claim) -> dict[bool, Valuation]:
         """Sizes that satisfy all that is believed and make the claim true, and others that make it false, if found."""
-        connected = self.connected(claim)
-        names = list(dict.fromkeys(v for c in [claim, *connected] for v in c.variables()))
+        facts = connected(claim, self.claims)
+        names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         found: dict[bool, Valuation] = {}
-        for candidate in self._candidates(claim, connected, names):
-            if all(_holds(c, candidate) for c in connected):
+        for candidate in _candidates(claim, facts, names):
+            if all(_holds(c, candidate) for c in facts):
                 found.setdefault(_holds(claim, candidate), candidate)
                 if len(found) == 2:
                     break
         return found
 
-    def _candidates(self, claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
-        """Sizes to try: points of integer sets, small sizes in turn, and points where factors of products are fixed."""
-        for asked in ([rows_of(claim)], denial_of(claim)):
-            yield from _points(facts, asked, names)
-        ranges = [[p for p in _PROBES if p == _within(v, p)] or [v.lower] for v in names]
-        for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
-            yield dict(zip(names, sizes, strict=True))
-        factors = [v for v in names if _is_factor(v, [claim, *facts])]
-        for sizes in itertools.islice(itertools.product(range(12), repeat=len(factors)), 200):
-            fixed = dict(zip(factors, sizes, strict=True))
-            values = {v: n for v, n in fixed.items() if n == _within(v, n)}
-            known = [substitute_claim(f, values.get) for f in facts]  # type: ignore[arg-type]
-            asked_here = substitute_claim(claim, values.get)  # type: ignore[arg-type]
-            for asked in ([rows_of(asked_here)], denial_of(asked_here)):
-                for point in _points(known, asked, names):
-                    yield {**point, **values}
+
+def _candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
+    """Sizes to try: points of integer sets, small sizes in turn, and points where factors of products are fixed."""
+    for asked in ([rows_of(claim)], denial_of(claim)):
+        yield from _points(facts, asked, names)
+    ranges = [[p for p in _PROBES if p == _within(v, p)] or [v.lower] for v in names]
+    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
+        yield dict(zip(names, sizes, strict=True))
+    factors = [v for v in names if _is_factor(v, [claim, *facts])]
+    for sizes in itertools.islice(itertools.product(range(12), repeat=len(factors)), 200):
+        fixed = dict(zip(factors, sizes, strict=True))
+        values = {v: n for v, n in fixed.items() if n == _within(v, n)}
+        known = [substitute_claim(f, values.get) for f in facts]  # type: ignore[arg-type]
+        asked_here = substitute_claim(claim, values.get)  # type: ignore[arg-type]
+        for asked in ([rows_of(asked_here)], denial_of(asked_here)):
+            for point in _points(known, asked, names):
+                yield {**point, **values}
 
 
 def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
@@ -233,6 +253,30 @@ def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
         return IntegerSet(facts).range(size) or dims.bounds(size)
     except OutOfBudgetError:
         return dims.bounds(size)
+
+
+def connected(claim: Claim, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims that share variables with this one, directly or through others, nearest first."""
+    about: dict[DimVar, list[Claim]] = {}
+    for other in claims:
+        for variable in other.variables():
+            about.setdefault(variable, []).append(other)
+    found: dict[Claim, None] = {}
+    seen: set[DimVar] = set()
+    todo = claim.variables()
+    while todo and len(found) < _FACTS:
+        fresh = [v for v in dict.fromkeys(todo) if v not in seen]
+        seen.update(fresh)
+        near = [c for v in fresh for c in about.get(v, ())]
+        found.update(dict.fromkeys(near))
+        todo = [w for c in near for w in c.variables() if w not in seen]
+    return list(found)[:_FACTS]
+
+
+def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
+    """What the declared range of a variable says of the size that it equals."""
+    claims = [at_least(size, variable.lower)]
+    return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])
 
 
 def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:

@@ -36,12 +36,11 @@ class Interned:
 class DimVar(Interned):
     """One unknown size. Two variables of one name differ; a pickled variable keeps its identity.
 
-    It prints as its `label`, which is its name unless it was to be told apart from others of that name.
+    It prints as its `label`, which is its name unless it is to be told apart from another of that name.
     """
 
     __slots__ = ("label", "lower", "name", "uid", "upper")
     _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
-    _labels: WeakValueDictionary[str, DimVar] = WeakValueDictionary()  # of those that are to be told apart
 
     name: str
     lower: int
@@ -60,15 +59,6 @@ class DimVar(Interned):
         self.label = label or name
         self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
         cls._known[self.uid] = self
-        return self
-
-    @classmethod
-    def distinct(cls, name: str, lower: int = 0, upper: Bound = None) -> DimVar:
-        """A variable whose label no other living one made here has: `n`, then `n@2`."""
-        labels = itertools.chain([name], (f"{name}@{i}" for i in itertools.count(2)))
-        label = next(found for found in labels if found not in cls._labels)
-        self = cls(name, lower, upper, None, label)
-        cls._labels[label] = self
         return self
 
     def __reduce__(self) -> Any:

@@ -8,7 +8,7 @@ LIMITS = {
     "terms": 1_000,
     "factors in a term": 64,
     "calls within calls": 100,
-    "arguments of a call": 64,
+    "arguments of a call": 100,
     "nodes": 50_000,  # of the expression written out in full
     "bits in a coefficient": 1_000,
 }

@@ -1,7 +1,7 @@
 """The language of shape specifications: "a, 2*b, (a+1)//2, ..."; names are unknown sizes.
 
-Operators bind as in Python. They are read with stacks of our own, so nothing is nested too deeply to be read, and sums
-and products are collected before they are built, so long ones take no more than their share of time.
+Operators bind as in Python. They are read with stacks of our own, so nothing is nested too deeply to be read, and the
+terms of a sum are collected before they are added, so a long one takes no more than its share of time.
 """
 
 from __future__ import annotations
@@ -126,15 +126,7 @@ def _tokens(text: str) -> list[_Token]:
 _Item: TypeAlias = tuple[Size | None, int]  # a size of a shape, or the placeholder `_`, and its column
 
 
-@dataclass(slots=True)
-class _Chain:
-    """A sum or a product whose parts are not added or multiplied yet."""
-
-    symbol: str
-    parts: list[Size]
-
-
-_Operand: TypeAlias = "int | dims.DimExpr | _Chain"
+_Operand: TypeAlias = "int | dims.DimExpr | list[Size]"  # a list: the terms of a sum
 
 
 @dataclass(slots=True)
@@ -339,23 +331,23 @@ class _Reader:
                 self.operands.append(self._binary(operator, self.operands.pop(), right))
 
     def _binary(self, operator: _Waiting, left: _Operand, right: Size) -> _Operand:
-        symbol = operator.symbol
-        if symbol in _COLLECTED:
-            symbol, right = ("+", dims.mul(-1, right)) if symbol == "-" else (symbol, right)
-            if not isinstance(left, _Chain) or left.symbol != symbol:
-                left = _Chain(symbol, [self._total(left)])
-            left.parts.append(right)
-            return left
-        if symbol == "**":
-            return self._power(self._total(left), right, operator.column)
-        return self._call("floordiv" if symbol == "//" else "mod", [self._total(left), right], operator.column)
+        if operator.symbol in ("+", "-"):
+            terms = left if isinstance(left, list) else [left]
+            terms.append(right if operator.symbol == "+" else dims.mul(-1, right))
+            return terms
+        a = self._total(left)
+        if operator.symbol == "*":
+            return self._checked(dims.mul(a, right), operator.column)
+        if operator.symbol == "**":
+            return self._power(a, right, operator.column)
+        return self._call("floordiv" if operator.symbol == "//" else "mod", [a, right], operator.column)
 
     def _power(self, base: Size, exponent: Size, column: int) -> Size:
         if not isinstance(exponent, int) or exponent < 0:
             self.fail(f"the exponent {exponent} is not a fixed number that is at least 0", column)
         if isinstance(base, int) and abs(base) > 1 and exponent > 63:
             self.fail("this number is larger than any array", column)
-        return self._checked(_power(base, exponent), column)
+        return self._checked(dims.power(base, exponent), column)
 
     def _call(self, function: str, args: list[Size], column: int) -> Size:
         build, count = FUNCTIONS[function]
@@ -365,33 +357,17 @@ class _Reader:
             divisor = args[1]
             if divisor == 0:
                 self.fail("this divides by zero", column)
-            if not isinstance(divisor, int) and not dims.positive(divisor):
-                self.claims.append(Claim("!=", divisor, 0))
+            low = dims.bounds(divisor)[0]
+            if not isinstance(divisor, int) and (low is None or low < 1):
+                self.claims.append(at_least(divisor, 1) if low == 0 else Claim("!=", divisor, 0))
         if function == "broadcast":
             self.claims.extend(Claim("broadcasts", a, b) for a, b in itertools.combinations(args, 2) if a is not b)
         return self._checked(build(*args), column)
 
     def _total(self, operand: _Operand) -> Size:
-        """The size of an operand, a chain built pairwise: each part is then copied a few times only."""
-        if not isinstance(operand, _Chain):
-            return operand
-        combine, parts = _COLLECTED[operand.symbol], operand.parts
-        while len(parts) > 1:
-            odd = parts[-1:] if len(parts) % 2 else []
-            parts = [combine(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)] + odd
-        return self._checked(parts[0], 0)
+        return self._checked(dims.total(operand), 0) if isinstance(operand, list) else operand
 
     def _checked(self, size: Size, column: int) -> Size:
         if isinstance(size, int) and abs(size) > LARGEST:
             self.fail("a number in it is larger than any array", column)
         return size
-
-
-_COLLECTED: dict[str, Callable[[Size, Size], Size]] = {"+": dims.add, "-": dims.add, "*": dims.mul}
-
-
-def _power(a: Size, k: int) -> Size:
-    result: Size = 1
-    for _ in range(k):
-        result = dims.mul(result, a)
-    return result

@@ -60,9 +60,10 @@ class Scope:
     ) -> None:
         self.origin, self.free = origin, free  # where the user declared it
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
-        self.root: Scope = self if root is None else root.root  # the declared scope that this one was derived from
+        self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
+        self.names: dict[str, Size] = {}  # the sizes that were declared by name
         self.conditions: list[Condition] = []
         self.reliances: list[Reliance] = []
         self._known = Knowledge(self.hints)
@@ -103,9 +104,13 @@ class Scope:
         """Sizes of the two scopes may be mixed."""
         return self.free or other.free or self.root.uid == other.root.uid
 
+    @property
+    def root(self) -> Scope:
+        """The declared scope that this one was derived from; itself, if it was declared."""
+        return self if self._root is None else self._root
+
     def __reduce__(self) -> Any:
-        root = self.root if self.root is not self else None
-        return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, root, self.free)
+        return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)
 
     # -- what is asked
 
@@ -152,6 +157,9 @@ class Scope:
         fixed = self.normal(size)
         if isinstance(fixed, int):
             return fixed
+        low, high = self.bounds(fixed)
+        if low is not None and low == high:
+            return low
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
             raise self._inconclusive(claim, f"the value of {size}", where)
@@ -200,9 +208,12 @@ def _warn_of_a_fixed_size(size: str, where: str) -> None:
 
 
 class SymbolicSize:
-    """A size together with the scope that answers questions about it. The base of what users see in `x.shape`."""
+    """A size together with the scope that answers questions about it. The base of what users see in `x.shape`.
 
-    __slots__ = ("expr", "scope")
+    It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`.
+    """
 
-    def __init__(self, expr: DimExpr, scope: Scope) -> None:
-        self.expr, self.scope = expr, scope
+    __slots__ = ("expr", "numpy_dtype", "scope")
+
+    def __init__(self, expr: DimExpr, scope: Scope, numpy_dtype: Any = None) -> None:
+        self.expr, self.scope, self.numpy_dtype = expr, scope, numpy_dtype

@@ -53,7 +53,10 @@ def infer_reshape(ctx: ShapeGuardContext, old: Sizes, new: Sizes) -> Sizes:
         ctx.require(at_least(others, 1), "a reshape with -1 needs the other sizes to be at least 1")
         whole = dims.divide_exactly(total, others)
         if whole is None:
-            ctx.require(equal(dims.mod(total, others), 0), f"{total} elements do not divide into rows of {others}")
+            left = ctx.scope.normal(dims.mod(total, others))
+            remainder = f": remainder {left}" if isinstance(left, int) and left else ""
+            why = f"{total} elements do not divide into rows of {others}{remainder}"
+            ctx.require(equal(dims.mod(total, others), 0), why)
             whole = dims.floordiv(total, others)
         return tuple(ctx.scope.normal(whole) if i in unknown else s for i, s in enumerate(new))
     for size in new:

@@ -11,7 +11,8 @@ from typing import Any
 def show_graph(graph: Any) -> str:
     """The program as text. Values are numbered in order of appearance; inputs keep their names."""
     names = value_names(graph)
-    arguments = ", ".join(f"{names[v]}: {v.meta}" for v in graph.inputs)
+    values = {graph.inputs[i]: f" = {size}" for i, size in graph.values}
+    arguments = ", ".join(f"{names[v]}: {v.meta}{values.get(v, '')}" for v in graph.inputs)
     results = ", ".join(str(v.meta) for v in graph.outputs)
     lines = [f"{graph.name or 'program'}({arguments}) -> ({results})"]
     for value, array in graph.constants:

@@ -262,13 +262,14 @@ def _stretch(old: Size, stride: Size, window: Window, new: Size, scope: Scope) -
     if identical(old, new):
         return stride, window
     start, stop = window
+    full = identical(start, 0) and identical(stop, old)
     one = dims.maximum(dims.minimum(stop, 1) - dims.maximum(start, 0), 0)  # 1 when element 0 is valid, else 0
     if not identical(old, 1) and scope.same(old, new):
-        return stride, window
+        return stride, (0, new) if full else window
     if scope.same(old, 1):
-        return 0, (0, dims.mul(new, one))
+        return 0, (0, new) if full else (0, dims.mul(new, one))
     many = dims.minimum(dims.maximum(old - 1, 0), 1)  # 1 when it is not stretched, else 0
-    if identical(start, 0) and identical(stop, old):
+    if full:
         return dims.mul(stride, many), (0, new)
     kept = dims.mul(stop, many) + dims.mul(dims.mul(new, one), 1 - many)
     return dims.mul(stride, many), (dims.mul(start, many), kept)

@@ -95,7 +95,8 @@ class ViewChain:
 
     # -- views of it
 
-    def _ending(self, last: View) -> ViewChain:
+    def ending(self, last: View) -> ViewChain:
+        """The chain with another last view, which shows the same elements of the view before."""
         return ViewChain((*self.views[:-1], last))
 
     def reshape(self, shape: Sequence[Size], scope: Scope) -> ViewChain:
@@ -105,33 +106,33 @@ class ViewChain:
     def reshaped(self, shape: Sizes, scope: Scope) -> ViewChain:
         """`reshape` to a shape that the caller knows to have as many elements."""
         try:
-            return self._ending(self.last.reshaped(shape, scope))
+            return self.ending(self.last.reshaped(shape, scope))
         except ViewError:
             return ViewChain((*self.views, View(shape, row_major(shape))))
 
     def expand(self, shape: Sequence[Size], scope: Scope) -> ViewChain:
         """As View.expand."""
-        return self._ending(self.last.expand(shape, scope))
+        return self.ending(self.last.expand(shape, scope))
 
     def permute(self, axes: Sequence[int]) -> ViewChain:
         """As View.permute."""
-        return self._ending(self.last.permute(axes))
+        return self.ending(self.last.permute(axes))
 
     def shrink(self, bounds: Pairs, scope: Scope) -> ViewChain:
         """As View.shrink."""
-        return self._ending(self.last.shrink(bounds, scope))
+        return self.ending(self.last.shrink(bounds, scope))
 
     def slice(self, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size], scope: Scope) -> ViewChain:
         """As View.slice."""
-        return self._ending(self.last.slice(starts, sizes, steps, scope))
+        return self.ending(self.last.slice(starts, sizes, steps, scope))
 
     def pad(self, amounts: Pairs, scope: Scope) -> ViewChain:
         """As View.pad."""
-        return self._ending(self.last.pad(amounts, scope))
+        return self.ending(self.last.pad(amounts, scope))
 
     def flip(self, axes: Sequence[int]) -> ViewChain:
         """As View.flip."""
-        return self._ending(self.last.flip(axes))
+        return self.ending(self.last.flip(axes))
 
     def simplify(self, scope: Scope) -> ViewChain:
         """The same elements through as few views as is proved possible."""

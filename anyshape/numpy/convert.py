@@ -11,8 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, AxisError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.builder import Traced, user_line
+from anyshape.errors import (
+    ArgumentError,
+    AxisError,
+    DTypeError,
+    LeakedTracerError,
+    ScopeMismatchError,
+    SpecError,
+    UnsupportedFunctionError,
+)
+from anyshape.graph import dims
+from anyshape.graph.builder import Traced, active, user_line
 from anyshape.graph.conditions import at_least
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.scope import SymbolicSize
@@ -27,24 +36,41 @@ _PYTHON_TYPES = (bool, int, float, complex)
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
+def enter(size: SymbolicSize) -> Size:
+    """A size as ops take it. One that belongs to another program, or to other specifications, is refused."""
+    builder = active()
+    if builder is not None and not builder.scope.related(size.scope):
+        if size.scope.closed:
+            raise LeakedTracerError(f"size {size}", where=user_line())
+        origins = size.scope.origin, builder.scope.origin
+        raise ScopeMismatchError([str(size), "the arguments"], origins, user_line())
+    known = size.scope.normal(size.expr)
+    if builder is not None and not size.scope.closed:
+        for variable in dims.variables(known):
+            if builder.dim_owner(variable) is None:
+                advice = f"give an argument an axis of size {variable}, or pass it as an integer"
+                raise SpecError(str(size), f"{variable} is no size of the arguments of this program", advice)
+    return known
+
+
 def is_traced(*xs: Any) -> bool:
     """Whether any of the operands, or of the members of a list of them, belongs to a program."""
-    return any(
-        isinstance(x, (Traced, SymbolicSize)) or (isinstance(x, (list, tuple)) and is_traced(*x)) for x in xs
-    )
+    return any(isinstance(x, (Traced, SymbolicSize)) or (isinstance(x, (list, tuple)) and is_traced(*x)) for x in xs)
 
 
 def is_weak(x: Any) -> bool:
     """Whether x is a Python scalar, or stands for one."""
     if isinstance(x, Traced):
         return getattr(x, "weak", False)
-    return isinstance(x, (*_PYTHON_TYPES, SymbolicSize)) and not isinstance(x, np.generic)
+    if isinstance(x, SymbolicSize):
+        return x.numpy_dtype is None
+    return isinstance(x, _PYTHON_TYPES) and not isinstance(x, np.generic)
 
 
 def dtype_of(x: Any) -> Any:
     """The dtype of an operand; the Python type of a weak one, as NumPy's promotion takes it."""
     if isinstance(x, SymbolicSize):
-        return int
+        return int if x.numpy_dtype is None else x.numpy_dtype
     if isinstance(x, Traced):
         return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
     return type(x) if is_weak(x) else np.asarray(x).dtype
@@ -72,7 +98,8 @@ def operand(x: Any, function: str = "array") -> Any:
     if isinstance(x, Traced):
         return x
     if isinstance(x, SymbolicSize):
-        return size_value(x.expr)
+        value = size_value(enter(x))
+        return value if x.numpy_dtype is None else convert(value, x.numpy_dtype)
     if isinstance(x, (list, tuple)) and is_traced(*x):
         raise UnsupportedFunctionError(
             function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()
@@ -105,7 +132,7 @@ def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
 def size_of(x: Any) -> Size:
     """A size as ops take it: a Python int, or the expression of a symbolic one."""
     if isinstance(x, SymbolicSize):
-        return x.scope.normal(x.expr)
+        return enter(x)
     if isinstance(x, DimExpr):
         return x
     return operator_index(x)

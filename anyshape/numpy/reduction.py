@@ -24,6 +24,7 @@ from anyshape.numpy.arguments import (
     summed_dtype,
 )
 from anyshape.numpy.convert import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.symdim import is_shape, reduce_sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -47,6 +48,8 @@ def _accumulated(
     ) -> Any:  # fmt: skip
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
+        if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
+            return reduce_sizes(ufunc, a)
         refuse_out(name, out)
         x = asarray(a, summed_dtype(ufunc, a, dtype))
         axes = reduced_axes(name, axis, x.ndim)
@@ -83,6 +86,8 @@ def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any],
     ) -> Any:
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+        if is_shape(a, axis, None, out) and keepdims is initial is where is ABSENT:
+            return reduce_sizes(np.maximum if sign < 0 else np.minimum, a)
         refuse_out(name, out)
         x = asarray(a)
         axes = reduced_axes(name, axis, x.ndim)

@@ -5,26 +5,35 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+import sys
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ScopeMismatchError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, LeakedTracerError, ScopeMismatchError, UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import active_builders, user_line
-from anyshape.graph.conditions import Claim, at_least, equal
+from anyshape.graph.builder import Traced, active, active_builders, user_line
+from anyshape.graph.conditions import Claim, Verdict, at_least, equal
 from anyshape.graph.dims import Size
+from anyshape.graph.intervals import Bound
 from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.numpy.convert import enter
 from anyshape.ops.creation import size_value
+from anyshape.ops.elementwise import convert
 
-_SEQUENCES = (list, tuple, str, bytes)
+_INTEGERS = (int, np.integer, np.bool_)
+_NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
+_WIDE = np.dtype(np.int64)
 
 
-def symdim(size: Size, scope: Scope) -> Any:
+def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
     """The size as users see it: an int when it is known, else a SymDim."""
     known = scope.normal(size)
-    return known if isinstance(known, int) else SymDim(known, scope)
+    if isinstance(known, int):
+        return known if numpy_dtype is None else numpy_dtype.type(known)
+    return SymDim(known, scope, numpy_dtype)
 
 
 def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
@@ -32,6 +41,9 @@ def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
     if a.scope is b.scope:
         return a.scope
     if not a.scope.related(b.scope):
+        for size in (a, b):
+            if size.scope.closed:
+                raise LeakedTracerError(f"size {size}", where=user_line())
         raise ScopeMismatchError([str(a), str(b)], [a.scope.origin, b.scope.origin], user_line())
     return max(a.scope, b.scope, key=lambda s: (not s.free, s.root is not s, not s.closed))
 
@@ -40,23 +52,67 @@ def _size(x: Any) -> Size | None:
     """An integer operand as a size; None for anything else."""
     if isinstance(x, SymbolicSize):
         return x.expr
-    return int(x) if isinstance(x, (int, np.integer)) else None
+    return int(x) if isinstance(x, _INTEGERS) else None
+
+
+def _known(x: Any) -> Size | None:
+    """As `_size`, an int where the size is known to be one."""
+    return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else _size(x)
+
+
+def _scope(*integers: Any) -> Scope:
+    """The scope of what integers make, at least one of which is symbolic."""
+    symbolic = [x for x in integers if isinstance(x, SymbolicSize)]
+    found = symbolic[0]
+    for size in symbolic[1:]:
+        found = SymbolicSize(found.expr, common_scope(found, size))
+    return found.scope
+
+
+def _joint_dtype(*integers: Any) -> Any:
+    """The dtype of the NumPy integer that integers make; None for a Python int."""
+    kinds = [_numpy_dtype(x) for x in integers]
+    if all(k is None for k in kinds):
+        return None
+    return np.result_type(*[0 if k is None else k for k in kinds])
+
+
+def _numpy_dtype(x: Any) -> Any:
+    if isinstance(x, SymbolicSize):
+        return x.numpy_dtype
+    return x.dtype if isinstance(x, np.generic) else None
+
+
+# -- operators ---------------------------------------------------------------------------------------------------
+
+
+def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """An operator on a size and another operand: a size with an integer, an array value with anything else."""
+    left, right = _size(a), _size(b)
+    if left is None or right is None:
+        numbers = isinstance(a if left is None else b, _NUMBERS)
+        return python(_as_array(a), _as_array(b)) if numbers else NotImplemented
+    dtype = _joint_dtype(a, b)
+    if dtype is not None and dtype.kind not in "iu":
+        return python(_as_array(a), _as_array(b))  # as int64 and uint64 make a float
+    scope = _scope(a, b)
+    if combine in (dims.floordiv, dims.mod) and _is_zero(right, scope):
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return symdim(combine(left, right), scope, dtype)
+
+
+def _is_zero(size: Size, scope: Scope) -> bool:
+    return size == 0 if isinstance(size, int) else scope.decide(equal(size, 0)) is Verdict.YES
 
 
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator and its reflection: a size with an integer, an array value with anything else."""
+    """An operator and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
-        size = _size(other)
-        if size is None and isinstance(other, _SEQUENCES):
-            return NotImplemented
-        return symdim(combine(self.expr, size), self.scope) if size is not None else python(self.as_array(), other)
+        return _combined(combine, python, self, other)
 
     def backward(self: SymDim, other: Any) -> Any:
-        size = _size(other)
-        if size is None and isinstance(other, _SEQUENCES):
-            return NotImplemented  # `[x] * n` repeats the list: Python asks for the int
-        return symdim(combine(size, self.expr), self.scope) if size is not None else python(other, self.as_array())
+        return _combined(combine, python, other, self)
 
     return forward, backward
 
@@ -74,32 +130,31 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
             if not math.isfinite(other) or (whole is int and other != int(other)):
                 return python(0, other)  # as for any int
             other = whole(other)
-        mine, size = self.scope.normal(self.expr), _known(other)
+        mine, size = _known(self), _known(other)
         if size is None:
             return NotImplemented
         if isinstance(mine, int) and isinstance(size, int):
             return python(mine, size)
-        scope = other.scope if isinstance(mine, int) else self.scope
+        scope = _scope(self, other)
         return scope.ask(claim(mine, size, f"{mine} {symbol} {size}"), user_line())
 
     return compare
-
-
-def _known(x: Any) -> Size | None:
-    """As `_size`, an int where the size is known to be one."""
-    return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else _size(x)
 
 
 def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """An operator on the bits of a size, which is asked for as an int, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if _size(other) is None else python(operator.index(self), operator.index(other))
+        return NotImplemented if _size(other) is None else python(operator.index(self), _bits(other))
 
     def backward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if _size(other) is None else python(operator.index(other), operator.index(self))
+        return NotImplemented if _size(other) is None else python(_bits(other), operator.index(self))
 
     return forward, backward
+
+
+def _bits(x: Any) -> Any:
+    return operator.index(x) if isinstance(x, SymbolicSize) else x
 
 
 class SymDim(SymbolicSize):
@@ -111,11 +166,37 @@ class SymDim(SymbolicSize):
     def __repr__(self) -> str:
         return str(self.expr)
 
+    def __format__(self, spec: str) -> str:
+        """As its text; a format of numbers asks for the int."""
+        try:
+            return format(str(self), spec)
+        except ValueError:
+            return format(self.__index__(), spec)
+
     def __hash__(self) -> int:
         """In a program, sets and dictionaries ask for the int; a size of a specification is hashed by its name."""
         scope = self.scope
         traced = scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
         return hash(self.__index__() if traced else self.expr)
+
+    def __copy__(self) -> SymDim:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SymDim:
+        return self
+
+    def __reduce__(self) -> Any:
+        return SymDim, (self.expr, self.scope, self.numpy_dtype)
+
+    @property
+    def lower(self) -> Bound:
+        """The least value that it can have, as far as its scope knows; None if there is none."""
+        return self.scope.lower(self.expr)
+
+    @property
+    def upper(self) -> Bound:
+        """The greatest value that it can have, as far as its scope knows; None if there is none."""
+        return self.scope.upper(self.expr)
 
     def __index__(self) -> int:
         return self.scope.value(self.expr, user_line())
@@ -128,22 +209,43 @@ class SymDim(SymbolicSize):
     def __bool__(self) -> bool:
         return self.scope.ask(Claim("!=", self.expr, 0, f"{self.expr} != 0"), user_line())
 
+    def __round__(self, digits: Any = None) -> Any:
+        return self if digits is None or operator.index(digits) >= 0 else round(self.__index__(), digits)
+
     def as_array(self) -> Any:
         """The size as an integer scalar of the program, weak like a Python int."""
-        value = size_value(self.expr)
+        if active() is None and not self.scope.closed:
+            problem = f"the size {self} has a value in a program only"
+            advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
+            raise UnsupportedFunctionError("size", problem, advice, user_line())
+        value = size_value(enter(self))
+        if self.numpy_dtype is not None:
+            return convert(value, self.numpy_dtype)
         value.weak = True
         return value
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """NumPy's sums and products of a list of sizes have it as an object, to which they apply `+` and `*`."""
+        if _reduced_by_numpy(sys._getframe(1)):
+            box = np.empty((), object)
+            box[()] = self
+            return box
         advice = "use anyshape.numpy, as in anyshape.numpy.arange(n), or fix the size under a guard with int(n)"
         raise UnsupportedFunctionError("numpy", f"cannot make an array of the size {self}", advice, user_line())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        arrays = [x.as_array() if isinstance(x, SymDim) else x for x in inputs]
-        return getattr(ufunc, method)(*arrays, **kwargs)
+        if method == "__call__" and not kwargs:
+            if ufunc in _OF_INTEGERS and all(_size(x) is not None for x in inputs):
+                return _OF_INTEGERS[ufunc](*_as_numpy(inputs))
+            numbers = [_python_number(x) for x in inputs] if ufunc in _QUESTIONS else [None]
+            if all(x is not None for x in numbers):
+                return _QUESTIONS[ufunc](*numbers)
+        if method == "reduce" and ufunc in _REDUCTIONS and all(v is None for v in kwargs.values()):
+            return _as_numpy(inputs)[0]
+        return getattr(ufunc, method)(*map(_as_array, inputs), **kwargs)
 
     __add__, __radd__ = _arithmetic(dims.add, operator.add)
-    __sub__, __rsub__ = _arithmetic(lambda a, b: dims.add(a, dims.mul(-1, b)), operator.sub)
+    __sub__, __rsub__ = _arithmetic(dims.sub, operator.sub)
     __mul__, __rmul__ = _arithmetic(dims.mul, operator.mul)
     __floordiv__, __rfloordiv__ = _arithmetic(dims.floordiv, operator.floordiv)
     __mod__, __rmod__ = _arithmetic(dims.mod, operator.mod)
@@ -165,10 +267,14 @@ class SymDim(SymbolicSize):
     def __rtruediv__(self, other: Any) -> Any:
         return _as_array(other) / self.as_array()
 
-    def __pow__(self, other: Any) -> Any:
-        if isinstance(other, (int, np.integer)) and other >= 0:
-            return symdim(functools.reduce(dims.mul, [self.expr] * int(other), 1), self.scope)
-        return self.as_array() ** _as_array(other)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return pow(self, other) % modulus
+        if not isinstance(other, _INTEGERS):
+            return self.as_array() ** _as_array(other) if isinstance(other, (SymDim, *_NUMBERS)) else NotImplemented
+        if other < 0:
+            return 1 / self ** -int(other)
+        return symdim(dims.power(self.expr, int(other)), self.scope, _joint_dtype(self, other))
 
     def __rpow__(self, other: Any) -> Any:
         return other ** self.as_array()
@@ -180,14 +286,119 @@ class SymDim(SymbolicSize):
         return other // self, other % self
 
     def __neg__(self) -> Any:
-        return symdim(dims.mul(-1, self.expr), self.scope)
+        return symdim(dims.mul(-1, self.expr), self.scope, self.numpy_dtype)
 
     def __pos__(self) -> Any:
         return self
 
+    __trunc__ = __floor__ = __ceil__ = __pos__
+
     def __abs__(self) -> Any:
-        return symdim(dims.maximum(self.expr, dims.mul(-1, self.expr)), self.scope)
+        return symdim(dims.maximum(self.expr, dims.mul(-1, self.expr)), self.scope, self.numpy_dtype)
 
 
 def _as_array(x: Any) -> Any:
     return x.as_array() if isinstance(x, SymDim) else x
+
+
+# -- extremes ----------------------------------------------------------------------------------------------------
+
+
+def max_dim(*sizes: Any) -> Any:
+    """The largest of two or more sizes, ints or symbolic, without asking which one it is.
+
+    >>> from anyshape import symbolic_shape
+    >>> n, m = symbolic_shape("n, m", constraints=["n >= m"])
+    >>> max_dim(n - 1, 3), max_dim(n, m)
+    (max(n - 1, 3), n)
+    """
+    return _extreme("max_dim", sizes, dims.maximum, at_least)
+
+
+def min_dim(*sizes: Any) -> Any:
+    """The smallest of two or more sizes, ints or symbolic, without asking which one it is."""
+    return _extreme("min_dim", sizes, dims.minimum, lambda a, b: at_least(b, a))
+
+
+def _extreme(
+    name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[[Size, Size], Claim]
+) -> Any:
+    for x in sizes:
+        if _size(x) is None:
+            raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
+    if len(sizes) < 2:
+        raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
+    dtype = _joint_dtype(*sizes)
+    if not any(isinstance(x, SymbolicSize) for x in sizes):
+        return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
+    scope = _scope(*sizes)
+    kept: list[Size] = []
+    for size in [scope.normal(_size(x)) for x in sizes]:
+        if not any(scope.proves(beats(other, size)) for other in kept):
+            kept = [other for other in kept if not scope.proves(beats(size, other))] + [size]
+    return symdim(combine(*kept), scope, dtype)
+
+
+# -- what NumPy's own functions ask -------------------------------------------------------------------------------
+
+
+def _python_number(x: Any) -> Any:
+    """A size as it is, a number as Python's; also in an array of no axes, as NumPy makes of its scalars to compare."""
+    if isinstance(x, SymDim):
+        return x
+    kind = getattr(x, "dtype", np.result_type(x) if isinstance(x, (bool, int, float)) else None)
+    if kind is None or kind.kind not in "biuf" or isinstance(x, Traced) or np.ndim(x):
+        return None
+    return float(x) if kind.kind == "f" else int(x)
+
+
+def _as_numpy(operands: Sequence[Any]) -> list[Any]:
+    """Operands of a ufunc: without any NumPy integer among them it takes Python's as int64."""
+    if any(_numpy_dtype(x) is not None for x in operands):
+        return list(operands)
+    return [SymDim(x.expr, x.scope, _WIDE) if isinstance(x, SymDim) else x for x in operands]
+
+
+def _reduced_by_numpy(frame: types.FrameType) -> bool:
+    """NumPy's own sum, prod, max or min of a list or tuple runs in the frame."""
+    inside = frame.f_code.co_name == "_wrapreduction" and frame.f_globals.get("__name__") == "numpy._core.fromnumeric"
+    return inside and isinstance(frame.f_locals.get("obj"), (list, tuple))
+
+
+def is_shape(x: Any, axis: Any = None, *options: Any) -> bool:
+    """A list of ints and sizes that is to be reduced along its one axis, without further options."""
+    sizes = isinstance(x, (list, tuple)) and len(x) > 0 and all(_size(s) is not None for s in x)
+    return sizes and (axis is None or axis in (0, -1)) and all(o is None for o in options)
+
+
+def reduce_sizes(ufunc: np.ufunc, sizes: Sequence[Any]) -> Any:
+    """The sum, product, maximum or minimum of a list of sizes, as a NumPy integer."""
+    return functools.reduce(_OF_INTEGERS[ufunc], [_as_numpy([x])[0] for x in sizes])
+
+
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    return _combined(dims.floordiv, operator.floordiv, a, b), _combined(dims.mod, operator.mod, a, b)
+
+
+_OF_INTEGERS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: functools.partial(_combined, dims.add, operator.add),
+    np.subtract: functools.partial(_combined, dims.sub, operator.sub),
+    np.multiply: functools.partial(_combined, dims.mul, operator.mul),
+    np.floor_divide: functools.partial(_combined, dims.floordiv, operator.floordiv),
+    np.remainder: functools.partial(_combined, dims.mod, operator.mod),
+    np.divmod: _divmod,
+    np.maximum: max_dim,
+    np.minimum: min_dim,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: abs,
+}
+_QUESTIONS: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
+_REDUCTIONS = (np.add, np.multiply, np.maximum, np.minimum)

@@ -12,6 +12,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
+from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_traced, promoted
 
 _DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
@@ -45,6 +46,8 @@ def of_ufunc(ufunc: np.ufunc, apply: Callable[..., Any], module: str) -> Callabl
     def function(*args: Any, **options: Any) -> Any:
         if not is_traced(*args, *options.values()):
             return ufunc(*args, **options)
+        if all(isinstance(x, (int, np.integer, SymbolicSize)) for x in args):
+            return ufunc(*args, **options)  # a size, or an array where it makes no size
         dtype = check_options(ufunc, args, options)
         return apply(*promoted(ufunc, *args, dtype=dtype))
 

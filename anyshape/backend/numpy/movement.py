@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from anyshape.backend import plan_ops as po
 from anyshape.ops import movement as mv
 from anyshape.ops.core import kernel
 
@@ -35,12 +36,41 @@ def _rev_case(params, metas):
     return lambda x: x[key]
 
 
+def _filled(shape, value, dtype):
+    return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
+
+
 def _pad(x, *, low, high, interior, value):
     steps = [between + 1 for between in interior]
     spans = [(n - 1) * k + 1 if n else 0 for n, k in zip(x.shape, steps, strict=True)]
     shape = [a + n + b for a, n, b in zip(low, spans, high, strict=True)]
-    out = np.zeros(shape, x.dtype) if value == 0 else np.full(shape, value, x.dtype)
+    out = _filled(shape, value, x.dtype)
     out[_parts(low, x.shape, steps)] = x
+    return out
+
+
+# -- movement that the planner made one view, of an operand in C order (np.ndarray takes one in Fortran order for that)
+
+
+def _view(x, *, shape, strides, offset):
+    """None where NumPy refuses: a window that leaves the memory of x, or one without elements that starts outside.
+
+    np.ndarray checks that by the way, except in a buffer of no bytes; as_strided does not, and takes ten times as long.
+    """
+    if not x.size:
+        return None
+    try:
+        return np.ndarray(shape, x.dtype, x, offset, strides)
+    except (TypeError, ValueError):
+        return None
+
+
+def _padded_view(x, *, shape, strides, offset, value, starts, stops):
+    part = _view(x, shape=[b - a for a, b in zip(starts, stops)], strides=strides, offset=offset)
+    if part is None:
+        return None
+    out = _filled(shape, value, x.dtype)
+    out[tuple(map(slice, starts, stops))] = part
     return out
 
 
@@ -50,4 +80,7 @@ kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), view=True)
 kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], view=True, specialise=_slice_case)
 kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], view=True, specialise=_rev_case)
 kernel(mv.pad_op, _pad)
+kernel(po.view_op, _view, view=True)
+kernel(po.stretched_view_op, _view, view=True, stretch=True)
+kernel(po.padded_view_op, _padded_view)
 kernel(mv.concatenate_op, lambda *xs, axis: np.concatenate(xs, axis))

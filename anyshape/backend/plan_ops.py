@@ -1,0 +1,42 @@
+"""Ops of plans alone: what the planner makes of several steps of a graph.
+
+No graph holds them, so they have a kernel and nothing else: no shape rule, no derivative, no batching rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from anyshape.errors import IllegalGraphError
+from anyshape.graph.ir import Op
+
+PLAN_OPS: dict[str, PlanOp] = {}
+
+
+class PlanOp(Op):
+    """A primitive of plans. Its kernel may give None: then the step runs what it replaced."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return find_plan_op, (self.name,)
+
+
+def find_plan_op(name: str) -> PlanOp:
+    """The primitive of this name."""
+    return PLAN_OPS[name]
+
+
+def _no_rule(*_: Any, **__: Any) -> NoReturn:
+    raise IllegalGraphError("a step of a plan", "has no shape rule and cannot stand in a graph")
+
+
+def _define(name: str) -> PlanOp:
+    PLAN_OPS[name] = PlanOp(name, _no_rule, "movement")
+    return PLAN_OPS[name]
+
+
+# x seen with another shape, with strides and an offset in bytes, as NumPy has them, of the elements in C order.
+view_op = _define("view")
+stretched_view_op = _define("stretched_view")  # one element may stand for several: never written to
+padded_view_op = _define("padded_view")  # a new array: a view of x from `starts` to `stops`, and a number around it

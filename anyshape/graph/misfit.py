@@ -1,0 +1,211 @@
+"""Why a call does not fit its signature: sizes are solved for once more, slowly, up to the first that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn, TypeAlias
+
+from anyshape.errors import InputSizeError
+from anyshape.graph import dims
+from anyshape.graph.dims import DimExpr, DimVar, Leaf, RuntimeScalar, Size
+from anyshape.graph.evaluate import evaluate
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.intervals import Bound
+from anyshape.graph.solve import Place, Solved, leaves, places
+
+_Known: TypeAlias = list[tuple[str, int, str]]  # of an error: text, size, where from
+LARGEST = 2**63 - 1  # no array has a size beyond it
+
+
+def largest(curve: Callable[[int], int], target: int, low: int, high: Bound = None, guess: int = 0) -> int:
+    """The last size from `low` on, up to `high`, where a curve that rises there is not above the target.
+
+    It is `low` when there is none. Takes steps in the logarithm of the distance from the guess.
+    """
+    start, step = max(low, guess if high is None else min(guess, high)), 1
+    if start > low and curve(start) > target:
+        top = start - 1
+        while start - step > low and curve(start - step) > target:
+            top = start - step - 1
+            step *= 2
+        low = max(low, start - step)
+    else:
+        low = start
+        while (high is None or low + step <= high) and curve(low + step) <= target:
+            low += step
+            step *= 2
+        top = low + step - 1 if high is None else max(low, min(low + step - 1, high))
+    while low < top:
+        middle = (low + top + 1) // 2
+        if curve(middle) <= target:
+            low = middle
+        else:
+            top = middle - 1
+    return low
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the inputs of a program are to be, and how its variables are found from them.
+
+    `values` are the sizes that scalar integer inputs give by their value, by position. An input without a name is not
+    the caller's, and not mentioned.
+    """
+
+    program: str
+    names: tuple[str, ...]
+    metas: tuple[TensorMeta, ...]
+    values: tuple[tuple[int, Size], ...]
+    solved: tuple[Solved, ...]
+
+    @cached_property
+    def shown(self) -> dict[Place, Size]:
+        """Everything a call shows, with the size that it is to be."""
+        return dict(places(self.metas, dict(self.values)))
+
+    def refuse(self, *inputs: Any) -> NoReturn:
+        """Raise the error for inputs (arrays, or their shapes) that do not fit."""
+        raise misfit(self, inputs)
+
+
+def find(solved: Solved, sizes: Callable[[Leaf], int]) -> int:
+    """The size of a variable, where those it depends on are known."""
+    target = evaluate(solved.target, sizes)
+    if solved.curve is None:
+        return target // evaluate(solved.divisor, sizes)
+    return largest(_curve(solved, solved.curve, sizes), target, solved.low, solved.high)
+
+
+def _curve(solved: Solved, size: Size, sizes: Callable[[Leaf], int]) -> Callable[[int], int]:
+    return lambda t: evaluate(size, lambda leaf: t if leaf is solved.variable else sizes(leaf))
+
+
+class _Call:
+    """The sizes of one call as far as they are known, and where each was read."""
+
+    def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
+        self.signature = signature
+        self.sizes: dict[Leaf, int] = {place: read_place(place, inputs) for place in signature.shown}
+        self.sources: dict[Leaf, tuple[Place, ...]] = {place: (place,) for place in signature.shown}
+
+    def value(self, size: Size) -> int:
+        return evaluate(size, self.sizes.__getitem__)
+
+    def source(self, size: Size) -> tuple[Place, ...]:
+        """The places that a size was computed from."""
+        return tuple(dict.fromkeys(p for leaf in leaves(size) for p in self.sources[leaf]))
+
+    def knows(self, size: Size) -> bool:
+        return all(leaf in self.sizes for leaf in leaves(size))
+
+    def texts(self, found: Iterable[Place]) -> str:
+        names = [(p, self.signature.names[p.operand]) for p in found]
+        return " and ".join(n if isinstance(p, RuntimeScalar) else f"{n}.shape[{p.axis}]" for p, n in names if n)
+
+    def known(self, size: Size, without: DimVar | None, others: Sequence[Place] = ()) -> _Known:
+        """What the variables of a size are, and what other places say."""
+        variables = [v for v in dims.variables(size) if v is not without and v in self.sizes]
+        told = [(str(v), self.sizes[v], self.texts(self.sources[v])) for v in variables]
+        return told + [(str(self.signature.shown[p]), self.sizes[p], self.texts([p])) for p in others]
+
+    def error(
+        self, place: Place, known: _Known, reason: str, advice: str = "", remainder: int | None = None
+    ) -> InputSizeError:
+        axis = None if isinstance(place, RuntimeScalar) else place.axis
+        s = self.signature
+        spec, actual = str(s.shown[place]), self.sizes[place]
+        return InputSizeError(s.program, s.names[place.operand], axis, spec, actual, known, reason, advice, remainder)
+
+
+def read_place(place: Place, inputs: Sequence[Any]) -> int:
+    """What a call with these inputs, or shapes, shows at a place."""
+    x = inputs[place.operand]
+    if isinstance(place, RuntimeScalar):
+        return int(x)
+    return int(getattr(x, "shape", x)[place.axis])
+
+
+def misfit(signature: Signature, inputs: tuple[Any, ...]) -> InputSizeError:
+    """The error for the first size that does not fit."""
+    call = _Call(signature, inputs)
+    for place in signature.shown:
+        if call.sizes[place] > LARGEST:
+            return call.error(place, [], "no array is that large", f"make it at most {LARGEST}")
+    for solved in signature.solved:
+        error = _unsolved(call, solved)
+        if error is not None:
+            return error
+    for place, size in signature.shown.items():
+        error = _unequal(call, place, size)
+        if error is not None:
+            return error
+    raise AssertionError(f"{signature.program}: the sizes fit after all")
+
+
+def _unequal(call: _Call, place: Place, size: Size) -> InputSizeError | None:
+    """The error of an axis that differs from what the variables make of it."""
+    known = call.known(size, None)
+    try:
+        expected = call.value(size)
+    except ZeroDivisionError:
+        return call.error(place, known, "it divides by 0")
+    if expected == call.sizes[place]:
+        return None
+    others = [p for p in call.source(size) if p != place]
+    change = f", or change {call.texts(others)}" if call.texts(others) else ""
+    return call.error(place, known if others else [], "", f"make it {expected}{change}")
+
+
+def _unsolved(call: _Call, solved: Solved) -> InputSizeError | None:
+    """Find one variable, or give the error that says why there is none."""
+    variable, sources = solved.variable, call.source(solved.target)
+    place = next((p for p in sources if variable in dims.variables(call.signature.shown[p])), sources[0])
+    spec = call.signature.shown[place]
+    others = [p for p in leaves(solved.target) if not isinstance(p, DimVar) and p != place]
+    known = call.known(spec, variable, others)
+    target, factor, rest = call.value(solved.target), call.value(solved.divisor), 0
+    if solved.curve is not None:
+        value, problem = _on_curve(call, solved, solved.curve, place, target)
+    elif factor == 0:
+        return call.error(place, known, f"{solved.divisor} is 0")
+    else:
+        value, rest = divmod(target, factor)
+        problem = ""
+    call.sizes[variable], call.sources[variable] = value, sources
+    if rest and place in leaves(solved.target):
+        whole = [n for n in (call.sizes[place] - rest, call.sizes[place] - rest + factor) if n >= 0]
+        alone = isinstance(solved.target, DimExpr) and dict(solved.target.terms).get(((place, 1),)) == 1
+        advice = f"make it a size without a remainder, such as {' or '.join(map(str, whole))}" if alone else ""
+        return call.error(place, known, "", advice, rest)
+    if problem:
+        return call.error(place, known, problem)
+    return _out_of_range(call, solved, place, known)
+
+
+def _on_curve(call: _Call, solved: Solved, size: Size, place: Place, target: int) -> tuple[int, str]:
+    """The variable of a curve, and what is wrong when the curve misses the target."""
+
+    curve, value = _curve(solved, size, call.sizes.__getitem__), find(solved, call.sizes.__getitem__)
+    if curve(value) == target:
+        return value, ""
+    near = [t for t in (value, value + 1) if solved.high is None or t <= solved.high]
+    sizes = " and ".join(f"{call.sizes[place] - target + curve(t)} for {solved.variable} = {t}" for t in near)
+    return value, f"the nearest are {sizes}" if len(near) > 1 else f"the nearest is {sizes}"
+
+
+def _out_of_range(call: _Call, solved: Solved, place: Place, known: _Known) -> InputSizeError | None:
+    """The error of a variable that is not in its declared range, or is negative."""
+    variable, value = solved.variable, call.sizes[solved.variable]
+    low, high = variable.lower, variable.upper
+    if value >= low and (high is None or value <= high):
+        return None
+    bound = low if value < low or high is None else high
+    side = "least" if value < low else "most"
+    spec = call.signature.shown[place]
+    alone = dims.as_atom(spec) is variable
+    reason = f"{variable} is at {side} {bound}" if alone else f"{variable} would be {value}, and is at {side} {bound}"
+    wanted = evaluate(spec, {**call.sizes, variable: bound}.__getitem__) if call.knows(spec) else call.sizes[place]
+    helps = wanted > call.sizes[place] if value < low else wanted < call.sizes[place]
+    return call.error(place, known, reason, f"make it at {side} {wanted}" if helps else "")
