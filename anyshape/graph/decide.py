@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
-from anyshape.graph.linear_forms import denial_of, rows_of
+from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 
@@ -66,14 +66,21 @@ def exact(
         (maybe_true, Verdict.NO, [rows_of(claim)]),
     ):
         if wanted:
-            try:
-                point = next(possible.points(asked), None)
-            except OutOfBudgetError:
-                continue
-            if point is None:
+            # alternatives one by one: each is then a fact that products can be taken with
+            questions = [[[rows]] for rows in asked[0]] if len(asked) == 1 else [asked]
+            found = [_example(possible, question) for question in questions]
+            if all(point is None for point in found):
                 return verdict, examples
-            examples.append(point)
+            examples += [point for point in found if point]
     return Verdict.UNKNOWN, examples
+
+
+def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
+    """Sizes that satisfy what is asked, or none where they could not be found; None when there are none."""
+    try:
+        return next(possible.points(asked), None)
+    except OutOfBudgetError:
+        return {}
 
 
 def quick(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:

@@ -53,7 +53,7 @@ class Knowledge:
             self._replace(*replaced)
         else:
             self._facts.append(normal)
-        self._examples = [e for e in self._examples if _holds(claim, e)]
+        self._examples = [e for e in self._examples if _truth(claim, e)]
         self._open.clear()
         self._bounds.clear()
 
@@ -114,7 +114,7 @@ class Knowledge:
         verdict = quick(normal, self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
-        answers = {_holds(claim, e) for e in self._examples_for(claim)}
+        answers = {_truth(claim, e) for e in self._examples_for(claim)}
         if answers >= {True, False}:
             return Verdict.UNKNOWN
         claim = self._by_name(claim)
@@ -139,7 +139,17 @@ class Knowledge:
             if low is not None and (low, high) != variable.bounds():
                 uid = (f"{variable.uid}", hash((low, high)))
                 ranges[variable] = dims.from_atom(DimVar(variable.name, low, high, uid))
-        return [substitute_claim(c, ranges.get) for c in claims]  # type: ignore[arg-type]
+        asked = substitute_claim(claims[0], self._without_division)
+        return [substitute_claim(c, ranges.get) for c in [asked, *claims[1:]]]  # type: ignore[arg-type]
+
+    def _without_division(self, atom: Atom) -> Size | None:
+        """The value of a quotient or remainder by a size that is known to be larger than what it divides."""
+        if not isinstance(atom, Call) or atom.function not in ("floordiv", "mod") or isinstance(atom.args[1], int):
+            return None
+        a, b = atom.args
+        if self.decide(at_least(a, 0)) is Verdict.YES and self.decide(at_least(b - 1, a)) is Verdict.YES:
+            return 0 if atom.function == "floordiv" else a
+        return None
 
     def _near(self, claim: Claim) -> list[Claim]:
         """The facts that one step can tell something from: those that share a variable, or may be a link of a chain."""
@@ -149,7 +159,7 @@ class Knowledge:
 
     def allows(self, claim: Claim) -> bool:
         """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
-        if any(_holds(claim, e) for e in self._examples_for(claim)):
+        if any(_truth(claim, e) for e in self._examples_for(claim)):
             return True
         return self.decide(claim) is not Verdict.NO
 
@@ -205,7 +215,7 @@ class Knowledge:
 
     def _learn(self, example: Valuation) -> None:
         example = self._completed(example)
-        if len(self._examples) < _EXAMPLES and all(_holds(c, example) for c in self.claims):
+        if len(self._examples) < _EXAMPLES and all(_truth(c, example) for c in self.claims):
             self._examples.append(example)
 
     def _completed(self, example: Valuation) -> Valuation:
@@ -223,8 +233,10 @@ class Knowledge:
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         found: dict[bool, Valuation] = {}
         for candidate in _candidates(claim, facts, names):
-            if all(_holds(c, candidate) for c in facts):
-                found.setdefault(_holds(claim, candidate), candidate)
+            if all(_truth(c, candidate) for c in facts):
+                answer = _truth(claim, candidate)
+                if answer is not None:
+                    found.setdefault(answer, candidate)
                 if len(found) == 2:
                     break
         return found
@@ -301,12 +313,12 @@ _FIRST_EXAMPLES = (
 )
 
 
-def _holds(claim: Claim, at: Mapping[DimVar, int]) -> bool:
-    """The claim is true there; False too where a size is missing, a division is by zero, or a broadcast fails."""
+def _truth(claim: Claim, at: Mapping[DimVar, int]) -> bool | None:
+    """Whether the claim is true there; None where a size is missing, a division is by zero, or a broadcast fails."""
     try:
         return claim.holds(to_mapping(at))
     except (KeyError, ZeroDivisionError, ShapeError):
-        return False
+        return None
 
 
 def _is_factor(variable: DimVar, claims: Sequence[Claim]) -> bool:

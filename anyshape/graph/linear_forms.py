@@ -175,19 +175,26 @@ class LinearForms:
         """What follows from the facts for the products among the columns: f * g >= 0 where f >= 0 and g >= 0."""
         found: dict[Row, None] = {}
         highest = max(map(_degree, self.products))
-        for monomial in self._parts():
-            for atom, power in monomial:
-                self._square(atom, power, found)
-                rest = polynomials.quotient(monomial, ((atom, 1),)) or ()
-                known = [*facts, *found]
-                firsts = [f for f in [*known, *_limits(((atom, 1),))] if _has(f, ((atom, 1),))]
-                seconds = [f for f in [*known, *_limits(rest)] if _has(f, rest)]
-                others = [(f, Row(dims.from_terms({rest: 1}))) for f in firsts if f.relation == "=="]
-                for f, g in [*itertools.product(firsts, seconds), *others]:
-                    product = dims.mul(f.size, g.size)
-                    if len(found) < _PRODUCT_LIMIT and 0 < _degree_of(product) <= highest:
-                        found[Row(product, f.relation if g.relation == ">=" else "==")] = None
+        parts = self._parts()
+        for monomial in parts:
+            self._multiply(monomial, facts, found, highest)
+        new = dict.fromkeys(m for row in found for m in dims.terms_of(row.size) if _degree(m) > 1 and m not in parts)
+        for monomial in list(new)[:_MONOMIAL_LIMIT]:  # of these, what the ranges of their factors say
+            self._multiply(monomial, (), found, highest)
         return list(found)
+
+    def _multiply(self, monomial: Monomial, facts: Sequence[Row], found: dict[Row, None], highest: int) -> None:
+        """Add what follows for one product from facts about its factors."""
+        for atom, power in monomial:
+            self._square(atom, power, found)
+            rest = polynomials.quotient(monomial, ((atom, 1),)) or ()
+            firsts = [f for f in [*facts, *_limits(((atom, 1),))] if _has(f, ((atom, 1),))]
+            seconds = [f for f in [*facts, *found, *_limits(rest)] if _has(f, rest)]
+            others = [(f, Row(dims.from_terms({rest: 1}))) for f in firsts if f.relation == "=="]
+            for f, g in [*itertools.product(firsts, seconds), *others]:
+                product = dims.mul(f.size, g.size)
+                if len(found) < _PRODUCT_LIMIT and 0 < _degree_of(product) <= highest:
+                    found[Row(product, f.relation if g.relation == ">=" else "==")] = None
 
     def _parts(self) -> list[Monomial]:
         """The products among the columns and the products within them, those of lower degree first."""

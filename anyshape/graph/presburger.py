@@ -23,10 +23,10 @@ from anyshape.graph.leaves import RuntimeScalar
 from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, products_in, rows_of
 
 _OPERATIONS = 200_000  # of isl, for one question: about a tenth of a second
-_LEAVES = 250
-_CASES = 60
+_LEAVES = 100
+_CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
-_PRODUCTS = 8
+_PRODUCTS = 6
 
 
 def _lazily(name: str) -> ModuleType:
