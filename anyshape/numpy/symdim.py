@@ -136,6 +136,10 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
         if isinstance(mine, int) and isinstance(size, int):
             return python(mine, size)
         scope = _scope(self, other)
+        if not scope.closed:
+            verdict = scope.decide(claim(mine, size, ""))
+            if verdict is not Verdict.UNKNOWN:
+                return verdict is Verdict.YES
         return scope.ask(claim(mine, size, f"{mine} {symbol} {size}"), user_line())
 
     return compare
