@@ -143,6 +143,15 @@ def test_division_by_a_size_that_is_zero():
 # -- as an object ----------------------------------------------------------------------------------------------------
 
 
+def test_a_question_that_some_sizes_make_meaningless_has_witnesses_among_the_others():
+    n, m = symbolic_shape("n, m")
+    with pytest.raises(errors.InconclusiveDimensionError) as caught:
+        bool(n // m >= 2)
+    for answer, sizes in caught.value.witnesses.items():
+        assert (sizes["n"] // sizes["m"] >= 2) is answer
+    assert set(caught.value.witnesses) == {True, False}
+
+
 def test_text_copies_and_pickles():
     n = symbolic_shape("n")[0]
     x = 2 * n + 1

@@ -6,6 +6,7 @@ decision (answered from the sizes of the current call and recorded as a guard, o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -219,9 +220,10 @@ class Scope:
         ranges = [[p for p in _PROBES if _allows(v, p)] or [v.lower] for v in names]
         for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
             valuation = to_mapping(dict(zip(names, sizes, strict=True)))
-            if all(c.holds(valuation) for c in claims):
-                shown = {str(v): s for v, s in zip(names, sizes, strict=True) if v in asked}
-                found.setdefault(claim.holds(valuation), shown)
+            with contextlib.suppress(ZeroDivisionError):  # where it means nothing it is neither
+                if all(c.holds(valuation) for c in claims):
+                    shown = {str(v): s for v, s in zip(names, sizes, strict=True) if v in asked}
+                    found.setdefault(claim.holds(valuation), shown)
                 if len(found) == 2:
                     break
         return found
