@@ -21,7 +21,8 @@ PAGES = [p.relative_to(ROOT).as_posix() for p in sorted([*ROOT.glob("*.md"), *RO
 PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
     "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "stop_gradient", "check_grads", "ShapeDtypeStruct",
-    "AnyshapeError",
+    "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
+    "min_dim",
 )  # fmt: skip
 
 

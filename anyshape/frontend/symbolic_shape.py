@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar
 
 import numpy as np
 
 from anyshape.errors import SpecError
+from anyshape.frontend.trees import register_as_tuple
 from anyshape.graph import dims
 from anyshape.graph.builder import user_line
 from anyshape.graph.conditions import Condition, Verdict, at_least, substitute_claim
@@ -17,12 +18,12 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.shapes import infer_reshape
-from anyshape.numpy.symdim import SymDim, common_scope, symdim
+from anyshape.numpy.symdim import Sizes, SymDim, common_scope, symdim
 
 _NUMBERS = (int, np.integer)
 
 
-class SymbolicShape(tuple[Any, ...]):
+class SymbolicShape(Sizes):
     """A tuple of ints and symbolic sizes. It never changes: binding and substituting give a new shape.
 
     Equality is that of structure and asks nothing: shapes that are not equal may have equal sizes in a call.
@@ -164,16 +165,6 @@ class SymbolicShape(tuple[Any, ...]):
 
     # -- as a tuple
 
-    def __getitem__(self, key: SupportsIndex | slice) -> Any:
-        found = super().__getitem__(key)
-        return SymbolicShape(found) if isinstance(key, slice) else found
-
-    def __add__(self, other: Any) -> Any:
-        return SymbolicShape([*self, *other]) if isinstance(other, tuple) else NotImplemented
-
-    def __radd__(self, other: Any) -> Any:
-        return SymbolicShape([*other, *self]) if isinstance(other, tuple) else NotImplemented
-
     def __eq__(self, other: object) -> bool:
         return _key(self) == _key(other) if isinstance(other, tuple) else NotImplemented
 
@@ -182,6 +173,9 @@ class SymbolicShape(tuple[Any, ...]):
 
     def __hash__(self) -> int:
         return hash(_key(self))
+
+
+register_as_tuple(SymbolicShape)
 
 
 def _checked(size: Any) -> Any:

@@ -15,6 +15,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.builder import Traced
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import NUMERIC, plain_array
+from anyshape.numpy.symdim import Sizes
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -33,6 +34,14 @@ optree.register_pytree_node(
     lambda value, _: Static(value),  # type: ignore[arg-type, return-value]
     namespace=NAMESPACE,
 )
+
+
+def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
+    """Take instances of a class for the tuples that they are."""
+    optree.register_pytree_node(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs), namespace=NAMESPACE)
+
+
+register_as_tuple(Sizes)
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -1,7 +1,8 @@
 """Strided views: how the elements of a buffer are seen as an array, all sizes being expressions. No arrays, no ops.
 
 An operation needs a scope where something must hold. What is proved wrong is an error; what is neither proved nor
-disproved becomes an assertion of the scope, as everywhere (the caller sees to it that it is checked).
+disproved becomes an assertion of the scope, as everywhere (the caller sees to it that it is checked). What only asks
+takes a scope if there is one; without it canonical forms alone are compared, which costs next to nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Atom, DimExpr, DimVar, Size
 from anyshape.graph.scope import Scope
 from anyshape.graph.shapes import Sizes, dilated_size, infer_reshape, numel
-from anyshape.graph.view_reshape import Layout, Window, identical, regroup, row_major
+from anyshape.graph.view_reshape import Layout, Same, Window, identical, prover, regroup, row_major
 
 Mask = tuple[Window, ...]
 Pairs = Sequence[tuple[Size, Size]]
@@ -89,53 +90,56 @@ class View:
         places = _sizes("linear_index", indices, self.ndim)
         return dims.total([self.offset, *map(dims.mul, places, self.strides)])
 
-    def is_valid(self, indices: Sequence[Size], scope: Scope) -> Verdict:
+    def is_valid(self, indices: Sequence[Size], scope: Scope | None = None) -> Verdict:
         """Whether the element is in the window of every axis, and so in the buffer."""
         places = _sizes("is_valid", indices, self.ndim)
         claims = [c for i, (a, b) in zip(places, self.mask or ()) for c in (at_least(i, a), at_least(b, i + 1))]
-        verdicts = [scope.decide(c) for c in claims]
+        decide = (scope if scope is not None else Scope()).decide
+        verdicts = [decide(c) for c in claims]
         if Verdict.NO in verdicts:
             return Verdict.NO
         return Verdict.YES if all(v is Verdict.YES for v in verdicts) else Verdict.UNKNOWN
 
-    def is_c_contiguous(self, scope: Scope) -> bool:
+    def is_c_contiguous(self, scope: Scope | None = None) -> bool:
         """The elements are proved to lie in C order without gaps, from `offset` on, with no padding."""
         if self.strides_opt(scope) is None:
             return False
         if self.strides == row_major(self.shape) or self.is_empty(scope):
             return True
         expected: Size = 1
+        same = prover(scope)
         for size, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if not scope.same(size, 1):
-                if not scope.same(stride, expected):
+            if not same(size, 1):
+                if not same(stride, expected):
                     return False
                 expected = dims.mul(expected, size)
         return True
 
-    def is_empty(self, scope: Scope) -> bool:
+    def is_empty(self, scope: Scope | None = None) -> bool:
         """A size is proved to be 0."""
-        return any(scope.same(size, 0) for size in self.shape)
+        same = prover(scope)
+        return any(same(size, 0) for size in self.shape)
 
-    def strides_opt(self, scope: Scope) -> Sizes | None:
+    def strides_opt(self, scope: Scope | None = None) -> Sizes | None:
         """The strides, when shape, strides and offset say everything: nothing is padding. None: not proved."""
-        full = self.mask is None or all(
-            scope.same(a, 0) and scope.same(b, size) for (a, b), size in zip(self.mask, self.shape)
-        )
+        same = prover(scope)
+        full = self.mask is None or all(same(a, 0) and same(b, size) for (a, b), size in zip(self.mask, self.shape))
         return self.strides if full or self.is_empty(scope) else None
 
-    def is_materializable(self, scope: Scope) -> bool:
+    def is_materializable(self, scope: Scope | None = None) -> bool:
         """It is proved to be an array of the buffer as it stands."""
         return self.strides_opt(scope) is not None
 
-    def simplify(self, scope: Scope) -> View:
+    def simplify(self, scope: Scope | None = None) -> View:
         """The same elements with every size in normal form, stride 0 for axes of size 1, and no mask that says nothing.
 
         A view of no elements has no offset, C order and no mask.
         """
-        view = self._mapped(scope.normal)
+        view = self if scope is None else self._mapped(scope.normal)
+        same = prover(scope)
         if view.is_empty(scope):
             return View(view.shape, row_major(view.shape))
-        strides = [0 if scope.same(n, 1) else s for n, s in zip(view.shape, view.strides)]
+        strides = [0 if same(n, 1) else s for n, s in zip(view.shape, view.strides)]
         mask = None if view.strides_opt(scope) is not None else view.mask
         return View(view.shape, tuple(strides), view.offset, mask)
 
@@ -148,7 +152,7 @@ class View:
         """
         return self.reshaped(reshape_sizes(self.shape, shape, scope), scope)
 
-    def reshaped(self, shape: Sizes, scope: Scope) -> View:
+    def reshaped(self, shape: Sizes, scope: Scope | None = None) -> View:
         """`reshape` to a shape that the caller knows to have as many elements."""
         if shape == self.shape:
             return self
@@ -171,10 +175,10 @@ class View:
             self._require(scope, "expand", at_least(size, 0), f"a size of {size} is negative")
         return self.expanded(sizes, scope)
 
-    def expanded(self, shape: Sizes, scope: Scope) -> View:
+    def expanded(self, shape: Sizes, scope: Scope | None = None) -> View:
         """`expand` to a shape that the caller knows to fit."""
         extra = len(shape) - self.ndim
-        axes = [_stretch(*a, scope) for a in zip(self.shape, self.strides, self.windows, shape[extra:])]
+        axes = [_stretch(*a, prover(scope)) for a in zip(self.shape, self.strides, self.windows, shape[extra:])]
         strides = (0,) * extra + tuple([stride for stride, _ in axes])
         windows = tuple([(0, n) for n in shape[:extra]]) + tuple([window for _, window in axes])
         return View(shape, strides, self.offset, _mask(windows, shape))
@@ -257,16 +261,16 @@ def reshape_sizes(old: Sizes, new: Sequence[Size], scope: Scope) -> Sizes:
     return infer_reshape(context, old, _sizes("reshape", new))
 
 
-def _stretch(old: Size, stride: Size, window: Window, new: Size, scope: Scope) -> tuple[Size, Window]:
+def _stretch(old: Size, stride: Size, window: Window, new: Size, same: Same) -> tuple[Size, Window]:
     """Stride and window of an axis of size `old`, 1 or `new`, at size `new`."""
     if identical(old, new):
         return stride, window
     start, stop = window
     full = identical(start, 0) and identical(stop, old)
     one = dims.maximum(dims.minimum(stop, 1) - dims.maximum(start, 0), 0)  # 1 when element 0 is valid, else 0
-    if not identical(old, 1) and scope.same(old, new):
+    if not identical(old, 1) and same(old, new):
         return stride, (0, new) if full else window
-    if scope.same(old, 1):
+    if same(old, 1):
         return 0, (0, new) if full else (0, dims.mul(new, one))
     many = dims.minimum(dims.maximum(old - 1, 0), 1)  # 1 when it is not stretched, else 0
     if full:

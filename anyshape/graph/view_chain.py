@@ -15,7 +15,7 @@ from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.scope import Scope
 from anyshape.graph.shapes import Sizes
 from anyshape.graph.view import Pairs, View, reshape_sizes
-from anyshape.graph.view_reshape import Window, identical, inhabited, row_major
+from anyshape.graph.view_reshape import Window, identical, inhabited, prover, row_major
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ViewChain:
         places = list(self._places(indices))
         return self.views[0].linear_index(places[-1])
 
-    def is_valid(self, indices: Sequence[Size], scope: Scope) -> Verdict:
+    def is_valid(self, indices: Sequence[Size], scope: Scope | None = None) -> Verdict:
         """Whether the element is in every window of every view, and so in the buffer."""
         verdicts: list[Verdict] = []
         for view, places in zip(reversed(self.views), self._places(indices)):
@@ -79,62 +79,61 @@ class ViewChain:
             indices = _unravel(view.linear_index(indices), before.shape)
             yield indices
 
-    def is_c_contiguous(self, scope: Scope) -> bool:
+    def is_c_contiguous(self, scope: Scope | None = None) -> bool:
         """The elements are proved to lie in C order without gaps or padding."""
         merged = self.simplify(scope)
         return len(merged.views) == 1 and merged.last.is_c_contiguous(scope)
 
-    def strides_opt(self, scope: Scope) -> Sizes | None:
+    def strides_opt(self, scope: Scope | None = None) -> Sizes | None:
         """The strides, when one view without padding is proved to show the same."""
         merged = self.simplify(scope)
         return merged.last.strides_opt(scope) if len(merged.views) == 1 else None
 
-    def is_materializable(self, scope: Scope) -> bool:
+    def is_materializable(self, scope: Scope | None = None) -> bool:
         """It is proved to be an array of the buffer as it stands."""
         return self.strides_opt(scope) is not None
 
     # -- views of it
 
-    def ending(self, last: View) -> ViewChain:
-        """The chain with another last view, which shows the same elements of the view before."""
+    def _ending(self, last: View) -> ViewChain:
         return ViewChain((*self.views[:-1], last))
 
     def reshape(self, shape: Sequence[Size], scope: Scope) -> ViewChain:
         """The same elements, in C order, in another shape; one size may be -1."""
         return self.reshaped(reshape_sizes(self.shape, shape, scope), scope)
 
-    def reshaped(self, shape: Sizes, scope: Scope) -> ViewChain:
+    def reshaped(self, shape: Sizes, scope: Scope | None = None) -> ViewChain:
         """`reshape` to a shape that the caller knows to have as many elements."""
         try:
-            return self.ending(self.last.reshaped(shape, scope))
+            return self._ending(self.last.reshaped(shape, scope))
         except ViewError:
             return ViewChain((*self.views, View(shape, row_major(shape))))
 
     def expand(self, shape: Sequence[Size], scope: Scope) -> ViewChain:
         """As View.expand."""
-        return self.ending(self.last.expand(shape, scope))
+        return self._ending(self.last.expand(shape, scope))
 
     def permute(self, axes: Sequence[int]) -> ViewChain:
         """As View.permute."""
-        return self.ending(self.last.permute(axes))
+        return self._ending(self.last.permute(axes))
 
     def shrink(self, bounds: Pairs, scope: Scope) -> ViewChain:
         """As View.shrink."""
-        return self.ending(self.last.shrink(bounds, scope))
+        return self._ending(self.last.shrink(bounds, scope))
 
     def slice(self, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size], scope: Scope) -> ViewChain:
         """As View.slice."""
-        return self.ending(self.last.slice(starts, sizes, steps, scope))
+        return self._ending(self.last.slice(starts, sizes, steps, scope))
 
     def pad(self, amounts: Pairs, scope: Scope) -> ViewChain:
         """As View.pad."""
-        return self.ending(self.last.pad(amounts, scope))
+        return self._ending(self.last.pad(amounts, scope))
 
     def flip(self, axes: Sequence[int]) -> ViewChain:
         """As View.flip."""
-        return self.ending(self.last.flip(axes))
+        return self._ending(self.last.flip(axes))
 
-    def simplify(self, scope: Scope) -> ViewChain:
+    def simplify(self, scope: Scope | None = None) -> ViewChain:
         """The same elements through as few views as is proved possible."""
         views = [view.simplify(scope) for view in self.views]
         if views[-1].is_empty(scope):
@@ -164,17 +163,17 @@ def _unravel(index: Size, shape: Sizes) -> Sizes:
 # -- merging two views
 
 
-def merge(inner: View, outer: View, scope: Scope) -> View | None:
+def merge(inner: View, outer: View, scope: Scope | None = None) -> View | None:
     """One view that shows what `outer` shows of the elements of `inner`; None when none is proved to."""
     if inner.is_c_contiguous(scope):
         return View(outer.shape, outer.strides, dims.add(inner.offset, outer.offset), outer.mask)
     whole = identical(outer.offset, 0) and outer.mask is None and outer.strides == row_major(outer.shape)
-    if whole and scope.same(outer.numel(), inner.numel()):
+    if whole and prover(scope)(outer.numel(), inner.numel()):
         try:
             return inner.reshaped(outer.shape, scope)
         except ViewError:
             return None
-    return _Merging(_joined(inner), outer, scope).merged()
+    return _Merging(_joined(inner), outer, scope if scope is not None else Scope()).merged()
 
 
 def _joined(view: View) -> View:

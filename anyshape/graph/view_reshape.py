@@ -43,6 +43,11 @@ def identical(a: Size, b: Size) -> bool:
     return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
 
 
+def prover(scope: Scope | None) -> Same:
+    """What shows that two sizes are equal: the scope, or without one their canonical forms alone."""
+    return identical if scope is None else scope.same
+
+
 def row_major(shape: Sequence[Size]) -> Sizes:
     """The strides of C order without gaps."""
     strides: list[Size] = []
@@ -62,11 +67,11 @@ def inhabited(scope: Scope, sizes: Sequence[Size]) -> Scope:
     return found
 
 
-def regroup(layout: Layout, new: Sizes, scope: Scope) -> Layout:
+def regroup(layout: Layout, new: Sizes, scope: Scope | None) -> Layout:
     """The layout of the same elements in the new shape, of as many elements; ViewError says what is in the way."""
     found = _attempt(layout, new, identical, None)
     symbolic = any(isinstance(s, DimExpr) for s in (*layout.shape, *layout.strides, *new))
-    if isinstance(found, _Failure) and symbolic:  # most need no proof, which costs more
+    if isinstance(found, _Failure) and symbolic and scope is not None:  # most need no proof, which costs more
         if any(scope.same(size, 0) for size in layout.shape):
             return Layout(new, row_major(new), tuple([(0, size) for size in new]))
         positive = inhabited(scope, (*layout.shape, *new))

@@ -17,7 +17,7 @@ from anyshape.graph.shapes import broadcast_sizes
 from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axes_of, axis_of, is_traced, new_shape, shape_of, size_of, sizes
 from anyshape.numpy.parts import dims_product, lifted, part
-from anyshape.numpy.symdim import symdim
+from anyshape.numpy.symdim import as_shape
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import context_of
@@ -49,7 +49,7 @@ def broadcast_shapes(*args: Any) -> Any:
         return np.broadcast_shapes(*args)
     ctx = context_of("broadcast_shapes")
     ctx.scope = scopes[0]
-    return tuple([symdim(s, scopes[0]) for s in broadcast_sizes(ctx, [shape_of(a) for a in args])])
+    return as_shape(broadcast_sizes(ctx, [shape_of(a) for a in args]), scopes[0])
 
 
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:

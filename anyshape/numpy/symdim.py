@@ -8,7 +8,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -136,6 +136,10 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
         if isinstance(mine, int) and isinstance(size, int):
             return python(mine, size)
         scope = _scope(self, other)
+        if not scope.closed:
+            verdict = scope.decide(claim(mine, size, ""))
+            if verdict is not Verdict.UNKNOWN:
+                return verdict is Verdict.YES
         return scope.ask(claim(mine, size, f"{mine} {symbol} {size}"), user_line())
 
     return compare
@@ -374,6 +378,57 @@ def is_shape(x: Any, axis: Any = None, *options: Any) -> bool:
 def reduce_sizes(ufunc: np.ufunc, sizes: Sequence[Any]) -> Any:
     """The sum, product, maximum or minimum of a list of sizes, as a NumPy integer."""
     return functools.reduce(_OF_INTEGERS[ufunc], [_as_numpy([x])[0] for x in sizes])
+
+
+class Sizes(tuple[Any, ...]):
+    """A shape some of whose sizes are symbolic. NumPy's sum, prod, max and min of it call its methods of these names.
+
+    They give a size, as the NumPy integer that NumPy makes of ints, and ask nothing.
+    """
+
+    __slots__ = ()
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        """As `numpy.sum`."""
+        return self._reduce(np.add, np.sum, {"axis": axis, "dtype": dtype, "out": out, **options})
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        """As `numpy.prod`."""
+        return self._reduce(np.multiply, np.prod, {"axis": axis, "dtype": dtype, "out": out, **options})
+
+    def max(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        """As `numpy.max`."""
+        return self._reduce(np.maximum, np.max, {"axis": axis, "out": out, **options})
+
+    def min(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        """As `numpy.min`."""
+        return self._reduce(np.minimum, np.min, {"axis": axis, "out": out, **options})
+
+    def _reduce(self, ufunc: np.ufunc, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+        given = {name: value for name, value in options.items() if value is not None}
+        kind = np.dtype(given.get("dtype", _WIDE))
+        if not (given.keys() <= {"axis", "dtype"} and is_shape(self, options["axis"]) and kind.kind in "iufc"):
+            return function(tuple(self), **options)
+        found = reduce_sizes(ufunc, self)
+        if not isinstance(found, SymDim):
+            return kind.type(found)
+        return SymDim(found.expr, found.scope, kind) if kind.kind in "iu" else convert(found.as_array(), kind)
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        found = super().__getitem__(key)
+        return type(self)(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)([*self, *other]) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return type(self)([*other, *self]) if isinstance(other, tuple) else NotImplemented
+
+
+def as_shape(sizes: Sequence[Size], scope: Scope) -> tuple[Any, ...]:
+    """A shape as users see it."""
+    found = [symdim(s, scope) for s in sizes]
+    return Sizes(found) if any(isinstance(s, SymDim) for s in found) else tuple(found)
 
 
 def _divmod(a: Any, b: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
-from anyshape.numpy.symdim import symdim
+from anyshape.numpy.symdim import as_shape
 
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
@@ -146,7 +146,7 @@ class Array(Traced):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The sizes: ints where they are fixed, SymDims elsewhere."""
-        return tuple([symdim(e.size, self.builder.scope) for e in self.meta.extents if isinstance(e, Exact)])
+        return as_shape([e.size for e in self.meta.extents if isinstance(e, Exact)], self.builder.scope)
 
     @shape.setter
     def shape(self, shape: Any) -> None:

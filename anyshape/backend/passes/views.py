@@ -6,18 +6,21 @@ Works on the steps of a plan, once elementwise steps have left out the stretches
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.backend.plan import Literal, Step
 from anyshape.backend.plan_ops import padded_view_op, stretched_view_op, view_op
+from anyshape.errors import SizeLimitError, ViewError
 from anyshape.graph import dims
-from anyshape.graph.dims import DimExpr, InputAxis, Size
-from anyshape.graph.ir import bind_local, freeze, params_tuple
+from anyshape.graph.dims import Call, DimExpr, InputAxis, Size
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.ir import Op, bind_local, freeze, params_tuple
 from anyshape.graph.scope import Scope
+from anyshape.graph.shapes import Sizes
 from anyshape.graph.view import View
-from anyshape.graph.view_chain import ViewChain
+from anyshape.graph.view_reshape import row_major
 from anyshape.ops import movement as mv
 
 # Measured, at 200 and at 200,000 elements alike: a view costs what two transposes or reshapes do, half of a slice with
@@ -65,15 +68,10 @@ def _pieces(chain: list[Step], scope: Scope) -> Iterator[Step]:
     """The chain in as few steps as can be, in order."""
     while _worth(chain) >= LEAST:
         piece = _longest(chain, scope)
-        whole = piece.step() if piece is not None else None
-        if piece is None or whole is None:
-            length = 1 if piece is None else piece.length
-            yield from chain[:length]
-        else:
-            length = piece.length
-            yield whole
+        whole, length = piece.step(), max(len(piece.steps), 1)
+        yield from chain[:length] if whole is None else [whole]
         chain = chain[length:]
-        if chain and piece is not None and chain[0].op is mv.reshape_op and not piece.pads:
+        if chain and chain[0].op is mv.reshape_op and not piece.pads:
             yield chain[0]  # it could not be part of the view, so it copies, and what follows is in C order
             chain = chain[1:]
     yield from chain
@@ -83,64 +81,46 @@ def _worth(steps: Sequence[Step]) -> int:
     return sum(WORTH.get(step.op, 1) for step in steps)
 
 
-def _longest(chain: list[Step], scope: Scope) -> _Piece | None:
-    """The longest beginning of the chain that is one view."""
-    sizes = chain[0].metas[0].sizes
-    found, chains, padding = None, ViewChain.create(sizes or ()), None
+def _longest(chain: list[Step], scope: Scope) -> _Piece:
+    """The longest beginning of the chain that is one view. Sizes are compared by form: to prove more takes too long."""
+    whole = _sizes(chain[0].metas[0], scope)
+    found, padding = _Piece([], View(whole, row_major(whole))), None
     for position, step in enumerate(chain):
+        params = dict(step.params)
         if step.op is mv.pad_op:
-            fill = freeze(dict(step.params)["value"])
+            fill = freeze(params["value"])
             if padding not in (None, fill):
                 break
             padding = fill
         elif padding is not None and step.op not in (mv.slice_op, mv.rev_op):
             break  # it would stretch or scatter what is copied
-        chains = _MOVES[step.op](chains, step, scope)
-        if len(chains.views) > 1:
-            chains = chains.simplify(scope)
-        if len(chains.views) == 1:
-            found = _Piece(chain[: position + 1], chains.last)
+        try:
+            view = _MOVES[step.op](found.view, _sizes(step.results[0], scope), **params)
+        except (ViewError, SizeLimitError):
+            break
+        found = _Piece(chain[: position + 1], view)
     return found
 
 
-# -- what each op does to a view
+def _sizes(meta: TensorMeta, scope: Scope) -> tuple[Size, ...]:
+    return tuple([scope.normal(size) for size in meta.sizes or ()])
 
 
-def _transpose(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    return chain.permute(dict(step.params)["axes"])
+# -- what each op does to a view, given the new shape
 
 
-def _reshape(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    return chain.reshaped(step.results[0].sizes or (), scope)
+def _stretch(view: View, new: Sizes, *, shape: Sizes, axes: tuple[int, ...]) -> View:
+    place = dict(zip(axes, view.shape, strict=True))
+    return view.reshaped(tuple([place.get(axis, 1) for axis in range(len(new))])).expanded(new)
 
 
-def _stretch(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    shape, axes = step.results[0].sizes or (), dict(step.params)["axes"]
-    place = dict(zip(axes, chain.shape, strict=True))
-    wide = chain.reshaped(tuple([place.get(axis, 1) for axis in range(len(shape))]), scope)
-    return wide.ending(wide.last.expanded(shape, scope))
-
-
-def _slice(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    return chain.ending(chain.last.sliced(**dict(step.params)))
-
-
-def _rev(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    return chain.flip(dict(step.params)["axes"])
-
-
-def _pad(chain: ViewChain, step: Step, scope: Scope) -> ViewChain:
-    params = dict(step.params)
-    return chain.ending(chain.last.padded(list(zip(params["low"], params["high"], strict=True))))
-
-
-_MOVES = {
-    mv.transpose_op: _transpose,
-    mv.reshape_op: _reshape,
+_MOVES: dict[Op, Callable[..., View]] = {
+    mv.transpose_op: lambda view, new, *, axes: view.permute(axes),
+    mv.reshape_op: lambda view, new, *, shape: view.reshaped(new),
     mv.broadcast_in_dim_op: _stretch,
-    mv.slice_op: _slice,
-    mv.rev_op: _rev,
-    mv.pad_op: _pad,
+    mv.slice_op: lambda view, new, *, starts, sizes, steps: view.sliced(starts, sizes, steps),
+    mv.rev_op: lambda view, new, *, axes: view.flip(axes),
+    mv.pad_op: lambda view, new, *, low, high, interior, value: view.padded(list(zip(low, high, strict=True))),
 }
 
 
@@ -155,20 +135,16 @@ class _Piece:
     view: View
 
     @property
-    def length(self) -> int:
-        return len(self.steps)
-
-    @property
     def pads(self) -> list[Any]:
         """What is put around the elements, by each pad."""
         return [dict(s.params)["value"] for s in self.steps if s.op is mv.pad_op]
 
     def step(self) -> Step | None:
         """The one step, if it is cheaper."""
+        if _worth(self.steps) < LEAST or self.steps[0].metas[0].rank == 0:
+            return None  # a number takes NumPy one call, and may be no array
         first, last = self.steps[0], self.steps[-1]
         stretches = any(s.op is mv.broadcast_in_dim_op for s in self.steps)
-        if first.metas[0].rank == 0 or _worth(self.steps) < LEAST:
-            return None  # a number takes NumPy one call, and may be no array
         around = self.pads and self.view.mask is not None
         op, params = self._padded(self.pads[0]) if around else self._plain(stretches)
         if sum(_terms(p) for p in params.values()) > MOST_TERMS:
@@ -193,7 +169,13 @@ class _Piece:
         return padded_view_op, {**params, "starts": starts, "stops": stops}
 
 
-def _terms(param: Any) -> int:
+def _terms(param: Any, depth: int = 4) -> int:
+    """The terms of the sizes, with those inside of calls; too many to pay when calls are nested deeply."""
     if isinstance(param, tuple):
-        return sum(_terms(p) for p in param)
-    return len(param.terms) if isinstance(param, DimExpr) else 0
+        return sum(_terms(p, depth) for p in param)
+    if not isinstance(param, DimExpr):
+        return 0
+    calls = {atom for monomial, _ in param.terms for atom, _ in monomial if isinstance(atom, Call)}
+    if calls and not depth:
+        return MOST_TERMS + 1
+    return len(param.terms) + sum(_terms(call.args, depth - 1) for call in calls)
