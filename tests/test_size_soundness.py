@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from anyshape.errors import ContradictionError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.scope import Scope
 from tests import size_cases
 
@@ -242,6 +243,37 @@ def test_witnesses_satisfy_the_constraints_and_give_their_answer(numbers):
             assert there.any(), f"{asked} given {listed(constraints)} ({ranges(w)}): {answer} at {sizes}"
         if make is size_cases.presburger_claim and scope.decide(asked.claim) is Verdict.UNKNOWN:
             assert set(found) == {True, False}, f"{asked} given {listed(constraints)} ({ranges(w)}): {found}"
+
+
+@cases(300)
+def test_what_is_left_open_in_linear_integer_arithmetic_has_both_answers(numbers):
+    """Without upper bounds the box proves nothing, but two witnesses prove that the answer is open."""
+    for number in numbers:
+        rng = random.Random(f"open {number}")
+        w = size_cases.world(rng)
+        constraints, where = size_cases.satisfiable(rng, w, size_cases.presburger_claim, 3)
+        scope = scope_of(constraints)
+        asked = size_cases.presburger_claim(rng, w, rng.randint(1, 3))
+        verdict = scope.decide(asked.claim)
+        check_sound(w, constraints, where, asked, verdict)
+        if verdict is not Verdict.UNKNOWN:
+            continue
+        found = scope.witnesses(asked.claim)
+        assert set(found) == {True, False}, f"{asked} given {listed(constraints)} ({ranges(w)}): {found}"
+        for answer, sizes in found.items():
+            check_witness(w, constraints, asked.claim, answer, sizes)
+
+
+def check_witness(w, constraints, claim, answer, sizes):
+    """As far as it tells: a witness gives the sizes that the question is about."""
+    at = {v: sizes[v.name] for v in w.variables if v.name in sizes}
+    assert set(claim.variables()) <= set(at)
+    assert claim.holds(to_mapping(at)) is answer
+    for v, size in at.items():
+        assert v.lower <= size and (v.upper is None or size <= v.upper)
+    for c in constraints:
+        if set(c.claim.variables()) <= set(at):
+            assert c.claim.holds(to_mapping(at)), f"{c} at {sizes}"
 
 
 # -- contradictions --------------------------------------------------------------------------------------------
