@@ -11,10 +11,11 @@ from anyshape.backend.execute import compile_plan, input_axis
 from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph.dim_text import to_source
+from anyshape.graph.guards import compile_predicate
 from anyshape.graph.ir import Graph
 
 
@@ -57,7 +58,18 @@ class Program:
             if x.ndim != meta.rank or x.dtype != meta.dtype:
                 problem = f"is {x.dtype} with {x.ndim} axes, not {meta}"
                 raise ArgumentError(self.name, path, problem, "convert it, or trace again for this dtype and rank")
+        if self.accepts is not None and not self.accepts(*arrays):
+            self._refuse(arrays)
         return self.call_flat(arrays)
+
+    def _refuse(self, arrays: Sequence[Any]) -> None:
+        """Raise for the first guard that these sizes break: the program holds for another path of Python."""
+        for guard in [c for c in self.graph.conditions if c.kind == "guard"]:
+            alone = replace(self.graph, conditions=(guard,))
+            holds = guard_predicate(alone)
+            if holds is not None and not holds(*arrays):
+                sizes = {f"{n}.shape": x.shape for n, x in zip(self.plan.input_names, arrays, strict=True)}
+                raise SizeMismatchError(self.name, str(guard.claim), sizes, guard.why, guard.where)
 
     def __reduce__(self) -> Any:
         return Program, (self.trace,)
@@ -68,9 +80,6 @@ class Program:
 
 def guard_predicate(graph: Graph) -> Callable[..., bool] | None:
     """A generated function of the input leaves that is true when every guard holds."""
-    sizes = {s.variable: to_source(s.size, input_axis) for s in graph.dims}
-    claims = [c.claim.source(lambda leaf: sizes[leaf]) for c in graph.conditions if c.kind == "guard"]  # type: ignore[index]
-    if not claims:
-        return None
-    arguments = ", ".join(f"x{i}" for i in range(len(graph.inputs)))
-    return eval(f"lambda {arguments}: {' and '.join(f'({c})' for c in claims)}")
+    claims = [c.claim for c in graph.conditions if c.kind == "guard"]
+    reads = {s.variable: to_source(s.size, input_axis) for s in graph.dims}
+    return compile_predicate(claims, reads, [f"x{i}" for i in range(len(graph.inputs))]) if claims else None

@@ -18,6 +18,7 @@ from anyshape.graph.conditions import Where
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.extents import TensorMeta, tensor
+from anyshape.graph.guards import essential
 from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved, hidden_axis, local_sizes
@@ -166,7 +167,7 @@ class Builder:
             nodes=tuple(self.nodes),
             outputs=ends,
             dims=tuple(source for _, source in self.dims.values()),
-            conditions=tuple(self.scope.conditions),
+            conditions=essential(self.scope.conditions) if self.parent is None else tuple(self.scope.conditions),
             input_names=tuple(input_names),
             values=tuple(self.values.items()),
             hidden=len(self.hidden),

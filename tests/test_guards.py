@@ -1,0 +1,156 @@
+"""The conditions a program keeps: none that follows from the rest, and together as strong as all that were recorded.
+
+Random questions and preconditions at the sizes of a call, against every assignment of a box.
+"""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from anyshape import jit
+from anyshape.errors import ShapeError, SizeMismatchError
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, Condition, at_least, equal
+from anyshape.graph.dims import DimVar
+from anyshape.graph.evaluate import to_mapping
+from anyshape.graph.guards import compile_predicate, essential, predicate_source
+from anyshape.graph.scope import Scope
+
+A, B, C = DimVar("a", upper=6), DimVar("b", upper=6), DimVar("c", lower=1, upper=6)
+a, b, c = (dims.from_atom(v) for v in (A, B, C))
+BOX = [dict(zip((A, B, C), p, strict=True)) for p in itertools.product(range(7), range(7), range(1, 7))]
+PARTS = [a, b, c, a + b, a - c, 2 * a, a // 2, b % 3, dims.maximum(a, b), dims.minimum(b, c), b // 3 + c, 0, 1, 2, 3]
+
+
+def holds(claim, at):
+    return claim.holds(to_mapping(at))
+
+
+def recorded(rng):
+    """The conditions of a trace that asks and requires at random, at the sizes of one call."""
+    at = rng.choice(BOX)
+    scope = Scope(at)
+    for _ in range(rng.randint(2, 9)):
+        left, right = rng.sample(PARTS, 2)
+        claim = Claim(rng.choice([">=", ">=", "==", "!=", "broadcasts"]), left, right)
+        if claim.relation == "broadcasts" or rng.random() < 0.4:
+            if holds(claim, at):
+                scope.require(claim, "op", "a precondition", (), None)
+        else:
+            scope.ask(claim, None)
+    return scope.conditions, at
+
+
+def first_to_fail(conditions, at):
+    return next((x for x in conditions if not holds(x.claim, at)), None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_is_as_strong_as_what_was_recorded(seed):
+    """Sizes that all guards admit take the same path of Python; then the same calls fail."""
+    rng = random.Random(seed)
+    dropped = 0
+    for _ in range(60):
+        conditions, _ = recorded(rng)
+        kept = essential(conditions)
+        dropped += len(conditions) - len(kept)
+        assert [x for x in conditions if any(x is k for k in kept)] == list(kept), "order, and nothing new"
+        for at in BOX:
+            first, last = first_to_fail(conditions, at), first_to_fail(kept, at)
+            assert (first is None) is (last is None)
+            if first is not None and first.kind == "guard":
+                assert any(x.kind == "guard" and not holds(x.claim, at) for x in kept), f"{first} at {at}"
+    assert dropped > 5
+
+
+def test_no_condition_that_is_kept_follows_from_the_others():
+    rng = random.Random(9)
+    for _ in range(60):
+        kept = essential(recorded(rng)[0])
+        for i, condition in enumerate(kept):
+            others = [x for j, x in enumerate(kept) if j != i and not (condition.kind == "guard" and j > i and x.kind == "assertion")]  # fmt: skip
+            breaks = [at for at in BOX if not holds(condition.claim, at)]
+            assert any(all(holds(x.claim, at) for x in others) for at in breaks) or condition.claim.relation == "==", (
+                f"{condition} follows from {[str(x) for x in others]}"
+            )
+
+
+def guard(claim):
+    return Condition("guard", claim, "python", "decided")
+
+
+def assertion(claim):
+    return Condition("assertion", claim, "op", "needed")
+
+
+def test_a_guard_never_leans_on_a_later_assertion():
+    """Python asked before NumPy required: sizes that break both must take the other path of Python."""
+    asked, needed = guard(at_least(a, 3)), assertion(equal(a, 4))
+    assert essential([asked, needed]) == (asked, needed)
+    earlier, later = assertion(at_least(a, 3)), guard(at_least(a, 4))
+    assert essential([earlier, later]) == (later,)
+
+
+def test_chains_of_questions_leave_the_narrowest():
+    conditions = [guard(at_least(a, k)) for k in range(1, 6)]
+    assert essential(conditions) == (conditions[-1],)
+    halves = [guard(at_least(a, 3)), guard(at_least(a // 2, 3))]
+    assert essential(halves) == (halves[-1],)
+
+
+def test_constraints_stay():
+    declared = Condition("constraint", at_least(a, 1), "constraint", "was declared")
+    asked = guard(at_least(a, 5))
+    assert essential([declared, asked]) == (declared, asked)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_predicate_is_the_conjunction_of_the_guards(seed):
+    rng = random.Random(40 + seed)
+    reads = {A: "x.shape[0]", B: "x.shape[1]", C: "y.shape[0]"}
+    for _ in range(40):
+        claims = [x.claim for x in recorded(rng)[0]]
+        accepts = compile_predicate(claims, reads, ["x", "y"])
+        for at in BOX[::5]:
+            x, y = np.empty((at[A], at[B])), np.empty(at[C])
+            assert accepts(x, y) is all(holds(claim, at) for claim in claims)
+
+
+def test_the_predicate_divides_only_where_earlier_guards_hold():
+    claims = [Claim("!=", b, 0), at_least(a // b, 2)]
+    accepts = compile_predicate(claims, {A: "x.shape[0]", B: "x.shape[1]"}, ["x"])
+    assert accepts(np.empty((3, 0))) is False
+    assert accepts(np.empty((4, 2))) is True
+    assert predicate_source(claims, {A: "p", B: "q"}, ["p", "q"]).count("= q\n") == 1  # each size is read once
+
+
+def questions(x, y):
+    if x.shape[0] > 2:
+        x = x * 2
+    if x.shape[0] > 4:
+        x = x * 3
+    z = x[:3] @ y[:3]
+    return z + 1 if x.shape[0] // 2 > 2 else z
+
+
+def test_a_jitted_function_keeps_the_narrowest_guards_and_eager_results():
+    run = jit(questions)
+    rng = np.random.default_rng(0)
+    for n in (9, 3, 5, 6, 4, 10, 9):
+        x, y = rng.normal(size=n), rng.normal(size=5)
+        np.testing.assert_allclose(run(x, y), questions(x, y))
+    assert run.cache_info().traces == 3  # n in 3..4, in 5, from 6 on
+    guards = [[str(x.claim) for x in p.graph.conditions if x.kind == "guard"] for p in run.programs()]
+    assert ["x_0 // 2 > 2"] in guards
+
+
+def test_a_program_refuses_sizes_of_another_path():
+    run = jit(questions)
+    run(np.ones(9), np.ones(5))
+    (program,) = run.programs()
+    with pytest.raises(SizeMismatchError, match=r"x_0 // 2 > 2 does not hold at test_guards.py"):
+        program(np.ones(3), np.ones(5))
+    with pytest.raises(ShapeError):
+        program(np.ones(9), np.ones(2))
