@@ -73,7 +73,8 @@ def test_no_condition_that_is_kept_follows_from_the_others():
             later = [x for x in kept[i + 1 :] if condition.kind == "assertion" or x.kind != "assertion"]
             others = [*kept[:i], *later]
             breaks = [at for at in BOX if not holds(condition.claim, at)]
-            assert any(all(holds(x.claim, at) for x in others) for at in breaks) or condition.claim.relation == "==", (
+            spared = condition.claim.relation in ("==", "broadcasts")
+            assert spared or any(all(holds(x.claim, at) for x in others) for at in breaks), (
                 f"{condition} follows from {[str(x) for x in others]}"
             )
 
@@ -99,6 +100,16 @@ def test_chains_of_questions_leave_the_narrowest():
     assert essential(conditions) == (conditions[-1],)
     halves = [guard(at_least(a, 3)), guard(at_least(a // 2, 3))]
     assert essential(halves) == (halves[-1],)
+
+
+def test_that_sizes_broadcast_is_asserted_even_where_their_broadcast_is_met_later():
+    first = assertion(Claim("broadcasts", a, b))
+    later = assertion(Claim("broadcasts", dims.broadcast(a, b), c))
+    assert essential([first, later]) == (first, later)
+    run = jit(lambda x, y, z: (x + y) * z)
+    run(np.ones(3), np.ones(1), np.ones(3))
+    with pytest.raises(SizeMismatchError, match="x_0 broadcasts with y_0 does not hold"):
+        run(np.ones(3), np.ones(4), np.ones(1))
 
 
 def test_constraints_stay():

@@ -23,7 +23,7 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     position = {id(c): i for i, c in enumerate(conditions)}
     kept = list(conditions)
     dropped = []
-    for condition in [c for c in conditions if c.kind != "constraint"][:_QUESTIONS]:
+    for condition in [c for c in conditions if _may_go(c)][:_QUESTIONS]:
         rest = [
             c
             for c in kept
@@ -35,6 +35,11 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             kept.remove(condition)
             dropped.append(condition)
     return _complete(kept, dropped, position)
+
+
+def _may_go(condition: Condition) -> bool:
+    """That sizes broadcast is kept: wherever `broadcast(...)` of them is met, the prover takes it for granted."""
+    return condition.kind != "constraint" and condition.claim.relation != "broadcasts"
 
 
 def _complete(
