@@ -112,6 +112,20 @@ def test_that_sizes_broadcast_is_asserted_even_where_their_broadcast_is_met_late
         run(np.ones(3), np.ones(4), np.ones(1))
 
 
+def test_that_a_divisor_is_not_zero_is_asked_before_the_quotient_is_taken():
+    first, later = guard(Claim("!=", b, 0)), guard(at_least(a // b, 2))
+    assert essential([first, later]) == (first, later)
+
+    def rows(x, y):
+        if y.shape[0] == 0:
+            return x
+        return x * 2 if x.shape[0] // y.shape[0] >= 2 else x * 3
+
+    run = jit(rows)
+    for n, m in ((6, 2), (6, 0), (3, 2), (0, 0), (9, 3)):
+        np.testing.assert_array_equal(run(np.ones(n), np.ones(m)), rows(np.ones(n), np.ones(m)))
+
+
 def test_constraints_stay():
     declared = Condition("constraint", at_least(a, 1), "constraint", "was declared")
     asked = guard(at_least(a, 5))

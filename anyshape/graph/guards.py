@@ -14,6 +14,7 @@ from anyshape.graph.decide import decide
 from anyshape.graph.dim_text import call_source
 from anyshape.graph.dims import Call, DimVar, Leaf
 from anyshape.graph.knowledge import Knowledge, connected
+from anyshape.graph.linear_forms import divides_by_size
 
 _QUESTIONS = 100  # of one program: a program with more conditions keeps some that follow from others
 
@@ -28,6 +29,7 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             c
             for c in kept
             if c is not condition
+            and not divides_by_size(c.claim)
             and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
         ]
         near = connected(condition.claim, [c.claim for c in rest])
@@ -38,8 +40,9 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 
 def _may_go(condition: Condition) -> bool:
-    """That sizes broadcast is kept: wherever `broadcast(...)` of them is met, the prover takes it for granted."""
-    return condition.kind != "constraint" and condition.claim.relation != "broadcasts"
+    """Kept is what the prover takes for granted elsewhere: that sizes broadcast, and that a divisor is not 0."""
+    claim = condition.claim
+    return condition.kind != "constraint" and claim.relation != "broadcasts" and not divides_by_size(claim)
 
 
 def _complete(

@@ -48,6 +48,18 @@ def products_in(size: Size) -> int:
     return count
 
 
+def divides_by_size(claim: Claim) -> bool:
+    """The claim means something only where some size is not 0."""
+    return _divides(claim.left) or _divides(claim.right)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _divides(size: Size) -> bool:
+    calls = [a for m in dims.terms_of(size) for a, _ in m if isinstance(a, Call)]
+    by_size = any(c.function in ("floordiv", "mod") and not isinstance(c.args[1], int) for c in calls)
+    return by_size or any(_divides(x) for c in calls for x in c.args)
+
+
 def rows_of(claim: Claim) -> Alternatives:
     """The claim as alternatives, each a conjunction."""
     left, right = claim.left, claim.right
