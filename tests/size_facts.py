@@ -2,7 +2,7 @@
 
 A line of the table is `claim | constraints, with ; between | truth | what JAX says`, under a line `[where such facts
 come up]`. The truth is `yes` (for all sizes that satisfy the constraints), `no` (for none) or `unknown` (for some).
-`beyond yes` and `beyond no` mark truths outside linear integer arithmetic that a prover need not see.
+`beyond yes` and `beyond no` mark truths outside linear integer arithmetic that are not seen.
 
 Sizes are >= 0 here and >= 1 in JAX, so JAX may say more than is true here, and `n >= 1` stands where a fact needs it.
 `benchmarks/size_facts_jax.py` measures the last column: `n/a` is what cannot be asked there, and `error` is a
@@ -54,7 +54,7 @@ a >= 9 | a >= b + 8; b >= 1 | yes | yes
 b >= b % 3 | | yes | inconclusive
 b >= b % 3 | b >= b % 3 | yes | yes
 (3*b) % 3 == 0 | | yes | yes
-(a*b + a)//(b + 1) == a | | beyond yes | yes
+(a*b + a)//(b + 1) == a | | yes | yes
 (6*a + 4) % 3 == 1 | | yes | yes
 b != 0 | b >= 1 | yes | yes
 a >= 16 | a >= b; b >= 16 | yes | yes
@@ -66,8 +66,8 @@ a*a >= b*b | a >= b; b >= 0 | yes | inconclusive
 8*((n + 7)//8) >= n | | yes | yes
 min(a, b) <= (a + b)//2 | | yes | yes
 (4*b)//4 == b | | yes | yes
-(a*b + c)//a == b | c < a | beyond yes | inconclusive
-(a*b + c) % a == c | c < a | beyond yes | inconclusive
+(a*b + c)//a == b | c < a | yes | inconclusive
+(a*b + c) % a == c | c < a | yes | inconclusive
 a*b >= a | b >= 1 | yes | inconclusive
 b // 8 * 8 == b | b % 8 == 0 | yes | yes
 c + d >= a | a*b == c + d; b >= 1 | yes | inconclusive
@@ -118,7 +118,7 @@ a > 5 % a | a >= 1 | yes | yes
 3*a - 2 == 3*(a - 1) + 1 | | yes | yes
 (3*a + 5)//3 == a + 1 | | yes | yes
 (256*a*b)//32 == 8*a*b | | yes | yes
-(a*a - b*b)//(a + b) == a - b | a >= 1 | beyond yes | yes
+(a*a - b*b)//(a + b) == a - b | a >= 1 | yes | yes
 a//2*2 == a - a % 2 | | yes | inconclusive
 a//2 + a//2 == a - a % 2 | | yes | inconclusive
 a//2*6 == 3*a - 3*(a % 2) | | yes | inconclusive
@@ -391,8 +391,8 @@ a*b >= 6 | a >= 2; b >= 3 | yes | yes
 a*b <= 12 | a <= 3; b <= 4 | yes | yes
 a*b != 0 | a >= 1; b >= 1 | yes | yes
 a*a >= 9 | a >= 3 | yes | yes
-a*b >= a + b - 1 | a >= 1; b >= 1 | beyond yes | inconclusive
-a*b >= a + b | a >= 2; b >= 2 | beyond yes | inconclusive
+a*b >= a + b - 1 | a >= 1; b >= 1 | yes | inconclusive
+a*b >= a + b | a >= 2; b >= 2 | yes | inconclusive
 a*a + b*b >= 2*a*b | | beyond yes | inconclusive
 a*a == 2 | | beyond no | inconclusive
 (a*a + a) % 2 == 0 | | beyond yes | inconclusive
@@ -409,13 +409,13 @@ n//m == 0 | n < m | yes | inconclusive
 n % m == n | n < m | yes | inconclusive
 (n + m - 1)//m*m >= n | m >= 1 | yes | yes
 ceildiv(n, m) <= n | m >= 1 | yes | inconclusive
-(n + m)//m == n//m + 1 | m >= 1 | beyond yes | inconclusive
-n//m >= k//m | n >= k; m >= 1 | beyond yes | inconclusive
+(n + m)//m == n//m + 1 | m >= 1 | yes | inconclusive
+n//m >= k//m | n >= k; m >= 1 | yes | inconclusive
 n//m*m == n | n % m == 0; m >= 1 | yes | inconclusive
 n//n == 1 | n >= 1 | yes | yes
 (i + k) % n < n | n >= 1 | yes | yes
-n//m <= n//2 | m >= 2 | beyond yes | inconclusive
-i//w < h | i < h*w; w >= 1 | beyond yes | inconclusive
+n//m <= n//2 | m >= 2 | yes | inconclusive
+i//w < h | i < h*w; w >= 1 | yes | inconclusive
 """
 
 

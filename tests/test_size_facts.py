@@ -135,9 +135,10 @@ def test_the_row_is_true(fact):
 def test_the_scope_sees_it(fact):
     scope, claim = pose(fact)
     verdict = scope.decide(claim)
-    if verdict is Verdict.UNKNOWN and fact.beyond:
-        return  # not promised; what may never happen is the opposite
-    assert verdict.value == fact.truth
+    if fact.beyond:
+        assert verdict is Verdict.UNKNOWN, "it is seen now: take `beyond` off the row"
+    else:
+        assert verdict.value == fact.truth
 
 
 @pytest.mark.parametrize("fact", [f for f in FACTS if f.truth == "unknown"], ids=str)
@@ -163,7 +164,7 @@ def test_the_table_is_large_and_says_each_thing_once():
     assert len({f.source for f in FACTS}) >= 12
     assert all(f.source for f in FACTS)
     assert Counter(f.truth for f in FACTS)["unknown"] >= 20
-    assert sum(f.beyond for f in FACTS) <= 25
+    assert sum(f.beyond for f in FACTS) <= 5
 
 
 def test_most_of_what_jax_leaves_open_is_not_left_open_here():
