@@ -83,7 +83,7 @@ class ShapeGuardContext:
         if weakest:
             alone = dims.as_atom(size) if len(weakest) == 1 else None
             return weakest[0] if isinstance(alone, InputAxis) else Unknown()
-        return Exact(self.scope.normal(bound))
+        return Exact(self.scope.simplest(bound))
 
     def bind(self, param: Any, *, field: str) -> Any:
         """A param (nested tuples of op-local sizes) as exact value-side sizes of the operands at hand."""

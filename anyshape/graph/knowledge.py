@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
 from anyshape.graph import dims, intervals
-from anyshape.graph.conditions import Claim, Verdict, at_least, substitute_claim
+from anyshape.graph.conditions import Claim, Verdict, at_least, equal, substitute_claim
 from anyshape.graph.decide import decide, exact, quick
-from anyshape.graph.dims import Atom, Call, DimVar, Size
+from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, denial_of, products_in, rows_of
@@ -37,6 +37,9 @@ class Knowledge:
         self._facts: list[Claim] = []  # the claims, with every equality applied
         self._replacements: dict[Atom, Size] = {}
         self._normal: dict[Size, Size] = {}
+        self._simplest: dict[DimExpr, Size] = {}
+        self._met: dict[int, dict[DimExpr, None]] = {}
+        self._probe: Valuation | None = None
         self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
         self._open: set[tuple[str, Size, Size]] = set()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
@@ -91,6 +94,35 @@ class Knowledge:
         if found is None:
             found = self._normal[size] = dims.substitute(size, self._replacements.get)
         return found
+
+    def simplest(self, size: Size) -> Size:
+        """The normal form, or a shorter size met before that is proved equal: `max(n - 1, 0) + min(n, 1)` is n.
+
+        Without it sizes of sizes grow with every step of a program, and no list of identities is complete.
+        """
+        normal = self.normal(size)
+        if not isinstance(normal, DimExpr) or normal.depth == 0:
+            return normal
+        found = self._simplest.get(normal)
+        if found is None:
+            found = self._simplest[normal] = self._shorter(normal)
+        return self.normal(found)
+
+    def _shorter(self, size: DimExpr) -> Size:
+        claim = Claim("==", size, 0)
+        example = next(iter(self._examples_for(claim)), None)
+        if example is None or _truth(claim, example) is None:
+            return size
+        if example is not self._probe:  # what was met is listed by its value at one example
+            self._probe, self._met = example, {}
+        value = evaluate(size, to_mapping(example))
+        for variable in dims.variables(size):
+            self._met.setdefault(example[variable], {})[dims.from_atom(variable)] = None
+        for shorter in [s for s in self._met.get(value, ()) if s.nodes < size.nodes]:
+            if self.decide(equal(size, shorter)) is Verdict.YES:
+                return shorter
+        self._met.setdefault(value, {})[size] = None
+        return size
 
     def decide(self, claim: Claim) -> Verdict:
         """What follows about the claim."""

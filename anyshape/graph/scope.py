@@ -76,6 +76,10 @@ class Scope:
         """The size with every known equality applied."""
         return self._known.normal(size)
 
+    def simplest(self, size: Size) -> Size:
+        """The normal form, or a shorter size met before that is proved equal to it."""
+        return self._known.simplest(size)
+
     def decide(self, claim: Claim) -> Verdict:
         """What follows about the claim."""
         return self._known.decide(claim)
