@@ -13,7 +13,7 @@ from anyshape.graph.conditions import Claim, Condition, Verdict
 from anyshape.graph.decide import decide
 from anyshape.graph.dim_text import call_source
 from anyshape.graph.dims import Call, DimVar, Leaf
-from anyshape.graph.knowledge import Knowledge, connected
+from anyshape.graph.knowledge import Knowledge, by_variable, connected
 from anyshape.graph.linear_forms import divides_by_size
 
 _QUESTIONS = 100  # of one program: a program with more conditions keeps some that follow from others
@@ -32,7 +32,7 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             and not divides_by_size(c.claim)
             and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
         ]
-        near = connected(condition.claim, [c.claim for c in rest])
+        near = connected(condition.claim, by_variable([c.claim for c in rest]))
         if near and decide(condition.claim, near) is Verdict.YES:
             kept.remove(condition)
             dropped.append(condition)

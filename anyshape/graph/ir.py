@@ -163,6 +163,10 @@ def freeze(params: Any) -> Any:
 def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
     """A param with its op-local leaves replaced; leaves for which `extent_of` gives None stay."""
     if isinstance(param, dims.DimExpr):
+        atom = dims.as_atom(param)
+        if isinstance(atom, InputAxis):  # as most are
+            found = extent_of(atom)
+            return param if found is None else found
         return dims.substitute(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
     if isinstance(param, tuple):
         return tuple([bind_local(p, extent_of) for p in param])

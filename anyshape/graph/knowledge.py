@@ -35,6 +35,8 @@ class Knowledge:
         self.claims: list[Claim] = []
         self._stated: list[Claim] = []  # the claims, over variables that no equality determines
         self._facts: list[Claim] = []  # the claims, with every equality applied
+        self._near_index: dict[DimVar, list[Claim]] | None = None
+        self._stated_index: dict[DimVar, list[Claim]] | None = None
         self._replacements: dict[Atom, Size] = {}
         self._normal: dict[Size, Size] = {}
         self._simplest: dict[DimExpr, Size] = {}
@@ -42,6 +44,7 @@ class Knowledge:
         self._probe: Valuation | None = None
         self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
         self._open: set[tuple[str, Size, Size]] = set()
+        self._unproved: set[tuple[str, Size, Size]] = set()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
         self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
         self._examples: list[Valuation] = [dict(sizes)] if sizes is not None else []
@@ -57,7 +60,9 @@ class Knowledge:
         else:
             self._facts.append(normal)
         self._examples = [e for e in self._examples if _truth(claim, e)]
+        self._near_index = self._stated_index = None
         self._open.clear()
+        self._unproved.clear()
         self._bounds.clear()
 
     def _replace(self, atom: Atom, size: Size) -> None:
@@ -116,11 +121,13 @@ class Knowledge:
         if example is not self._probe:  # what was met is listed by its value at one example
             self._probe, self._met = example, {}
         value = evaluate(size, to_mapping(example))
-        for variable in dims.variables(size):
+        mine = set(dims.variables(size))
+        for variable in mine:
             self._met.setdefault(example[variable], {})[dims.from_atom(variable)] = None
-        for shorter in [s for s in self._met.get(value, ()) if s.nodes < size.nodes]:
-            if self.decide(equal(size, shorter)) is Verdict.YES:
-                return shorter
+        shorter = [s for s in self._met.get(value, ()) if s.nodes < size.nodes]
+        for candidate in [s for s in shorter if mine.issuperset(dims.variables(s))]:
+            if self.proves(equal(size, candidate)):
+                return candidate
         self._met.setdefault(value, {})[size] = None
         return size
 
@@ -141,16 +148,28 @@ class Knowledge:
             self._settled[key] = verdict
         return verdict
 
-    def _decide(self, claim: Claim) -> Verdict:
+    def proves(self, claim: Claim) -> bool:
+        """The claim follows; not asked is whether it may be false."""
+        key = claim.relation, claim.left, claim.right
+        found = self._settled.get(key)
+        if found is None and key not in self._open and key not in self._unproved:
+            found = self._decide(claim, maybe_true=False)
+            if found is Verdict.UNKNOWN:
+                self._unproved.add(key)
+            else:
+                self._settled[key] = found
+        return found is Verdict.YES
+
+    def _decide(self, claim: Claim, maybe_true: bool = True) -> Verdict:
         normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
         verdict = quick(normal, self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
         answers = {_truth(claim, e) for e in self._examples_for(claim)}
-        if answers >= {True, False}:
+        if False in answers and (True in answers or not maybe_true):
             return Verdict.UNKNOWN
         claim = self._by_name(claim)
-        facts = connected(claim, self._stated)
+        facts = self._connected(claim)
         if facts and products_in(claim.left) + products_in(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = quick(claim, ())
@@ -158,7 +177,8 @@ class Knowledge:
                 return verdict
         if not facts and _is_open(claim):
             return Verdict.UNKNOWN
-        verdict, examples = exact(claim, facts, maybe_true=True not in answers, maybe_false=False not in answers)
+        maybe_true = maybe_true and True not in answers
+        verdict, examples = exact(claim, facts, maybe_true=maybe_true, maybe_false=False not in answers)
         for example in examples:
             self._learn(example)
         return verdict
@@ -185,9 +205,18 @@ class Knowledge:
 
     def _near(self, claim: Claim) -> list[Claim]:
         """The facts that one step can tell something from: those that share a variable, or may be a link of a chain."""
-        mine = set(claim.variables())
-        chained = claim.relation in ("broadcasts", "stretches")
-        return [f for f in self._facts if (chained and f.relation == "stretches") or not mine.isdisjoint(f.variables())]
+        if self._near_index is None:
+            self._near_index = by_variable(self._facts)
+        found = dict.fromkeys(f for v in claim.variables() for f in self._near_index.get(v, ()))
+        if claim.relation in ("broadcasts", "stretches"):
+            found.update(dict.fromkeys(f for f in self._facts if f.relation == "stretches"))
+        return list(found)
+
+    def _connected(self, claim: Claim) -> list[Claim]:
+        """What was stated that is connected with the claim."""
+        if self._stated_index is None:
+            self._stated_index = by_variable(self._stated)
+        return connected(claim, self._stated_index)
 
     def allows(self, claim: Claim) -> bool:
         """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
@@ -197,7 +226,7 @@ class Knowledge:
 
     def core(self, claim: Claim) -> list[Claim]:
         """The claim, which is known to be false, and as few of the others as it takes to know that."""
-        kept = connected(claim, self.claims)
+        kept = connected(claim, by_variable(self.claims))
         for fact in list(kept):
             rest = [f for f in kept if f is not fact]
             if decide(claim, rest) is Verdict.NO:
@@ -216,14 +245,14 @@ class Knowledge:
         if isinstance(size, int) or isinstance(self.normal(size), int):
             return low, high
         asked = self._by_name(Claim("==", size, 0))
-        within = _range_of(asked.left, connected(asked, self._stated))
+        within = _range_of(asked.left, self._connected(asked))
         return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
         """What the claims without products say of one variable."""
         size = dims.from_atom(variable)
         facts = [
-            c for c in connected(Claim("==", size, 0), self._stated) if not products_in(c.left) + products_in(c.right)
+            c for c in self._connected(Claim("==", size, 0)) if not products_in(c.left) + products_in(c.right)
         ]
         key = variable, len(self.claims)
         if key not in self._ranges:
@@ -261,7 +290,7 @@ class Knowledge:
 
     def witnesses(self, claim: Claim) -> dict[bool, Valuation]:
         """Sizes that satisfy all that is believed and make the claim true, and others that make it false, if found."""
-        facts = connected(claim, self.claims)
+        facts = connected(claim, by_variable(self.claims))
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         found: dict[bool, Valuation] = {}
         for candidate in _candidates(claim, facts, names):
@@ -299,12 +328,17 @@ def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
         return dims.bounds(size)
 
 
-def connected(claim: Claim, claims: Sequence[Claim]) -> list[Claim]:
+def by_variable(claims: Sequence[Claim]) -> dict[DimVar, list[Claim]]:
+    """The claims that each variable occurs in."""
+    found: dict[DimVar, list[Claim]] = {}
+    for claim in claims:
+        for variable in claim.variables():
+            found.setdefault(variable, []).append(claim)
+    return found
+
+
+def connected(claim: Claim, about: Mapping[DimVar, Sequence[Claim]]) -> list[Claim]:
     """The claims that share variables with this one, directly or through others, nearest first."""
-    about: dict[DimVar, list[Claim]] = {}
-    for other in claims:
-        for variable in other.variables():
-            about.setdefault(variable, []).append(other)
     found: dict[Claim, None] = {}
     seen: set[DimVar] = set()
     todo = claim.variables()
