@@ -27,6 +27,7 @@ _LEAVES = 100
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
 _PRODUCTS = 6
+_COEFFICIENT = 1 << 20
 
 
 def _lazily(name: str) -> ModuleType:
@@ -94,6 +95,7 @@ class IntegerSet:
     def __init__(self, facts: Sequence[Claim]) -> None:
         self.forms = LinearForms()
         self.facts: list[Alternatives] = []
+        self._largest = 0
         products = 0
         for fact in facts:  # one that would cost too much is left out: less is known then, and nothing false
             count = products_in(fact.left) + products_in(fact.right)
@@ -111,7 +113,7 @@ class IntegerSet:
         ranges = []
         with _budget():
             for leaf in self._leaves([[[Row(dims.sub(_VALUE, size), "==")]]]):
-                if self._is_hard():
+                if self._is_hard() or self._is_large():
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
                 part = leaf.to_set()
@@ -122,15 +124,18 @@ class IntegerSet:
         low = None if None in lows else min([x for x in lows if x is not None])
         return low, None if None in highs else max([x for x in highs if x is not None])
 
-    def points(self, more: Sequence[Alternatives] = ()) -> Iterator[dict[DimVar, int]]:
-        """Candidates for assignments: to be tried out where there are products, assignments otherwise."""
+    def points(self, more: Sequence[Alternatives] = (), *, small: bool = False) -> Iterator[dict[DimVar, int]]:
+        """Candidates for assignments: to be tried out where there are products, assignments otherwise.
+
+        `small`: where that is feasible, the first in lexicographic order comes first.
+        """
         with _budget():
             for leaf in self._leaves(more):
                 if self._is_hard():
                     yield {}
                     continue
                 places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
-                for point in _points(leaf):
+                for point in _points(leaf, small and not self._is_large()):
                     values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
                     yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
 
@@ -168,6 +173,10 @@ class IntegerSet:
     def _is_hard(self) -> bool:
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
 
+    def _is_large(self) -> bool:
+        """Coefficients are so large that isl's search for an optimum, which counts no operations, may not end."""
+        return self._largest > _COEFFICIENT
+
     def _is_empty(self, part: Any) -> bool:
         """There is no point in the polyhedron; or no rational one, where many products make integers too hard."""
         if self._is_hard():
@@ -184,6 +193,7 @@ class IntegerSet:
             make = isl.Constraint.equality_alloc if row.relation == "==" else isl.Constraint.inequality_alloc
             constraint = make(local).set_constant_val(number(constant))
             for column, coefficient in coefficients.items():
+                self._largest = max(self._largest, abs(coefficient))
                 constraint = constraint.set_coefficient_val(isl.dim_type.set, column, number(coefficient))
             result = result.add_constraint(constraint)
         return result
@@ -196,8 +206,9 @@ def _integer(value: Any) -> Bound:
     return int(value.to_str()) if value.is_int() else None
 
 
-def _points(leaf: Any) -> Iterator[Any]:
-    """The first point in lexicographic order, where there is one, and any point."""
-    with contextlib.suppress(isl.Error):  # unbounded below
-        yield leaf.lexmin().sample_point()
+def _points(leaf: Any, small: bool) -> Iterator[Any]:
+    """The first point in lexicographic order, where it is asked for and there is one, and any point."""
+    if small:
+        with contextlib.suppress(isl.Error):  # unbounded below
+            yield leaf.lexmin().sample_point()
     yield leaf.sample_point()
