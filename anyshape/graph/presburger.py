@@ -54,7 +54,8 @@ class _Thread(threading.local):
 
     def start(self) -> Any:
         if self.context is None:
-            self.context, self.numbers = isl.Context(), {}
+            with _LOADING:  # lazy modules are not safe to load from two threads at once
+                self.context, self.numbers = isl.Context(), {}
         return self.context
 
     def number(self, value: int) -> Any:
@@ -67,6 +68,7 @@ class _Thread(threading.local):
         return found
 
 
+_LOADING = threading.Lock()
 _SMALL = 1 << 12
 _THREAD = _Thread()
 
