@@ -25,6 +25,7 @@ from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
+from anyshape.graph.substitution import substitute_leaves
 from anyshape.numpy.convert import sizes
 from anyshape.numpy.traced import Array
 from anyshape.ops.core import meta_of
@@ -262,4 +263,4 @@ class LinearProgram:
 def _evaluated(size: Any, known: dict[DimVar, int]) -> Any:
     """A size, or an exact extent, with the known variables replaced."""
     size = size.size if isinstance(size, Exact) else size
-    return dims.substitute(size, lambda atom: known.get(atom) if isinstance(atom, DimVar) else None)
+    return substitute_leaves(size, lambda atom: known.get(atom) if isinstance(atom, DimVar) else None)

@@ -18,6 +18,7 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.shapes import infer_reshape
+from anyshape.graph.substitution import substitute
 from anyshape.numpy.symdim import Sizes, SymDim, common_scope, symdim
 
 _NUMBERS = (int, np.integer)
@@ -132,7 +133,7 @@ class SymbolicShape(Sizes):
         found = []
         for size in self:
             try:
-                new = dims.substitute(_expr(size), replace)
+                new = substitute(_expr(size), replace)
             except ZeroDivisionError:
                 raise SpecError(str(self), f"{size} divides by zero for {shown}", "bind other sizes") from None
             new = symdim(new, scope)

@@ -11,6 +11,7 @@ from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimVar, Leaf, Size
 from anyshape.graph.evaluate import evaluate
+from anyshape.graph.substitution import substitute
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
 
@@ -114,7 +115,7 @@ class Condition:
 
 def substitute_claim(claim: Claim, replace: Callable[[dims.Atom], Size | None]) -> Claim:
     """The same claim with atoms replaced; keeps its text."""
-    left, right = dims.substitute(claim.left, replace), dims.substitute(claim.right, replace)
+    left, right = substitute(claim.left, replace), substitute(claim.right, replace)
     return Claim(claim.relation, left, right, claim.text)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -87,13 +87,22 @@ class DimExpr(Interned):
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = None
-        calls = [a for m, _ in terms for a, _ in m if isinstance(a, Call)]
-        self.depth = max([a.depth for a in calls], default=0)
-        self.nodes = sum([a.nodes for a in calls], sum([1 + len(m) for m, _ in terms]))
+        depth = nodes = factors = ones = 0
+        for monomial, coefficient in terms:
+            nodes += 1 + len(monomial)
+            ones |= abs(coefficient)
+            powers = 0
+            for atom, power in monomial:
+                powers += power
+                if type(atom) is Call:
+                    nodes += atom.nodes
+                    depth = max(depth, atom.depth)
+            factors = max(factors, powers)
+        self.depth, self.nodes = depth, nodes
         check_limit("terms", len(terms))
-        check_limit("nodes", self.nodes)
-        check_limit("factors in a term", max([sum([p for _, p in m]) for m, _ in terms]))
-        check_limit("bits in a coefficient", max([c.bit_length() for _, c in terms]))
+        check_limit("nodes", nodes)
+        check_limit("factors in a term", factors)
+        check_limit("bits in a coefficient", ones.bit_length())
         return cls._known.setdefault(terms, self)
 
     def __reduce__(self) -> Any:
@@ -182,7 +191,7 @@ def from_terms(terms: Terms) -> Size:
         return 0
     if len(kept) == 1:
         return DimExpr((kept[0],)) if kept[0][0] else kept[0][1]
-    remainders = [m for m, _ in kept if any(type(a) is Call and a.function == "mod" for a, _ in m)]
+    remainders = [(m, a) for m, _ in kept for a, _ in m if type(a) is Call and a.function == "mod"]
     if remainders:
         whole = _whole(dict(kept), remainders)
         if whole is not None:
@@ -192,22 +201,14 @@ def from_terms(terms: Terms) -> Size:
     return DimExpr(tuple(kept))
 
 
-def _whole(terms: Terms, remainders: Iterable[Monomial]) -> Terms | None:
+def _whole(terms: Terms, remainders: Iterable[tuple[Monomial, Call]]) -> Terms | None:
     """The terms with b * (a // b) + a % b written as a, for the first such pair; None when there is none."""
-    for monomial in remainders:
-        call = next(a for a, _ in monomial if isinstance(a, Call) and a.function == "mod")
+    for monomial, call in remainders:
         quotient = Call._known.get(("floordiv", *call.args))
-        rest = polynomials.quotient(monomial, ((call, 1),))
-        if quotient is None or rest is None:
-            continue
-        a, b = (terms_of(x) for x in call.args)
-        times = terms[monomial]
-        parts = polynomials.product({polynomials.join(rest, ((quotient, 1),)): times}, b)
-        if all(m in terms and terms[m] * c > 0 and abs(terms[m]) >= abs(c) for m, c in parts.items()):
-            polynomials.add_into(terms, parts.items(), -1)
-            del terms[monomial]
-            polynomials.add_into(terms, polynomials.product({rest: times}, a).items())
-            return terms
+        if quotient is not None:
+            whole = polynomials.undivided(terms, monomial, call, quotient, *map(terms_of, call.args))
+            if whole is not None:
+                return whole
     return None
 
 
@@ -271,20 +272,35 @@ def floordiv(a: Size, b: Size) -> Size:
         if b == 0:
             raise ZeroDivisionError(f"{a} // 0")
         return floordiv(mul(-1, a), -b) if b < 0 else _floordiv_constant(a, b)
-    a, b, _ = map(from_terms, polynomials.reduce(terms_of(a), terms_of(b)))
+    a, b, _ = _reduced(a, b)
     if isinstance(b, int):
         return floordiv(a, b)
-    quotient, rest = (from_terms(t) for t in polynomials.divide(terms_of(a), terms_of(b)))
+    parts = polynomials.divide(terms_of(a), terms_of(b))
+    quotient = from_terms(parts[0])
+    rest = from_terms(parts[1]) if quotient != 0 else a
     if rest == 0 and nonzero(b):
         return quotient
-    if (isinstance(quotient, int) and quotient == 0) or rest == 0 or len(b.terms) > 1:
+    if quotient == 0 or rest == 0 or len(b.terms) > 1:
         return 0 if _within(a, b) else from_atom(Call("floordiv", (a, b)))
     return add(quotient, 0 if _within(rest, b) else from_atom(Call("floordiv", (rest, b))))
 
 
+def _reduced(a: Size, b: Size) -> tuple[Size, Size, Size]:
+    """(p, q, g) with a = g * p and b = g * q, for a positive g of one term."""
+    found = polynomials.reduce(terms_of(a), terms_of(b))
+    if found is None:
+        return a, b, 1
+    p, q, factor = map(from_terms, found)
+    return p, q, factor
+
+
 def _within(a: Size, b: Size) -> bool:
     """0 <= a < b follows from the bounds of the variables alone."""
-    return positive(add(a, 1)) and positive(sub(b, a))
+    low = bounds(a)[0]
+    if low is None or low < 0:
+        return False
+    gap = gap_bounds(b, a)[0]
+    return gap is not None and gap >= 1
 
 
 def _floordiv_constant(a: DimExpr, b: int) -> Size:
@@ -328,7 +344,7 @@ def mod(a: Size, b: Size) -> Size:
         if b == 0:
             raise ZeroDivisionError(f"{a} % 0")
         return mul(-1, mod(mul(-1, a), -b)) if b < 0 else _mod_constant(a, b)
-    a, b, factor = map(from_terms, polynomials.reduce(terms_of(a), terms_of(b)))
+    a, b, factor = _reduced(a, b)
     if isinstance(b, int):
         return mul(factor, mod(a, b))
     if len(b.terms) == 1 or nonzero(b):
@@ -367,6 +383,16 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
     return size._bounds
 
 
+def gap_bounds(a: Size, b: Size) -> tuple[Bound, Bound]:
+    """The bounds of a - b, without an expression for it."""
+    terms = terms_of(a)
+    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),), -1)
+    terms = {m: c for m, c in terms.items() if c}
+    if [x for m in terms for x, _ in m if type(x) is Call and x.function == "mod"]:
+        return bounds(from_terms(terms))  # whose form may be simpler
+    return term_bounds.of_terms(terms)
+
+
 def positive(a: Size) -> bool:
     """a >= 1 follows from the bounds of its variables alone."""
     low = bounds(a)[0]
@@ -386,8 +412,8 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
     """The arguments, those of an inner call in place of it: max(max(a, b) - 1, c) is max(a - 1, b - 1, c)."""
     flat: list[Size] = []
     for arg in args:
-        shift = dict(arg.terms).get((), 0) if isinstance(arg, DimExpr) and function != "broadcast" else 0
-        atom = as_atom(add(arg, -shift))
+        shift = arg.terms[-1][1] if isinstance(arg, DimExpr) and function != "broadcast" and not arg.terms[-1][0] else 0
+        atom = as_atom(add(arg, -shift) if shift else arg)
         inner = [add(a, shift) for a in atom.args] if isinstance(atom, Call) and atom.function == function else [arg]
         flat.extend(a for a in inner if a not in flat)
         check_limit("arguments of a call", len(flat))
@@ -397,14 +423,12 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
 def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
     """Keep the arguments that no other one beats everywhere."""
 
-    def beats(a: Size, b: Size) -> bool:
-        low = bounds(mul(sign, sub(a, b)))[0]
-        return low is not None and low >= 0
-
     kept: list[Size] = []
     for arg in _flatten(function, args):
-        if not any(beats(other, arg) for other in kept):
-            kept = [other for other in kept if not beats(arg, other)] + [arg]
+        gaps = [gap_bounds(other, arg)[::sign] for other in kept]  # of max: other >= arg where the first is >= 0
+        if not [low for low, _ in gaps if low is not None and low * sign >= 0]:
+            others = [o for o, (_, high) in zip(kept, gaps, strict=True) if high is None or high * sign > 0]
+            kept = [*others, arg]
     return kept[0] if len(kept) == 1 else from_atom(Call(function, tuple(sorted(kept, key=_arg_order))))
 
 
@@ -443,46 +467,6 @@ def broadcast(*args: Size) -> Size:
     if len(flat) <= 1:
         return flat[0] if flat else 1
     return from_atom(Call("broadcast", tuple(sorted(flat, key=_arg_order))))
-
-
-_BUILDERS: dict[str, Callable[..., Size]] = {
-    "floordiv": floordiv,
-    "mod": mod,
-    "max": maximum,
-    "min": minimum,
-    "broadcast": broadcast,
-}
-
-
-def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
-    """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
-    done: dict[Atom, Size] = {}  # parts are shared, so each is visited once
-
-    def of_atom(atom: Atom) -> Size:
-        new = replace(atom)
-        if new is None and isinstance(atom, Call):
-            new = _BUILDERS[atom.function](*[of_size(a) for a in atom.args])
-            again = as_atom(new)
-            if again is not None and again is not atom:
-                found = replace(again)
-                new = new if found is None else found
-        return from_atom(atom) if new is None else new
-
-    def of_size(size: Size) -> Size:
-        if isinstance(size, int):
-            return size
-        parts = []
-        for monomial, coefficient in size.terms:
-            product: Size = coefficient
-            for atom, power in monomial:
-                if atom not in done:
-                    done[atom] = of_atom(atom)
-                for _ in range(power):
-                    product = mul(product, done[atom])
-            parts.append(product)
-        return total(parts)
-
-    return of_size(size)
 
 
 @remembered

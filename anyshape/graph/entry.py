@@ -19,6 +19,7 @@ from anyshape.graph.extents import TensorMeta
 from anyshape.graph.intervals import Bound
 from anyshape.graph.misfit import LARGEST, Signature, largest
 from anyshape.graph.solve import Place, Solved, atoms_of, leaves, solve_dims
+from anyshape.graph.substitution import substitute
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _read_alone(solved: Solved) -> Place | None:
 def _solves(solved: Solved, leaf: Leaf, size: Size) -> bool:
     """The place has this size whenever the variable is what it was solved to be."""
     place = dims.from_atom(leaf)
-    return dims.substitute(size, lambda a: solved.target if a is solved.variable else None) is place
+    return substitute(size, lambda a: solved.target if a is solved.variable else None) is place
 
 
 def _bounds(solved: Solved) -> tuple[Bound, Bound]:

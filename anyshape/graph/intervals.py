@@ -27,6 +27,8 @@ def tighter(a: Bound, b: Bound, choose: Callable[[int, int], int]) -> Bound:
 
 def product(a: Interval, b: Interval) -> Interval:
     """An interval that holds every product."""
+    if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0:  # most sizes
+        return a[0] * b[0], 0 if a[1] == 0 or b[1] == 0 else None if a[1] is None or b[1] is None else a[1] * b[1]
     corners = [_corner(x, y) for x in _ends(a) for y in _ends(b)]
     return _bound(min(corners)), _bound(max(corners))
 

@@ -17,6 +17,7 @@ from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.show import show_graph
 from anyshape.graph.solve import Solved
+from anyshape.graph.substitution import substitute_leaves
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
@@ -167,7 +168,7 @@ def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any
         if isinstance(atom, InputAxis):  # as most are
             found = extent_of(atom)
             return param if found is None else found
-        return dims.substitute(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
+        return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
     if isinstance(param, tuple):
         return tuple([bind_local(p, extent_of) for p in param])
     return param

@@ -19,6 +19,7 @@ from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, denial_of, products_in, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
+from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 8
@@ -70,7 +71,7 @@ class Knowledge:
         single = {atom: size}
         for a, s in self._replacements.items():
             if _occurs(atom, s):
-                self._replacements[a] = dims.substitute(s, single.get)
+                self._replacements[a] = substitute(s, single.get)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._facts.extend(Claim("stretches", part, size) for part in atom.args)
@@ -97,7 +98,7 @@ class Knowledge:
             return size
         found = self._normal.get(size)
         if found is None:
-            found = self._normal[size] = dims.substitute(size, self._replacements.get)
+            found = self._normal[size] = substitute(size, self._replacements.get)
         return found
 
     def simplest(self, size: Size) -> Size:
@@ -359,7 +360,7 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
 
 def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:
     try:
-        for point in itertools.islice(IntegerSet(facts).points(asked), 6):
+        for point in itertools.islice(IntegerSet(facts).points(asked, small=True), 6):
             yield {v: point.get(v, v.lower) for v in names}
     except OutOfBudgetError:
         return

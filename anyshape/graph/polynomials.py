@@ -6,6 +6,7 @@ pairs in the order of the atoms; the empty one is the constant term.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -16,6 +17,7 @@ Terms: TypeAlias = dict[Monomial, int]
 _DIVISION_STEPS = 200
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def order(monomial: Monomial) -> tuple[Any, ...]:
     """The key that puts the monomial of highest degree first (graded lexicographic order)."""
     return -sum([p for _, p in monomial]), [(a.sort_key(), -p) for a, p in monomial]
@@ -87,14 +89,34 @@ def divide(a: Terms, b: Terms) -> tuple[Terms, Terms]:
     return {}, dict(a)
 
 
-def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms]:
-    """(p, q, g) with a = g * p and b = g * q, where g > 0 is a term that divides every term of both."""
-    monomials = [dict(m) for terms in (a, b) for m in terms]
-    first, *others = monomials
-    common = [(x, min([p, *[m.get(x, 0) for m in others]])) for x, p in first.items() if (x.bounds()[0] or 0) > 0]
-    shared = tuple([(x, p) for x, p in common if p])
-    factor = math.gcd(*a.values(), *b.values())
+def undivided(terms: Terms, monomial: Monomial, remainder: Any, floor: Any, a: Terms, b: Terms) -> Terms | None:
+    """The terms, of which `monomial` is a multiple of the remainder, with b * floor + remainder written as a."""
+    rest = quotient(monomial, ((remainder, 1),))
+    if rest is None:
+        return None
+    times = terms[monomial]
+    parts = product({join(rest, ((floor, 1),)): times}, b)
+    if not all(m in terms and terms[m] * c > 0 and abs(terms[m]) >= abs(c) for m, c in parts.items()):
+        return None
+    result = dict(terms)
+    add_into(result, parts.items(), -1)
+    del result[monomial]
+    add_into(result, product({rest: times}, a).items())
+    return result
+
+
+def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms] | None:
+    """(p, q, g) with a = g * p and b = g * q, where g is a positive term that divides every term of both.
+
+    None when that is 1.
+    """
+    factor = math.gcd(*b.values(), *a.values())
+    shared: Monomial = ()
+    for atom, power in next(iter(b)):
+        if (atom.bounds()[0] or 0) > 0:
+            common = min([power, *[dict(m).get(atom, 0) for terms in (b, a) for m in terms]])
+            shared += ((atom, common),) if common else ()
     if factor == 1 and not shared:
-        return a, b, {(): 1}
+        return None
     p, q = ({quotient(m, shared) or (): c // factor for m, c in terms.items()} for terms in (a, b))
     return p, q, {shared: factor}

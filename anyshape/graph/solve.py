@@ -22,6 +22,7 @@ from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.intervals import Bound
 from anyshape.graph.polynomials import Monomial, Terms
 from anyshape.graph.scope import Scope
+from anyshape.graph.substitution import substitute
 
 Place: TypeAlias = InputAxis | RuntimeScalar  # what a call shows: the size of an axis, the value of an integer
 _TRIED = 1024  # values of a bounded variable that are tried one by one
@@ -105,7 +106,7 @@ def local_sizes(metas: Sequence[TensorMeta], solved: Sequence[Solved]) -> dict[D
         size: Size | None = None
         if s.curve is None and not any(isinstance(leaf, RuntimeScalar) for leaf in leaves(s.target)):
             size = _closed(s, found)
-        if size is None or dims.substitute(size, extents.get) is not dims.from_atom(s.variable):  # type: ignore[arg-type]
+        if size is None or substitute(size, extents.get) is not dims.from_atom(s.variable):  # type: ignore[arg-type]
             place, hidden = InputAxis(len(metas) + hidden, 0), hidden + 1
             size, extents[place] = dims.from_atom(place), dims.from_atom(s.variable)
         found[s.variable] = size
@@ -115,7 +116,7 @@ def local_sizes(metas: Sequence[TensorMeta], solved: Sequence[Solved]) -> dict[D
 def _closed(solved: Solved, known: Mapping[DimVar, Size]) -> Size | None:
     """What a variable is, over axes alone; None when that is long."""
     try:
-        target, divisor = (dims.substitute(s, known.get) for s in (solved.target, solved.divisor))  # type: ignore[arg-type]
+        target, divisor = (substitute(s, known.get) for s in (solved.target, solved.divisor))  # type: ignore[arg-type]
     except SizeLimitError:
         return None
     long = isinstance(target, DimExpr) and len(target.terms) > _SHORT
@@ -435,7 +436,7 @@ def _every(period: int, start: int, low: int, high: Bound) -> Size:
 
 
 def _with(size: Size, variable: DimVar, value: Size) -> Size:
-    return dims.substitute(size, lambda atom: value if atom is variable else None)
+    return substitute(size, lambda atom: value if atom is variable else None)
 
 
 def _calls(sums: Iterable[_Sum], function: str) -> list[Call]:

@@ -12,6 +12,8 @@ from anyshape.graph.polynomials import Monomial, Terms
 
 def of_monomial(monomial: Monomial) -> Interval:
     """An interval that holds every value of the monomial."""
+    if len(monomial) == 1 and monomial[0][1] == 1:
+        return monomial[0][0].bounds()
     result: Interval = (1, 1)
     for atom, power in monomial:
         result = intervals.product(result, intervals.power(atom.bounds(), power))
@@ -21,8 +23,8 @@ def of_monomial(monomial: Monomial) -> Interval:
 def of_terms(terms: Terms) -> Interval:
     """An interval that holds every value of the polynomial."""
     bounds = _sum(terms)
-    calls = quotients(terms)
-    if len(terms) > 1 and calls:
+    calls = quotients(terms) if len(terms) > 1 else None
+    if calls:
         whole = math.lcm(*[call.args[1] for call in calls])
         under, over = _sum(_floors(terms, calls, whole, 1))[0], _sum(_floors(terms, calls, whole, -1))[1]
         low = intervals.tighter(bounds[0], None if under is None else -(-under // whole), max)
@@ -34,15 +36,23 @@ def _sum(terms: Terms) -> Interval:
     low: intervals.Bound = 0
     high: intervals.Bound = 0
     for monomial, coefficient in terms.items():
-        below, above = intervals.scale(of_monomial(monomial), coefficient)
-        low, high = intervals.plus(low, below), intervals.plus(high, above)
+        below, above = of_monomial(monomial)
+        if coefficient < 0:
+            below, above = above, below
+        low = None if low is None or below is None else low + coefficient * below
+        high = None if high is None or above is None else high + coefficient * above
     return low, high
 
 
 def quotients(terms: Terms) -> list[Any]:
     """The quotients by constants that are terms of the polynomial."""
-    atoms = [m[0][0] for m in terms if len(m) == 1 and m[0][1] == 1]
-    return [a for a in atoms if getattr(a, "function", "") == "floordiv" and isinstance(a.args[1], int)]
+    found = []
+    for monomial in terms:
+        if len(monomial) == 1 and monomial[0][1] == 1:
+            atom = monomial[0][0]
+            if getattr(atom, "function", "") == "floordiv" and isinstance(atom.args[1], int):
+                found.append(atom)
+    return found
 
 
 def _floors(terms: Terms, calls: list[Any], whole: int, side: int) -> Terms:

@@ -19,6 +19,7 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Atom, DimExpr, DimVar, Size
 from anyshape.graph.scope import Scope
 from anyshape.graph.shapes import Sizes, dilated_size, infer_reshape, numel
+from anyshape.graph.substitution import substitute
 from anyshape.graph.view_reshape import Layout, Same, Window, identical, prover, regroup, row_major
 
 Mask = tuple[Window, ...]
@@ -78,7 +79,7 @@ class View:
         def value(atom: Atom) -> Size | None:
             return sizes.get(atom) if isinstance(atom, DimVar) else None
 
-        return self._mapped(lambda size: dims.substitute(size, value))
+        return self._mapped(lambda size: substitute(size, value))
 
     def _mapped(self, new: Callable[[Size], Size]) -> View:
         shape = tuple([new(s) for s in self.shape])

@@ -19,6 +19,7 @@ from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.extents import Exact, tensor
 from anyshape.graph.ir import Op, bind_local
 from anyshape.graph.scope import Scope
+from anyshape.graph.substitution import substitute_leaves
 
 Operand: TypeAlias = Traced | np.ndarray
 
@@ -137,7 +138,7 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
         found = whole.get(size)
         if found is not None:
             return found
-        return dims.substitute(size, lambda atom: of_variable(atom) if isinstance(atom, DimVar) else None)
+        return substitute_leaves(size, lambda atom: of_variable(atom) if isinstance(atom, DimVar) else None)
 
     return convert(sizes), sources
 

@@ -14,6 +14,7 @@ from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta
 from anyshape.graph.ir import Graph, Node, Op, Value, bind_local, freeze, params_tuple
 from anyshape.graph.scope import Scope
+from anyshape.graph.substitution import substitute_leaves
 from anyshape.ops import control as ct
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -144,7 +145,7 @@ class _Rewriter:
         def of_variable(atom: Any) -> Size | None:
             return bind_local(self.dims[atom], position) if isinstance(atom, DimVar) else None
 
-        return dims.substitute(size, of_variable)
+        return substitute_leaves(size, of_variable)
 
 
 ELEMENTWISE = ("elementwise", "special")
