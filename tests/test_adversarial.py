@@ -1,6 +1,10 @@
 """Programs written to break things: sizes used as ints, captured values, Python scalars, threads, shared memory."""
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,6 +247,50 @@ def test_results_share_memory_with_nothing_and_may_be_written(function, layout):
 
 
 # -- threads and errors --------------------------------------------------------------------------------------------
+
+
+FIRST_QUESTIONS = """
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+import numpy as np
+from anyshape import jit
+
+def make(k):
+    def f(x, y):
+        if x.shape[0] // 2 + y.shape[0] % 3 > k % 4:
+            x = x + 1
+        return np.concatenate([x[1:], x[:1]])[: y.shape[0] // 2]
+    return f
+
+wrong = []
+def work(seed):
+    try:
+        for k in range(seed, seed + 6):
+            run, eager = jit(make(k)), make(k)
+            for n, m in ((5, 4), (1, 9), (0, 2), (8, 3)):
+                x, y = np.arange(n), np.arange(m)
+                np.testing.assert_array_equal(run(x, y), eager(x, y))
+    except BaseException as error:
+        wrong.append(error)
+
+threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(wrong)
+"""
+
+
+def test_threads_may_ask_the_first_hard_questions_of_a_process_together():
+    """Integer sets are loaded by the first question that needs them, and each thread has its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", FIRST_QUESTIONS]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_threads_share_a_jitted_function_from_its_first_call_on():
