@@ -9,36 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anyshape.graph import dims
+from anyshape.graph import dims, intervals
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.intervals import Interval
 from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 
-def _least(size: Size, facts: Sequence[Claim]) -> int | None:
-    """A sound lower bound: the interval's, or that of the distance to one fact `left - right >= 0`."""
-    best = dims.bounds(size)[0]
-    if isinstance(size, int):
-        return size
+def _range(gap: Size, facts: Sequence[Claim]) -> Interval:
+    """Sound bounds of a size: the interval's, or those of the distance to one fact `left - right >= 0`."""
+    low, high = dims.bounds(gap)
     for fact in facts:
         if fact.relation == ">=":
-            low = dims.bounds(size - (fact.left - fact.right))[0]
-            if low is not None and (best is None or low > best):
-                best = low
-    return best
+            distance = dims.sub(fact.left, fact.right)
+            low = intervals.tighter(low, dims.sum_bounds(gap, distance, -1)[0], max)
+            high = intervals.tighter(high, dims.sum_bounds(gap, distance)[1], min)
+    return low, high
 
 
 def _is_zero(gap: Size, facts: Sequence[Claim]) -> Verdict:
     if isinstance(gap, int):
         return Verdict.YES if gap == 0 else Verdict.NO
-    low, negated_low = _least(gap, facts), _least(-gap, facts)
-    if (low is not None and low > 0) or (negated_low is not None and negated_low > 0):
+    low, high = _range(gap, facts)
+    if (low is not None and low > 0) or (high is not None and high < 0):
         return Verdict.NO
-    if low == 0 and negated_low == 0:
+    if low == 0 and high == 0:
         return Verdict.YES
     for fact in facts:
-        if fact.relation in ("==", "!=") and (fact.left - fact.right) in (gap, -gap):
+        if fact.relation in ("==", "!=") and dims.sub(fact.left, fact.right) in (gap, -gap):
             return Verdict.YES if fact.relation == "==" else Verdict.NO
     return Verdict.UNKNOWN
 
@@ -85,17 +84,16 @@ def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar
 
 def quick(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """The verdict of canonical forms, intervals and single facts."""
-    gap = claim.left - claim.right
+    gap = dims.sub(claim.left, claim.right)
     if claim.relation == "==":
         return _is_zero(gap, facts)
     if claim.relation == "!=":
         return _OPPOSITE[_is_zero(gap, facts)]
     if claim.relation == ">=":
-        low = _least(gap, facts)
+        low, high = _range(gap, facts)
         if low is not None and low >= 0:
             return Verdict.YES
-        opposite = _least(-gap, facts)
-        return Verdict.NO if opposite is not None and opposite >= 1 else Verdict.UNKNOWN
+        return Verdict.NO if high is not None and high < 0 else Verdict.UNKNOWN
     return _broadcasts(claim, facts) if claim.relation == "broadcasts" else _stretches(claim, facts)
 
 

@@ -109,7 +109,7 @@ class DimExpr(Interned):
         return DimExpr, (self.terms,)
 
     def __repr__(self) -> str:
-        return show(self)
+        return _text(self)
 
     def __bool__(self) -> bool:
         raise TypeError(f"the size {self} has no truth value; ask its scope")
@@ -155,6 +155,7 @@ class DimExpr(Interned):
 
 
 Size: TypeAlias = int | DimExpr
+_text = remembered(show)
 
 
 # -- construction ------------------------------------------------------------------------------------------------
@@ -299,7 +300,7 @@ def _within(a: Size, b: Size) -> bool:
     low = bounds(a)[0]
     if low is None or low < 0:
         return False
-    gap = gap_bounds(b, a)[0]
+    gap = sum_bounds(b, a, -1)[0]
     return gap is not None and gap >= 1
 
 
@@ -383,10 +384,10 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
     return size._bounds
 
 
-def gap_bounds(a: Size, b: Size) -> tuple[Bound, Bound]:
-    """The bounds of a - b, without an expression for it."""
+def sum_bounds(a: Size, b: Size, factor: int = 1) -> tuple[Bound, Bound]:
+    """The bounds of a + factor * b, without an expression for it."""
     terms = terms_of(a)
-    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),), -1)
+    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),), factor)
     terms = {m: c for m, c in terms.items() if c}
     if [x for m in terms for x, _ in m if type(x) is Call and x.function == "mod"]:
         return bounds(from_terms(terms))  # whose form may be simpler
@@ -425,7 +426,7 @@ def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
 
     kept: list[Size] = []
     for arg in _flatten(function, args):
-        gaps = [gap_bounds(other, arg)[::sign] for other in kept]  # of max: other >= arg where the first is >= 0
+        gaps = [sum_bounds(other, arg, -1)[::sign] for other in kept]  # of max: other >= arg where the first is >= 0
         if not [low for low, _ in gaps if low is not None and low * sign >= 0]:
             others = [o for o, (_, high) in zip(kept, gaps, strict=True) if high is None or high * sign > 0]
             kept = [*others, arg]

@@ -162,8 +162,12 @@ class Knowledge:
         return found is Verdict.YES
 
     def _decide(self, claim: Claim, maybe_true: bool = True) -> Verdict:
-        normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
-        verdict = quick(normal, self._near(normal))
+        normal = claim
+        if self._replacements:
+            normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
+        verdict = quick(normal)
+        if verdict is Verdict.UNKNOWN and self._facts:
+            verdict = quick(normal, self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
         answers = {_truth(claim, e) for e in self._examples_for(claim)}
