@@ -40,7 +40,10 @@ class World:
 
 @dataclass(frozen=True)
 class Sized:
-    """A size, its value at each assignment, and where that is one: sizes may not broadcast, or be too large here."""
+    """A size, its value at each assignment, and where it has one.
+
+    It has none where sizes do not broadcast or a division is by 0, and where it is too large for the brute force.
+    """
 
     size: Size
     value: np.ndarray
@@ -109,16 +112,22 @@ def smallest(*parts: Sized) -> Sized:
     return combine(dims.minimum, lambda *values: functools.reduce(np.minimum, values), *parts)
 
 
+def quotient(build: Callable[..., Size], number: Callable[..., np.ndarray], x: Sized, y: Sized) -> Sized:
+    """A division, which has a value where it is not by 0."""
+    ones = Sized(y.size, np.where(y.value == 0, 1, y.value), y.valid & (y.value != 0))
+    return combine(build, number, x, ones)
+
+
 def divided(x: Sized, y: Sized) -> Sized:
-    return combine(dims.floordiv, np.floor_divide, x, y)
+    return quotient(dims.floordiv, np.floor_divide, x, y)
 
 
 def remainder(x: Sized, y: Sized) -> Sized:
-    return combine(dims.mod, np.mod, x, y)
+    return quotient(dims.mod, np.mod, x, y)
 
 
 def divided_up(x: Sized, y: Sized) -> Sized:
-    return combine(dims.ceildiv, lambda a, b: -(-a // b), x, y)
+    return quotient(dims.ceildiv, lambda a, b: -(-a // b), x, y)
 
 
 def power(x: Sized, k: int) -> Sized:
@@ -170,11 +179,12 @@ def presburger(rng, w: World, depth: int) -> Sized:
 
 
 def divisor(rng, w: World, depth: int) -> Sized:
-    """A size that is at least 1, or a constant that is not 0."""
+    """A size that is at least 1, or a constant that is not 0; some are 0 here and there."""
     if rng.random() < 0.4:
         return constant(w, rng.choice(DIVISORS))
     found = general(rng, w, depth)
-    return found if dims.positive(found.size) else largest(found, constant(w, 1))
+    never_0 = found.size != 0 if rng.random() < 0.2 else dims.positive(found.size)
+    return found if never_0 else largest(found, constant(w, 1))
 
 
 def general(rng, w: World, depth: int) -> Sized:

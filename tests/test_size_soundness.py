@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anyshape.errors import ContradictionError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.conditions import Claim, Condition, Verdict, at_least
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.scope import Scope
 from tests import size_cases
@@ -69,9 +69,10 @@ def check_verdicts(rng, make_claim, ranged):
     decided = 0
     for _ in range(3):
         asked = make_claim(rng, w)
-        verdict = scope.decide(asked.claim)
-        check_sound(w, constraints, where, asked, verdict)
-        decided += verdict is not Verdict.UNKNOWN
+        if (where & asked.valid).any():  # else the question has no meaning
+            verdict = scope.decide(asked.claim)
+            check_sound(w, constraints, where, asked, verdict)
+            decided += verdict is not Verdict.UNKNOWN
     return decided
 
 
@@ -98,7 +99,8 @@ def test_verdicts_stay_sound_as_constraints_come(numbers):
                 scope.constrain(condition(new))
                 where = where & new.holds & new.valid
             for question in asked:
-                check_sound(w, constraints[:i], where, question, scope.decide(question.claim))
+                if (where & question.valid).any():
+                    check_sound(w, constraints[:i], where, question, scope.decide(question.claim))
 
 
 def check_complete(rng):
@@ -129,13 +131,14 @@ def check_bounds(rng, make_size, make_claim, ranged):
     scope = scope_of(constraints)
     for _ in range(2):
         sized = make_size(rng, w)
+        reached = sized.value[where & sized.valid]
+        if not len(reached):
+            continue
         low, high = scope.bounds(sized.size)
         assert (low, high) == (scope.lower(sized.size), scope.upper(sized.size))
-        reached = sized.value[where & sized.valid]
         text = f"{low} <= {sized.size} <= {high} given {listed(constraints)} ({ranges(w)})"
-        if len(reached):
-            assert low is None or low <= reached.min(), f"{text}, and it can be {reached.min()}"
-            assert high is None or reached.max() <= high, f"{text}, and it can be {reached.max()}"
+        assert low is None or low <= reached.min(), f"{text}, and it can be {reached.min()}"
+        assert high is None or reached.max() <= high, f"{text}, and it can be {reached.max()}"
         yield text, (low, high), reached
 
 
@@ -171,6 +174,7 @@ def test_normal_forms_and_same_are_true(numbers):
         constraints, where = size_cases.satisfiable(rng, w, some_equality, 3)
         scope = scope_of(constraints)
         pool = [size_cases.general(rng, w, 2) for _ in range(4)] + [size_cases.linear(rng, w) for _ in range(3)]
+        pool = [sized for sized in pool if (where & sized.valid).any()]
         for sized in pool:
             normal = scope.normal(sized.size)
             there = where & sized.valid
@@ -334,3 +338,15 @@ def test_no_small_case_is_contradicted(rng):
 @given(st.randoms(use_true_random=False))
 def test_no_small_case_is_left_open(rng):
     check_complete(rng)
+
+
+def test_ranges_that_differ_by_what_hashes_alike_are_different():
+    """Python hashes an integer modulo 2**61 - 1; nothing may take two ranges for one because of that."""
+    n, m = dims.variable("n"), dims.variable("m", 1)
+    asked = at_least(10**12 * m, n * n * m)
+    verdicts = []
+    for most in (10**6, 10**6 + 2**61 - 1):
+        scope = Scope()
+        scope.constrain(Condition("constraint", at_least(most, n), "test", "given"))
+        verdicts.append(scope.decide(asked))
+    assert verdicts == [Verdict.YES, Verdict.UNKNOWN]
