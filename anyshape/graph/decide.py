@@ -17,27 +17,26 @@ from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 
-def _range(gap: Size, facts: Sequence[Claim]) -> Interval:
-    """Sound bounds of a size: the interval's, or those of the distance to one fact `left - right >= 0`."""
-    low, high = dims.bounds(gap)
+def _range(a: Size, b: Size, facts: Sequence[Claim]) -> Interval:
+    """Sound bounds of a - b: the interval's, or those of the distance to one fact `left - right >= 0`."""
+    low, high = dims.sum_bounds(a, b, -1)
     for fact in facts:
         if fact.relation == ">=":
-            distance = dims.sub(fact.left, fact.right)
+            gap, distance = dims.sub(a, b), dims.sub(fact.left, fact.right)
             low = intervals.tighter(low, dims.sum_bounds(gap, distance, -1)[0], max)
             high = intervals.tighter(high, dims.sum_bounds(gap, distance)[1], min)
     return low, high
 
 
-def _is_zero(gap: Size, facts: Sequence[Claim]) -> Verdict:
-    if isinstance(gap, int):
-        return Verdict.YES if gap == 0 else Verdict.NO
-    low, high = _range(gap, facts)
+def _is_zero(a: Size, b: Size, facts: Sequence[Claim]) -> Verdict:
+    """Whether a - b is 0."""
+    low, high = _range(a, b, facts)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return Verdict.NO
     if low == 0 and high == 0:
         return Verdict.YES
     for fact in facts:
-        if fact.relation in ("==", "!=") and dims.sub(fact.left, fact.right) in (gap, -gap):
+        if fact.relation in ("==", "!=") and dims.sub(fact.left, fact.right) in (dims.sub(a, b), dims.sub(b, a)):
             return Verdict.YES if fact.relation == "==" else Verdict.NO
     return Verdict.UNKNOWN
 
@@ -84,21 +83,21 @@ def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar
 
 def quick(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """The verdict of canonical forms, intervals and single facts."""
-    gap = dims.sub(claim.left, claim.right)
-    if claim.relation == "==":
-        return _is_zero(gap, facts)
-    if claim.relation == "!=":
-        return _OPPOSITE[_is_zero(gap, facts)]
     if claim.relation == ">=":
-        low, high = _range(gap, facts)
+        low, high = _range(claim.left, claim.right, facts)
         if low is not None and low >= 0:
             return Verdict.YES
         return Verdict.NO if high is not None and high < 0 else Verdict.UNKNOWN
+    if claim.relation == "==":
+        return _is_zero(claim.left, claim.right, facts)
+    if claim.relation == "!=":
+        return _OPPOSITE[_is_zero(claim.left, claim.right, facts)]
     return _broadcasts(claim, facts) if claim.relation == "broadcasts" else _stretches(claim, facts)
 
 
 def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    parts = [_is_zero(g, facts) for g in (claim.left - claim.right, claim.left - 1, claim.right - 1)]
+    pairs = ((claim.left, claim.right), (claim.left, 1), (claim.right, 1))
+    parts = [_is_zero(a, b, facts) for a, b in pairs]
     if any(p is Verdict.YES for p in parts):
         return Verdict.YES
     if all(p is Verdict.NO for p in parts):
@@ -114,8 +113,8 @@ def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
 def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
     if _reaches(claim.left, claim.right, facts, set()):
         return Verdict.YES
-    gaps = (claim.left - claim.right, claim.left - 1)
-    return Verdict.NO if all(_is_zero(g, facts) is Verdict.NO for g in gaps) else Verdict.UNKNOWN
+    never = [_is_zero(claim.left, b, facts) is Verdict.NO for b in (claim.right, 1)]
+    return Verdict.NO if all(never) else Verdict.UNKNOWN
 
 
 def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> bool:

@@ -251,6 +251,7 @@ def total(sizes: Iterable[Size]) -> Size:
     return from_terms(terms)
 
 
+@remembered
 def power(a: Size, k: int) -> Size:
     """a ** k, k >= 0."""
     if isinstance(a, DimExpr):
@@ -387,11 +388,14 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
 def sum_bounds(a: Size, b: Size, factor: int = 1) -> tuple[Bound, Bound]:
     """The bounds of a + factor * b, without an expression for it."""
     terms = terms_of(a)
-    polynomials.add_into(terms, b.terms if isinstance(b, DimExpr) else (((), b),), factor)
-    terms = {m: c for m, c in terms.items() if c}
-    if [x for m in terms for x, _ in m if type(x) is Call and x.function == "mod"]:
-        return bounds(from_terms(terms))  # whose form may be simpler
-    return term_bounds.of_terms(terms)
+    for monomial, coefficient in b.terms if isinstance(b, DimExpr) else (((), b),):
+        terms[monomial] = terms.get(monomial, 0) + factor * coefficient
+        if terms[monomial] == 0:
+            del terms[monomial]
+    if not terms or (len(terms) == 1 and () in terms):
+        return (constant := terms.get((), 0)), constant
+    divisions = {a.function for m in terms for a, _ in m if type(a) is Call}
+    return bounds(from_terms(terms)) if divisions >= {"floordiv", "mod"} else term_bounds.of_terms(terms)
 
 
 def positive(a: Size) -> bool:
@@ -474,9 +478,11 @@ def broadcast(*args: Size) -> Size:
 def variables(size: Size) -> tuple[DimVar, ...]:
     """The distinct variables of the expression, in order."""
     found: dict[DimVar, None] = {}
-    for atom in [a for m in terms_of(size) for a, _ in m]:
-        if isinstance(atom, DimVar):
-            found[atom] = None
-        elif isinstance(atom, Call):
-            found.update(dict.fromkeys(v for arg in atom.args for v in variables(arg)))
+    for monomial, _ in size.terms if isinstance(size, DimExpr) else ():
+        for atom, _ in monomial:
+            if isinstance(atom, DimVar):
+                found[atom] = None
+            elif isinstance(atom, Call):
+                for arg in atom.args:
+                    found.update(dict.fromkeys(variables(arg)))
     return tuple(found)

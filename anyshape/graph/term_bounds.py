@@ -57,15 +57,10 @@ def quotients(terms: Terms) -> list[Any]:
 
 def _floors(terms: Terms, calls: list[Any], whole: int, side: int) -> Terms:
     """Not above (side 1) or not below (-1) `whole` times the terms: a // b is between (a - b + 1) / b and a / b."""
-    result: Terms = {}
-    for monomial, coefficient in terms.items():
-        atom = monomial[0][0] if len(monomial) == 1 and monomial[0][1] == 1 else None
-        if atom is not None and any(atom is call for call in calls):
-            a, b = atom.args
-            times = coefficient * (whole // b)
-            polynomials.add_into(result, a.terms, times)
-            if coefficient * side > 0:
-                polynomials.add_into(result, [((), 1 - b)], times)
-        else:
-            polynomials.add_into(result, [(monomial, coefficient)], whole)
+    result = {m: c * whole for m, c in terms.items()}
+    for call, times in [(call, result.pop(((call, 1),)) // call.args[1]) for call in calls]:  # quotients may be nested
+        a, b = call.args
+        polynomials.add_into(result, a.terms, times)
+        if times * side > 0:
+            result[()] = result.get((), 0) + times * (1 - b)
     return {m: c for m, c in result.items() if c}
