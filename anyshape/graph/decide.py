@@ -7,46 +7,75 @@ constants, extrema and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from anyshape.graph import dims, intervals
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
-from anyshape.graph.intervals import Interval
+from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
+Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
 
-def _range(a: Size, b: Size, facts: Sequence[Claim]) -> Interval:
-    """Sound bounds of a - b: the interval's, or those of the distance to one fact `left - right >= 0`."""
-    low, high = dims.sum_bounds(a, b, -1)
+
+def _least(a: Size, b: Size, facts: Sequence[Claim], known: Bound) -> Bound:
+    """A sound lower bound of a - b: the known one, or that of the distance to one fact `left - right >= 0`."""
     for fact in facts:
         if fact.relation == ">=":
-            gap, distance = dims.sub(a, b), dims.sub(fact.left, fact.right)
-            low = intervals.tighter(low, dims.sum_bounds(gap, distance, -1)[0], max)
-            high = intervals.tighter(high, dims.sum_bounds(gap, distance)[1], min)
-    return low, high
+            low, _ = dims.sum_bounds((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
+            known = intervals.tighter(known, low, max)
+    return known
 
 
-def _is_zero(a: Size, b: Size, facts: Sequence[Claim]) -> Verdict:
-    """Whether a - b is 0."""
-    low, high = _range(a, b, facts)
-    if (low is not None and low > 0) or (high is not None and high < 0):
-        return Verdict.NO
-    if low == 0 and high == 0:
+def _is_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
+    low, high = dims.sum_bounds((a, 1), (b, -1))
+    if low is not None and low >= 0:
         return Verdict.YES
-    for fact in facts:
+    if high is not None and high < 0:
+        return Verdict.NO
+    known = facts()
+    low = _least(a, b, known, low)
+    if low is not None and low >= 0:
+        return Verdict.YES
+    low = _least(b, a, known, None)
+    return Verdict.NO if low is not None and low >= 1 else Verdict.UNKNOWN
+
+
+def _is_equal(a: Size, b: Size, facts: Facts) -> Verdict:
+    low, high = dims.sum_bounds((a, 1), (b, -1))
+    verdict = _zero_within(low, high)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict
+    known = facts()
+    below = _least(b, a, known, None if high is None else -high)
+    verdict = _zero_within(_least(a, b, known, low), None if below is None else -below)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict
+    for fact in known:
         if fact.relation in ("==", "!=") and dims.sub(fact.left, fact.right) in (dims.sub(a, b), dims.sub(b, a)):
             return Verdict.YES if fact.relation == "==" else Verdict.NO
     return Verdict.UNKNOWN
 
 
+def _zero_within(low: Bound, high: Bound) -> Verdict:
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        return Verdict.NO
+    return Verdict.YES if low == 0 and high == 0 else Verdict.UNKNOWN
+
+
+_OF_CONSTANTS: dict[str, Callable[[int], bool]] = {
+    "==": lambda gap: gap == 0,
+    "!=": lambda gap: gap != 0,
+    ">=": lambda gap: gap >= 0,
+}
 _OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
 
 
 def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """Whether `claim` holds for all sizes that satisfy `facts`, for none, or neither could be shown."""
-    verdict = quick(claim, facts)
+    verdict = quick(claim, lambda: facts)
     return exact(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
 
 
@@ -81,23 +110,22 @@ def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar
         return {}
 
 
-def quick(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
+def quick(claim: Claim, facts: Facts = tuple) -> Verdict:
     """The verdict of canonical forms, intervals and single facts."""
-    if claim.relation == ">=":
-        low, high = _range(claim.left, claim.right, facts)
-        if low is not None and low >= 0:
-            return Verdict.YES
-        return Verdict.NO if high is not None and high < 0 else Verdict.UNKNOWN
-    if claim.relation == "==":
-        return _is_zero(claim.left, claim.right, facts)
-    if claim.relation == "!=":
-        return _OPPOSITE[_is_zero(claim.left, claim.right, facts)]
-    return _broadcasts(claim, facts) if claim.relation == "broadcasts" else _stretches(claim, facts)
+    relation, a, b = claim.relation, claim.left, claim.right
+    if relation in _OF_CONSTANTS:
+        gap = dims.constant_gap(a, b)
+        if gap is not None:
+            return Verdict.YES if _OF_CONSTANTS[relation](gap) else Verdict.NO
+        if relation == ">=":
+            return _is_at_least(a, b, facts)
+        return _is_equal(a, b, facts) if relation == "==" else _OPPOSITE[_is_equal(a, b, facts)]
+    return _broadcasts(claim, facts()) if relation == "broadcasts" else _stretches(claim, facts())
 
 
 def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
     pairs = ((claim.left, claim.right), (claim.left, 1), (claim.right, 1))
-    parts = [_is_zero(a, b, facts) for a, b in pairs]
+    parts = [_is_equal(a, b, lambda: facts) for a, b in pairs]
     if any(p is Verdict.YES for p in parts):
         return Verdict.YES
     if all(p is Verdict.NO for p in parts):
@@ -113,7 +141,7 @@ def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
 def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
     if _reaches(claim.left, claim.right, facts, set()):
         return Verdict.YES
-    never = [_is_zero(claim.left, b, facts) is Verdict.NO for b in (claim.right, 1)]
+    never = [_is_equal(claim.left, b, lambda: facts) is Verdict.NO for b in (claim.right, 1)]
     return Verdict.NO if all(never) else Verdict.UNKNOWN
 
 

@@ -301,7 +301,7 @@ def _within(a: Size, b: Size) -> bool:
     low = bounds(a)[0]
     if low is None or low < 0:
         return False
-    gap = sum_bounds(b, a, -1)[0]
+    gap = sum_bounds((b, 1), (a, -1))[0]
     return gap is not None and gap >= 1
 
 
@@ -385,13 +385,24 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
     return size._bounds
 
 
-def sum_bounds(a: Size, b: Size, factor: int = 1) -> tuple[Bound, Bound]:
-    """The bounds of a + factor * b, without an expression for it."""
-    terms = terms_of(a)
-    for monomial, coefficient in b.terms if isinstance(b, DimExpr) else (((), b),):
-        terms[monomial] = terms.get(monomial, 0) + factor * coefficient
-        if terms[monomial] == 0:
-            del terms[monomial]
+def constant_gap(a: Size, b: Size) -> int | None:
+    """a - b, where the canonical forms differ by a constant."""
+    if isinstance(a, int) or isinstance(b, int):
+        return a - b if isinstance(a, int) and isinstance(b, int) else None
+    x, y = a.terms, b.terms
+    c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
+    d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
+    return c - d if x == y else None
+
+
+def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:
+    """The bounds of the sum of sizes, each times its factor, without an expression for it."""
+    terms: Terms = {}
+    for size, factor in parts:
+        for monomial, coefficient in size.terms if isinstance(size, DimExpr) else (((), size),):
+            terms[monomial] = terms.get(monomial, 0) + factor * coefficient
+            if terms[monomial] == 0:
+                del terms[monomial]
     if not terms or (len(terms) == 1 and () in terms):
         return (constant := terms.get((), 0)), constant
     divisions = {a.function for m in terms for a, _ in m if type(a) is Call}
@@ -430,7 +441,7 @@ def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
 
     kept: list[Size] = []
     for arg in _flatten(function, args):
-        gaps = [sum_bounds(other, arg, -1)[::sign] for other in kept]  # of max: other >= arg where the first is >= 0
+        gaps = [sum_bounds((other, 1), (arg, -1))[::sign] for other in kept]  # max: other >= arg if the first is >= 0
         if not [low for low, _ in gaps if low is not None and low * sign >= 0]:
             others = [o for o, (_, high) in zip(kept, gaps, strict=True) if high is None or high * sign > 0]
             kept = [*others, arg]

@@ -27,6 +27,7 @@ _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_LIMIT = 20_000
 
 Valuation = dict[DimVar, int]
+ByVariable = dict[DimVar, list[Claim]]
 
 
 class Knowledge:
@@ -36,8 +37,8 @@ class Knowledge:
         self.claims: list[Claim] = []
         self._stated: list[Claim] = []  # the claims, over variables that no equality determines
         self._facts: list[Claim] = []  # the claims, with every equality applied
-        self._near_index: dict[DimVar, list[Claim]] | None = None
-        self._stated_index: dict[DimVar, list[Claim]] | None = None
+        self._near_index: ByVariable | None = {}  # None: to be made anew
+        self._stated_index: ByVariable | None = {}
         self._replacements: dict[Atom, Size] = {}
         self._normal: dict[Size, Size] = {}
         self._simplest: dict[DimExpr, Size] = {}
@@ -53,15 +54,19 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        self._stated.append(self._by_name(claim))
-        normal = substitute_claim(claim, self._replacements.get)
+        stated = self._by_name(claim)
+        self._stated.append(stated)
+        normal = substitute_claim(claim, self._replacements.get) if self._replacements else claim
         replaced = _oriented(normal) if normal.relation == "==" else None
         if replaced is not None:
             self._replace(*replaced)
+            self._near_index = self._stated_index = None
         else:
             self._facts.append(normal)
+            for index, new in ((self._near_index, normal), (self._stated_index, stated)):
+                if index is not None:
+                    _enter(index, new)
         self._examples = [e for e in self._examples if _truth(claim, e)]
-        self._near_index = self._stated_index = None
         self._open.clear()
         self._unproved.clear()
         self._bounds.clear()
@@ -165,9 +170,7 @@ class Knowledge:
         normal = claim
         if self._replacements:
             normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
-        verdict = quick(normal)
-        if verdict is Verdict.UNKNOWN and self._facts:
-            verdict = quick(normal, self._near(normal))
+        verdict = quick(normal, lambda: self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
         answers = {_truth(claim, e) for e in self._examples_for(claim)}
@@ -177,7 +180,7 @@ class Knowledge:
         facts = self._connected(claim)
         if facts and products_in(claim.left) + products_in(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
-            verdict = quick(claim, ())
+            verdict = quick(claim)
             if verdict is not Verdict.UNKNOWN:
                 return verdict
         if not facts and _is_open(claim):
@@ -333,13 +336,17 @@ def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
         return dims.bounds(size)
 
 
-def by_variable(claims: Sequence[Claim]) -> dict[DimVar, list[Claim]]:
+def by_variable(claims: Sequence[Claim]) -> ByVariable:
     """The claims that each variable occurs in."""
-    found: dict[DimVar, list[Claim]] = {}
+    found: ByVariable = {}
     for claim in claims:
-        for variable in claim.variables():
-            found.setdefault(variable, []).append(claim)
+        _enter(found, claim)
     return found
+
+
+def _enter(index: ByVariable, claim: Claim) -> None:
+    for variable in claim.variables():
+        index.setdefault(variable, []).append(claim)
 
 
 def connected(claim: Claim, about: Mapping[DimVar, Sequence[Claim]]) -> list[Claim]:
