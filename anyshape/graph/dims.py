@@ -395,18 +395,21 @@ def constant_gap(a: Size, b: Size) -> int | None:
     return c - d if x == y else None
 
 
-def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:
-    """The bounds of the sum of sizes, each times its factor, without an expression for it."""
+def sum_terms(*parts: tuple[Size, int]) -> Terms:
+    """The sum of sizes, each times its factor: the terms of its canonical form, of which no expression is made."""
     terms: Terms = {}
     for size, factor in parts:
         for monomial, coefficient in size.terms if isinstance(size, DimExpr) else (((), size),):
             terms[monomial] = terms.get(monomial, 0) + factor * coefficient
             if terms[monomial] == 0:
                 del terms[monomial]
-    if not terms or (len(terms) == 1 and () in terms):
-        return (constant := terms.get((), 0)), constant
     divisions = {a.function for m in terms for a, _ in m if type(a) is Call}
-    return bounds(from_terms(terms)) if divisions >= {"floordiv", "mod"} else term_bounds.of_terms(terms)
+    return terms_of(from_terms(terms)) if divisions >= {"floordiv", "mod"} else terms
+
+
+def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:
+    """The bounds of the sum of sizes, each times its factor."""
+    return term_bounds.of_terms(sum_terms(*parts))
 
 
 def positive(a: Size) -> bool:

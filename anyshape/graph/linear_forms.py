@@ -14,18 +14,33 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from anyshape.graph import dims, polynomials, term_bounds
 from anyshape.graph.conditions import Claim
-from anyshape.graph.dims import Call, Size
+from anyshape.graph.dims import Call, DimExpr, Size
 from anyshape.graph.polynomials import Monomial
 
 Form: TypeAlias = tuple[dict[int, int], int]  # coefficients by column, and the constant
+Relation: TypeAlias = Literal["==", ">="]
 
 
 class Row(NamedTuple):
-    """size == other or size >= other."""
+    """size + plus == other, or size + plus >= other."""
 
     size: Size
-    relation: Literal["==", ">="] = ">="
-    other: Size = 0  # apart, where the canonical form of the difference would hide what is stated
+    relation: Relation = ">="
+    other: Size = 0
+    plus: int = 0
+
+    @property
+    def gap(self) -> Size:
+        """What is to be 0 or not negative."""
+        return dims.add(dims.sub(self.size, self.other), self.plus)
+
+
+class Constraint(NamedTuple):
+    """A linear form over columns that is to be 0 or not negative."""
+
+    coefficients: dict[int, int]
+    constant: int
+    relation: Relation
 
 
 Alternatives: TypeAlias = list[list[Row]]  # at least one of the lists holds
@@ -39,12 +54,22 @@ _DEGREE_LIMIT = 4
 @functools.lru_cache(maxsize=1 << 12)
 def products_in(size: Size) -> int:
     """How many products of sizes, and divisions by sizes, the size is made of."""
+    return _products_of(size.terms) if isinstance(size, DimExpr) else 0
+
+
+def products_of(row: Row) -> int:
+    """As `products_in`, of the difference that the row is about."""
+    return _products_of(dims.sum_terms((row.size, 1), (row.other, -1)).items())
+
+
+def _products_of(terms: Iterable[tuple[Monomial, int]]) -> int:
     count = 0
-    for monomial in dims.terms_of(size):
-        count += sum([p for _, p in monomial]) > 1
-        for call in [a for a, _ in monomial if isinstance(a, Call)]:
-            count += call.function in ("floordiv", "mod") and not isinstance(call.args[1], int)
-            count += sum([products_in(a) for a in call.args])
+    for monomial, _ in terms:
+        count += len(monomial) > 1 or (len(monomial) == 1 and monomial[0][1] > 1)
+        for atom, _ in monomial:
+            if isinstance(atom, Call):
+                count += atom.function in ("floordiv", "mod") and not isinstance(atom.args[1], int)
+                count += sum([products_in(a) for a in atom.args])
     return count
 
 
@@ -63,128 +88,131 @@ def _divides(size: Size) -> bool:
 def rows_of(claim: Claim) -> Alternatives:
     """The claim as alternatives, each a conjunction."""
     left, right = claim.left, claim.right
-    gap = dims.sub(left, right)
     if claim.relation == ">=":
-        return [[Row(gap)]]
+        return [[Row(left, ">=", right)]]
     if claim.relation == "==":
-        return [[Row(gap, "==")]]
+        return [[Row(left, "==", right)]]
     if claim.relation == "!=":
-        return [[Row(gap - 1)], [Row(-gap - 1)]]
+        return [[Row(left, ">=", right, -1)], [Row(right, ">=", left, -1)]]
     ones = [left] if claim.relation == "stretches" else [left, right]
-    return [[Row(gap, "==")], *[[Row(dims.sub(x, 1), "==")] for x in ones]]
+    return [[Row(left, "==", right)], *[[Row(x, "==", 1)] for x in ones]]
 
 
 def denial_of(claim: Claim) -> list[Alternatives]:
     """What holds exactly when the claim does not: a conjunction of alternatives."""
     if claim.relation == ">=":
-        return [[[Row(dims.sub(claim.right, claim.left) - 1)]]]
+        return [[[Row(claim.right, ">=", claim.left, -1)]]]
     if claim.relation == "!=":
-        return [[[Row(dims.sub(claim.left, claim.right), "==")]]]
-    return [[[Row(row.size - 1)], [Row(-row.size - 1)]] for (row,) in rows_of(claim)]
+        return [[[Row(claim.left, "==", claim.right)]]]
+    equalities = [row for (row,) in rows_of(claim)]
+    return [[[Row(a, ">=", b, -1)], [Row(b, ">=", a, -1)]] for a, _, b, _ in equalities]
 
 
 @dataclass
 class LinearForms:
-    """Columns, what defines them, and the forms of rows over them."""
+    """Columns, what defines them, and the forms of sizes over them."""
 
     columns: dict[Any, int] = field(default_factory=dict)
-    definitions: list[Row] = field(default_factory=list)
-    cases: list[Alternatives] = field(default_factory=list)
+    definitions: list[Constraint] = field(default_factory=list)
+    cases: list[list[list[Constraint]]] = field(default_factory=list)
     products: list[Monomial] = field(default_factory=list)
 
     def form(self, size: Size) -> Form:
         """The size as a linear form; its columns are made where they are new."""
+        return self._form(size.terms) if isinstance(size, DimExpr) else ({}, size)
+
+    def _form(self, terms: Iterable[tuple[Monomial, int]]) -> Form:
         coefficients: dict[int, int] = {}
         constant = 0
-        for monomial, coefficient in dims.terms_of(size).items():
+        for monomial, coefficient in terms:
             if monomial:
                 coefficients[self._column(monomial)] = coefficient
             else:
                 constant = coefficient
         return coefficients, constant
 
-    def row(self, row: Row) -> Form:
-        """The difference that is to be 0 or not negative."""
-        coefficients, constant = self.form(row.size)
-        if not isinstance(row.other, int) or row.other:
-            more, subtracted = self.form(row.other)
-            constant -= subtracted
-            for column, coefficient in more.items():
-                coefficients[column] = coefficients.get(column, 0) - coefficient
-        return coefficients, constant
+    def constraint(self, row: Row) -> Constraint:
+        """The row over the columns."""
+        terms = dims.sum_terms((row.size, 1), (row.other, -1))
+        coefficients, constant = self._form(terms.items())
+        return Constraint(coefficients, constant + row.plus, row.relation)
 
     def _column(self, monomial: Monomial) -> int:
         found = self.columns.get(monomial)
         if found is None:
             found = self.columns[monomial] = len(self.columns)
-            size = dims.from_terms({monomial: 1})
-            self._bound(size, term_bounds.of_monomial(monomial))
+            low, high = term_bounds.of_monomial(monomial)
+            if low is not None:
+                self.definitions.append(Constraint({found: 1}, -low, ">="))
+            if high is not None:
+                self.definitions.append(Constraint({found: -1}, high, ">="))
             if len(monomial) == 1 and monomial[0][1] == 1:
                 if isinstance(monomial[0][0], Call):
-                    self._define(monomial[0][0], size)
+                    self._define(monomial[0][0], ({found: 1}, 0))
             else:
                 self.products.append(monomial)
                 for atom, _ in monomial:
                     self._column(((atom, 1),))
         return found
 
-    def _hold(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.row(row)
-            self.definitions.append(row)
-
-    def _either(self, alternatives: Alternatives) -> None:
-        for row in itertools.chain(*alternatives):
-            self.row(row)
-        self.cases.append(alternatives)
-
-    def _bound(self, size: Size, bounds: tuple[int | None, int | None]) -> None:
-        self._hold([Row(size - bounds[0])] if bounds[0] is not None else [])
-        self._hold([Row(bounds[1] - size)] if bounds[1] is not None else [])
-
     # -- what calls are
 
-    def _define(self, call: Call, size: Size) -> None:
+    def _define(self, call: Call, size: Form) -> None:
         if call.function in ("floordiv", "mod"):
             self._divide(call, size)
         elif call.function == "broadcast":
-            self._broadcast(call.args, size)
+            self._broadcast([self.form(a) for a in call.args], size)
         else:
             sign = 1 if call.function == "max" else -1
-            self._hold([Row((size - a) * sign) for a in call.args])
-            self._either([[Row(size - a, "==")] for a in call.args])
+            args = [self.form(a) for a in call.args]
+            self.definitions += [_sum(">=", 0, (size, sign), (a, -sign)) for a in args]
+            self.cases.append([[_sum("==", 0, (size, 1), (a, -1))] for a in args])
 
-    def _divide(self, call: Call, size: Size) -> None:
+    def _divide(self, call: Call, size: Form) -> None:
         """a == b * q + r with 0 <= r < b, or b < r <= 0 for a negative b; a division is by something but 0."""
         a, b = call.args
-        quotient = size if call.function == "floordiv" else dims.from_atom(Call("floordiv", (a, b)))
-        remainder = dims.sub(a, dims.mul(b, quotient))
         if call.function == "mod":
-            self._hold([Row(remainder, "==", size)])
-        low, high = dims.bounds(b)
-        after = [Row(b - 1), Row(remainder), Row(b - 1 - remainder)]
-        before = [Row(-1 - b), Row(-remainder), Row(remainder - b - 1)]
-        if low is not None and low >= 0:
-            self._hold(after)
-        elif high is not None and high <= 0:
-            self._hold(before)
-        else:
-            self._either([after, before])
-
-    def _broadcast(self, args: Sequence[Size], size: Size) -> None:
-        """Each argument is the size or 1; not all differ from it."""
-        if len(args) > _PATTERN_LIMIT:
-            self._either([[Row(size - a, "==")] for a in args])
+            floor = Call("floordiv", (a, b))
+            self._column(((floor, 1),))
+            whole = self._times(b, floor)
+            self.definitions.append(_sum("==", 0, (self.form(a), 1), (whole, -1), (size, -1)))
             return
-        patterns = [p for p in itertools.product((True, False), repeat=len(args)) if any(p)]
-        self._either(
-            [[Row(dims.sub(a, size if same else 1), "==") for a, same in zip(args, p, strict=True)] for p in patterns]
-        )
+        dividend, divisor, whole = self.form(a), self.form(b), self._times(b, call)
+        after = [_sum(">=", 0, (dividend, 1), (whole, -1)), _sum(">=", -1, (divisor, 1), (dividend, -1), (whole, 1))]
+        before = [_sum(">=", 0, (dividend, -1), (whole, 1)), _sum(">=", -1, (divisor, -1), (dividend, 1), (whole, -1))]
+        low, high = dims.bounds(b)
+        if isinstance(b, int) and b > 0:
+            self.definitions += after
+            return
+        after.append(_sum(">=", -1, (divisor, 1)))
+        before.append(_sum(">=", -1, (divisor, -1)))
+        if low is not None and low >= 0:
+            self.definitions += after
+        elif high is not None and high <= 0:
+            self.definitions += before
+        else:
+            self.cases.append([after, before])
+
+    def _times(self, b: Size, quotient: Call) -> Form:
+        if isinstance(b, int):
+            return {self._column(((quotient, 1),)): b}, 0
+        return self.form(dims.mul(b, dims.from_atom(quotient)))
+
+    def _broadcast(self, args: Sequence[Form], size: Form) -> None:
+        """Each argument is the size or 1; not all differ from it."""
+        same = [_sum("==", 0, (a, 1), (size, -1)) for a in args]
+        if len(args) > _PATTERN_LIMIT:
+            self.cases.append([[row] for row in same])
+            return
+        ones = [_sum("==", -1, (a, 1)) for a in args]
+        patterns = itertools.product(*zip(same, ones, strict=True))
+        self.cases.append([list(p) for p in patterns if list(p) != ones])
 
     # -- what is known of products
 
     def multiply(self, facts: Sequence[Row]) -> list[Row]:
         """What follows from the facts for the products among the columns: f * g >= 0 where f >= 0 and g >= 0."""
+        facts = [Row(f.gap, f.relation) for f in facts]
         found: dict[Row, None] = {}
         highest = max(map(_degree, self.products))
         parts = self._parts()
@@ -224,6 +252,16 @@ class LinearForms:
         if power > 1:
             x, square = dims.from_atom(atom), dims.from_terms({((atom, 2),): 1})
             found[Row(square - x)] = found[Row(square + x)] = None
+
+
+def _sum(relation: Relation, constant: int, *parts: tuple[Form, int]) -> Constraint:
+    """The constraint on the constant and forms, each times its factor."""
+    coefficients: dict[int, int] = {}
+    for (columns, plus), factor in parts:
+        constant += factor * plus
+        for column, coefficient in columns.items():
+            coefficients[column] = coefficients.get(column, 0) + factor * coefficient
+    return Constraint(coefficients, constant, relation)
 
 
 def _degree(monomial: Monomial) -> int:

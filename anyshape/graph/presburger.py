@@ -20,7 +20,7 @@ from anyshape.graph.conditions import Claim
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.intervals import Bound
 from anyshape.graph.leaves import RuntimeScalar
-from anyshape.graph.linear_forms import Alternatives, LinearForms, Row, products_in, rows_of
+from anyshape.graph.linear_forms import Alternatives, Constraint, LinearForms, Row, products_in, products_of, rows_of
 
 _OPERATIONS = 200_000  # of isl, for one question: about a tenth of a second
 _LEAVES = 100
@@ -114,7 +114,7 @@ class IntegerSet:
         """The least and the greatest value of the size; None when there is no assignment."""
         ranges = []
         with _budget():
-            for leaf in self._leaves([[[Row(dims.sub(_VALUE, size), "==")]]]):
+            for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
                 if self._is_hard() or self._is_large():
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
@@ -145,19 +145,16 @@ class IntegerSet:
 
     def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
         """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
-        given = [*self.facts, *more]
-        asked = [r for a in given for rows in a for r in rows]
-        if sum([products_in(r.size) for a in more for r in a[0]]) > _PRODUCTS:
+        if sum([products_of(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
-        for row in asked:
-            self.forms.row(row)
+        given = [*self.facts, *more]
+        constraints = [[[self.forms.constraint(r) for r in rows] for rows in a] for a in given]
         rows = [r for a in given if len(a) == 1 for r in a[0]]
-        products = self.forms.multiply(rows) if self.forms.products else []
-        for row in products:
-            self.forms.row(row)
-        cases = [*[a for a in given if len(a) > 1], *self.forms.cases]
-        whole = self._polyhedron([*self.forms.definitions, *rows, *products])
-        parts = [[functools.cache(functools.partial(self._polyhedron, rows)) for rows in case] for case in cases]
+        products = [self.forms.constraint(r) for r in self.forms.multiply(rows)] if self.forms.products else []
+        sure = [c for a in constraints if len(a) == 1 for c in a[0]]
+        cases = [*[a for a in constraints if len(a) > 1], *self.forms.cases]
+        whole = self._polyhedron([*self.forms.definitions, *sure, *products])
+        parts = [[functools.cache(functools.partial(self._polyhedron, part)) for part in case] for case in cases]
         yield from self._split(whole, parts[:_CASES], [_LEAVES])
 
     def _split(self, part: Any, cases: Sequence[Sequence[Callable[[], Any]]], budget: list[int]) -> Iterator[Any]:
@@ -185,15 +182,16 @@ class IntegerSet:
             return part.remove_redundancies().plain_is_empty()
         return part.is_empty()
 
-    def _polyhedron(self, rows: Sequence[Row]) -> Any:
+    def _polyhedron(self, constraints: Sequence[Constraint]) -> Any:
         space = isl.Space.set_alloc(_THREAD.context, 0, len(self.forms.columns))
         local = isl.LocalSpace.from_space(space)
         result = isl.BasicSet.universe(space)
         number = _THREAD.number
-        for row in rows:
-            coefficients, constant = self.forms.row(row)
-            make = isl.Constraint.equality_alloc if row.relation == "==" else isl.Constraint.inequality_alloc
-            constraint = make(local).set_constant_val(number(constant))
+        for coefficients, constant, relation in constraints:
+            make = isl.Constraint.equality_alloc if relation == "==" else isl.Constraint.inequality_alloc
+            constraint = make(local)
+            if constant:
+                constraint = constraint.set_constant_val(number(constant))
             for column, coefficient in coefficients.items():
                 self._largest = max(self._largest, abs(coefficient))
                 constraint = constraint.set_coefficient_val(isl.dim_type.set, column, number(coefficient))
