@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim
+from anyshape.graph.conditions import Claim, Condition, Verdict
 from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.scope import Scope
 
 LARGEST = 6  # sizes of the box are at most this
 PROBES = (7, 9, 16, 63, 1000)  # tried as well, where a variable has no upper bound
-EXACT = 1e12  # larger numbers are not compared: int64 must hold them and what they are made of
+EXACT = 1e12  # larger numbers in int64 are not compared: it must hold what they are made of too
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,18 @@ def tried(v: DimVar) -> tuple[int, ...]:
     return (*range(v.lower, LARGEST + 1), *PROBES) if v.upper is None else tuple(range(v.lower, v.upper + 1))
 
 
+def wide_world(rng, points: int = 300) -> World:
+    """Up to six variables, some of a large range, with assignments here and there, as Python ints of any length."""
+    bounds = [(rng.choice((0, 0, 1, 5)), rng.choice((None, None, 10, 10**6, 2**40))) for _ in range(rng.randint(3, 6))]
+    variables = tuple(DimVar(name, low, high) for name, (low, high) in zip("abcdef", bounds))
+    grid = {}
+    for v in variables:
+        choices = [n for n in (*range(9), 16, 100, 1000, 10**6, 2**40, 10**18) if n >= v.lower]
+        within = [n for n in choices if v.upper is None or n <= v.upper]
+        grid[v] = np.array([rng.choice(within) for _ in range(points)], dtype=object)
+    return World(variables, grid, points)
+
+
 # -- sizes -----------------------------------------------------------------------------------------------------
 
 
@@ -91,9 +104,11 @@ def variable(w: World, v: DimVar) -> Sized:
 
 
 def combine(build: Callable[..., Size], number: Callable[..., np.ndarray], *parts: Sized) -> Sized:
-    rough = number(*[p.value.astype(float) for p in parts])
-    valid = functools.reduce(np.logical_and, [p.valid for p in parts], np.abs(rough) < EXACT)
-    return Sized(build(*[p.size for p in parts]), number(*[p.value for p in parts]), valid)
+    value = number(*[p.value for p in parts])
+    valid = functools.reduce(np.logical_and, [p.valid for p in parts])
+    if value.dtype != object:
+        valid = valid & (np.abs(number(*[p.value.astype(float) for p in parts])) < EXACT)
+    return Sized(build(*[p.size for p in parts]), value, valid)
 
 
 def add(x: Sized, y: Sized) -> Sized:
@@ -278,3 +293,35 @@ def value_of(w: World, size: Size) -> np.ndarray:
             product = product * value**exponent
         total = total + product
     return total
+
+
+# -- scopes and checks -----------------------------------------------------------------------------------------
+
+
+def condition(claimed):
+    return Condition("constraint", claimed.claim, "test", "given")
+
+
+def scope_of(constraints):
+    scope = Scope()
+    for c in constraints:
+        scope.constrain(condition(c))
+    return scope
+
+
+def listed(constraints):
+    return " and ".join(map(str, constraints)) or "nothing"
+
+
+def ranges(w):
+    return ", ".join(f"{v.lower} <= {v} <= {v.upper}" for v in w.variables)
+
+
+def check_sound(w, constraints, where, asked, verdict):
+    """The verdict is contradicted by no assignment."""
+    if verdict is Verdict.UNKNOWN:
+        return
+    wrong = where & asked.valid & (asked.holds != (verdict is Verdict.YES))
+    if wrong.any():
+        at = w.at(int(np.argmax(wrong)))
+        raise AssertionError(f"{asked} given {listed(constraints)} ({ranges(w)}): {verdict}, and not so at {at}")

@@ -21,6 +21,7 @@ from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import variables
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.parse import parse_relation
+from tests import size_cases
 from tests.size_facts import names
 
 SECONDS = 10
@@ -379,3 +380,38 @@ def test_growing_sizes(grow):
     for x, y in ((0, 0), (3, 1), (5, 4)):
         at = {v: {"n": x, "m": y}[v.name] for v in variables(made.expr)}
         assert evaluate(made.expr, to_mapping(at)) == grow(x, y)
+
+
+# -- many sizes, large numbers ---------------------------------------------------------------------------------
+
+
+def wide_claim(rng, w):
+    """A claim of some depth, one side with a large factor or modulus."""
+    left, right = size_cases.general(rng, w, rng.randint(1, 3)), size_cases.general(rng, w, rng.randint(0, 2))
+    number = size_cases.constant(w, rng.randrange(1, 10 ** rng.randint(1, 15)))
+    change = rng.choice((size_cases.mul, size_cases.divided, size_cases.remainder, lambda x, k: x))
+    return size_cases.claim(rng, change(left, number), right)
+
+
+def check_wide(number):
+    rng = random.Random(f"wide {number}")
+    w = size_cases.wide_world(rng)
+    with within():
+        constraints, where = size_cases.satisfiable(rng, w, wide_claim, 8)
+        scope = size_cases.scope_of(constraints)
+        for _ in range(2):
+            asked = wide_claim(rng, w)
+            if (where & asked.valid).any():
+                size_cases.check_sound(w, constraints, where, asked, scope.decide(asked.claim))
+                low, high = scope.bounds(asked.claim.left)
+                assert low is None or high is None or low <= high
+                scope.witnesses(asked.claim)
+
+
+SLOW = [pytest.param(range(n, n + 50), marks=pytest.mark.slow) for n in range(50, 500, 50)]
+
+
+@pytest.mark.parametrize("numbers", [range(12), *SLOW], ids=str)
+def test_many_sizes_and_large_numbers(numbers):
+    for number in numbers:
+        check_wide(number)

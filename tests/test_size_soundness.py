@@ -17,6 +17,7 @@ from anyshape.graph.conditions import Claim, Condition, Verdict, at_least
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.scope import Scope
 from tests import size_cases
+from tests.size_cases import check_sound, condition, listed, ranges, scope_of
 
 TIMES_IN_SLOW_RUN = 20
 
@@ -28,35 +29,6 @@ def cases(count):
         for i in range(1, TIMES_IN_SLOW_RUN)
     ]
     return pytest.mark.parametrize("numbers", [pytest.param(range(count), id=f"{count} cases"), *many])
-
-
-def condition(claimed):
-    return Condition("constraint", claimed.claim, "test", "given")
-
-
-def scope_of(constraints):
-    scope = Scope()
-    for c in constraints:
-        scope.constrain(condition(c))
-    return scope
-
-
-def listed(constraints):
-    return " and ".join(map(str, constraints)) or "nothing"
-
-
-def ranges(w):
-    return ", ".join(f"{v.lower} <= {v} <= {v.upper}" for v in w.variables)
-
-
-def check_sound(w, constraints, where, asked, verdict):
-    """The verdict is contradicted by no assignment."""
-    if verdict is Verdict.UNKNOWN:
-        return
-    wrong = where & asked.valid & (asked.holds != (verdict is Verdict.YES))
-    if wrong.any():
-        at = w.at(int(np.argmax(wrong)))
-        raise AssertionError(f"{asked} given {listed(constraints)} ({ranges(w)}): {verdict}, and not so at {at}")
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------
