@@ -7,7 +7,6 @@ budget of operations; one that is not done by then is answered with "not known".
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.util
 import sys
 import threading
@@ -27,6 +26,7 @@ _LEAVES = 100
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
 _PRODUCTS = 6
+_ROWS = 8  # of a matrix that is filled: isl copies all of it for each entry
 _COEFFICIENT = 1 << 20
 
 
@@ -91,6 +91,25 @@ def _budget() -> Iterator[None]:
         context.set_max_operations(0)
 
 
+class _Case:
+    """Alternatives, each of which is made a polyhedron when it is first met."""
+
+    def __init__(self, alternatives: Sequence[list[Constraint]], make: Callable[[Sequence[Constraint]], Any]) -> None:
+        self.alternatives, self.make = alternatives, make
+        self.made: list[Any] = []
+
+    def polyhedra(self) -> Iterator[Any]:
+        for i, constraints in enumerate(self.alternatives):
+            if i == len(self.made):
+                self.made.append(self.make(constraints))
+            yield self.made[i]
+
+
+def _sure(alternatives: Sequence[Sequence[Sequence[Constraint]]]) -> list[Constraint]:
+    """What holds without a choice."""
+    return [c for a in alternatives if len(a) == 1 for c in a[0]]
+
+
 class IntegerSet:
     """The assignments that satisfy claims: a union of integer polyhedra, of which only the needed ones are made."""
 
@@ -104,6 +123,10 @@ class IntegerSet:
             if count == 0 or products + count <= _PRODUCTS:
                 products += count
                 self.facts.append(rows_of(fact))
+        self._known = [self._constrained(a) for a in self.facts]
+        self._whole: Any = None  # the polyhedron of what is known of all assignments, and for how many columns
+        self._whole_columns = 0
+        self._cases: list[_Case] = []
 
     def refutes(self, more: Sequence[Alternatives]) -> bool:
         """No assignment satisfies these as well. False means that one does, or that a product is in the way."""
@@ -147,17 +170,21 @@ class IntegerSet:
         """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
         if sum([products_of(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
-        given = [*self.facts, *more]
-        constraints = [[[self.forms.constraint(r) for r in rows] for rows in a] for a in given]
-        rows = [r for a in given if len(a) == 1 for r in a[0]]
+        asked = [self._constrained(a) for a in more]
+        rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
         products = [self.forms.constraint(r) for r in self.forms.multiply(rows)] if self.forms.products else []
-        sure = [c for a in constraints if len(a) == 1 for c in a[0]]
-        cases = [*[a for a in constraints if len(a) > 1], *self.forms.cases]
-        whole = self._polyhedron([*self.forms.definitions, *sure, *products])
-        parts = [[functools.cache(functools.partial(self._polyhedron, part)) for part in case] for case in cases]
-        yield from self._split(whole, parts[:_CASES], [_LEAVES])
+        if self._whole is None or self._whole_columns < len(self.forms.columns):
+            self._whole_columns = len(self.forms.columns)
+            self._whole = self._polyhedron([*self.forms.definitions, *_sure(self._known)])
+            self._cases = [_Case(a, self._polyhedron) for a in [*self._known, *self.forms.cases] if len(a) > 1]
+        part = self._whole.intersect(self._polyhedron([*_sure(asked), *products]))
+        cases = [*[_Case(a, self._polyhedron) for a in asked if len(a) > 1], *self._cases]
+        yield from self._split(part, cases[:_CASES], [_LEAVES])
 
-    def _split(self, part: Any, cases: Sequence[Sequence[Callable[[], Any]]], budget: list[int]) -> Iterator[Any]:
+    def _constrained(self, alternatives: Alternatives) -> list[list[Constraint]]:
+        return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
+
+    def _split(self, part: Any, cases: Sequence[_Case], budget: list[int]) -> Iterator[Any]:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
@@ -166,8 +193,8 @@ class IntegerSet:
         if not cases:
             yield part
             return
-        for alternative in cases[0]:
-            yield from self._split(part.intersect(alternative()), cases[1:], budget)
+        for alternative in cases[0].polyhedra():
+            yield from self._split(part.intersect(alternative), cases[1:], budget)
 
     def _is_hard(self) -> bool:
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
@@ -183,20 +210,27 @@ class IntegerSet:
         return part.is_empty()
 
     def _polyhedron(self, constraints: Sequence[Constraint]) -> Any:
+        equal = self._matrix([c for c in constraints if c.relation == "=="])
+        more = self._matrix([c for c in constraints if c.relation == ">="])
+        kinds = isl.dim_type
         space = isl.Space.set_alloc(_THREAD.context, 0, len(self.forms.columns))
-        local = isl.LocalSpace.from_space(space)
-        result = isl.BasicSet.universe(space)
-        number = _THREAD.number
-        for coefficients, constant, relation in constraints:
-            make = isl.Constraint.equality_alloc if relation == "==" else isl.Constraint.inequality_alloc
-            constraint = make(local)
-            if constant:
-                constraint = constraint.set_constant_val(number(constant))
-            for column, coefficient in coefficients.items():
-                self._largest = max(self._largest, abs(coefficient))
-                constraint = constraint.set_coefficient_val(isl.dim_type.set, column, number(coefficient))
-            result = result.add_constraint(constraint)
-        return result
+        return isl.BasicSet.from_constraint_matrices(space, equal, more, kinds.set, kinds.div, kinds.param, kinds.cst)
+
+    def _matrix(self, constraints: Sequence[Constraint]) -> Any:
+        """A row for each constraint, its constant last."""
+        width, number = len(self.forms.columns), _THREAD.number
+        whole = empty = isl.Mat.alloc(_THREAD.context, 0, width + 1)
+        for start in range(0, len(constraints), _ROWS):
+            rows = constraints[start : start + _ROWS]
+            part = empty.add_zero_rows(len(rows))
+            for i, (coefficients, constant, _) in enumerate(rows):
+                for column, coefficient in coefficients.items():
+                    self._largest = max(self._largest, abs(coefficient))
+                    part = part.set_element_val(i, column, number(coefficient))
+                if constant:
+                    part = part.set_element_val(i, width, number(constant))
+            whole = whole.concat(part)
+        return whole
 
 
 _VALUE = dims.from_atom(RuntimeScalar(-1))
