@@ -309,12 +309,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_long_and_deep_texts_take_bounded_time(name):
-    before = time.perf_counter()
+    before = time.process_time()
     try:
         parse_shape(HOSTILE[name], Names().__getitem__)
     except (errors.SpecError, errors.SizeLimitError) as error:
         assert len(str(error)) < 1000
-    assert time.perf_counter() - before < 3  # a third of a second on a quiet machine
+    assert time.process_time() - before < 60  # a third of a second, unless it doubles with every level
 
 
 # -- placeholders ------------------------------------------------------------------------------------------------
