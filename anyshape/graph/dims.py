@@ -115,38 +115,38 @@ class DimExpr(Interned):
         raise TypeError(f"the size {self} has no truth value; ask its scope")
 
     def __add__(self, other: Size) -> Size:
-        return add(self, other)
+        return add(self, other) if isinstance(other, _SIZES) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: Size) -> Size:
-        return sub(self, other)
+        return sub(self, other) if isinstance(other, _SIZES) else NotImplemented
 
     def __rsub__(self, other: Size) -> Size:
-        return sub(other, self)
+        return sub(other, self) if isinstance(other, _SIZES) else NotImplemented
 
     def __neg__(self) -> Size:
         return mul(-1, self)
 
     def __mul__(self, other: Size) -> Size:
-        return mul(self, other)
+        return mul(self, other) if isinstance(other, _SIZES) else NotImplemented
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Size) -> Size:
-        return floordiv(self, other)
+        return floordiv(self, other) if isinstance(other, _SIZES) else NotImplemented
 
     def __rfloordiv__(self, other: Size) -> Size:
-        return floordiv(other, self)
+        return floordiv(other, self) if isinstance(other, _SIZES) else NotImplemented
 
     def __mod__(self, other: Size) -> Size:
-        return mod(self, other)
+        return mod(self, other) if isinstance(other, _SIZES) else NotImplemented
 
     def __rmod__(self, other: Size) -> Size:
-        return mod(other, self)
+        return mod(other, self) if isinstance(other, _SIZES) else NotImplemented
 
     def __pow__(self, other: int) -> Size:
-        return power(self, other)
+        return power(self, other) if isinstance(other, int) else NotImplemented
 
     def sort_key(self) -> tuple[Any, ...]:
         if self._key is None:
@@ -155,6 +155,7 @@ class DimExpr(Interned):
 
 
 Size: TypeAlias = int | DimExpr
+_SIZES = (int, DimExpr)
 _text = remembered(show)
 
 
@@ -254,6 +255,8 @@ def total(sizes: Iterable[Size]) -> Size:
 @remembered
 def power(a: Size, k: int) -> Size:
     """a ** k, k >= 0."""
+    if k < 0:
+        raise ValueError(f"({a}) ** {k} is no integer")
     if isinstance(a, DimExpr):
         check_limit("factors in a term", k)
     else:
@@ -398,13 +401,19 @@ def constant_gap(a: Size, b: Size) -> int | None:
 def sum_terms(*parts: tuple[Size, int]) -> Terms:
     """The sum of sizes, each times its factor: the terms of its canonical form, of which no expression is made."""
     terms: Terms = {}
+    depth = 0
     for size, factor in parts:
-        for monomial, coefficient in size.terms if isinstance(size, DimExpr) else (((), size),):
+        if isinstance(size, int):
+            terms[()] = terms.get((), 0) + factor * size
+            continue
+        depth += size.depth
+        for monomial, coefficient in size.terms:
             terms[monomial] = terms.get(monomial, 0) + factor * coefficient
-            if terms[monomial] == 0:
-                del terms[monomial]
-    divisions = {a.function for m in terms for a, _ in m if type(a) is Call}
-    return terms_of(from_terms(terms)) if divisions >= {"floordiv", "mod"} else terms
+    if 0 in terms.values():
+        terms = {m: c for m, c in terms.items() if c}
+    if depth and {a.function for m in terms for a, _ in m if type(a) is Call} >= {"floordiv", "mod"}:
+        return terms_of(from_terms(terms))
+    return terms
 
 
 def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:

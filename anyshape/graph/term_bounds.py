@@ -26,9 +26,9 @@ def of_terms(terms: Terms) -> Interval:
     calls = quotients(terms) if len(terms) > 1 else None
     if calls:
         whole = math.lcm(*[call.args[1] for call in calls])
-        under, over = _sum(_floors(terms, calls, whole, 1))[0], _sum(_floors(terms, calls, whole, -1))[1]
-        low = intervals.tighter(bounds[0], None if under is None else -(-under // whole), max)
-        bounds = low, intervals.tighter(bounds[1], None if over is None else over // whole, min)
+        low, high = _multiplied(terms, calls, whole)
+        low = intervals.tighter(bounds[0], None if low is None else -(-low // whole), max)
+        bounds = low, intervals.tighter(bounds[1], None if high is None else high // whole, min)
     return bounds
 
 
@@ -36,6 +36,8 @@ def _sum(terms: Terms) -> Interval:
     low: intervals.Bound = 0
     high: intervals.Bound = 0
     for monomial, coefficient in terms.items():
+        if not coefficient:
+            continue
         below, above = of_monomial(monomial)
         if coefficient < 0:
             below, above = above, below
@@ -55,12 +57,16 @@ def quotients(terms: Terms) -> list[Any]:
     return found
 
 
-def _floors(terms: Terms, calls: list[Any], whole: int, side: int) -> Terms:
-    """Not above (side 1) or not below (-1) `whole` times the terms: a // b is between (a - b + 1) / b and a / b."""
+def _multiplied(terms: Terms, calls: list[Any], whole: int) -> Interval:
+    """Bounds of `whole` times the polynomial, from a // b being between (a - b + 1) / b and a / b."""
     result = {m: c * whole for m, c in terms.items()}
+    under = over = 0
     for call, times in [(call, result.pop(((call, 1),)) // call.args[1]) for call in calls]:  # quotients may be nested
         a, b = call.args
         polynomials.add_into(result, a.terms, times)
-        if times * side > 0:
-            result[()] = result.get((), 0) + times * (1 - b)
-    return {m: c for m, c in result.items() if c}
+        if times > 0:
+            under += times * (1 - b)
+        else:
+            over += times * (1 - b)
+    low, high = _sum(result)
+    return intervals.plus(low, under), intervals.plus(high, over)
