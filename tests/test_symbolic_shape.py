@@ -60,6 +60,8 @@ BOUND_WRONGLY = [
     ({"q": 1}, "q is no unknown size of it\n  it has n, k, m"),
     ({2: 1}, "2 is no unknown size of it"),
     ({"n": 3, "m": 4}, "n = 3, m = 4 contradicts n >= m"),
+    ({"n": 10**30}, "n is bound to a number that is larger than any array"),
+    ({"n": 10**5000}, "n is bound to a number that is larger than any array"),
     ({"m": 1}, "m = 1 contradicts m % 2 == 0"),
     ({"n": 2, "m": 2}, "contradicts n - 3 >= 0"),
 ]
@@ -84,11 +86,16 @@ def test_an_unbound_size_is_named():
     shape = symbolic_shape("n, m + k")
     with pytest.raises(errors.SpecError, match="m has no value\n  bind m too"):
         shape.evaluate(n=1, k=2)
-    with pytest.raises(errors.SpecError, match="n and m has no value"):
+    with pytest.raises(errors.SpecError, match="n and m have no value\n  bind n and m too"):
         shape.evaluate(k=2)
     n = shape[0]
     with pytest.raises(errors.SpecError, match="n is given twice"):
         shape.bind({n: 1, "n": 2})
+    for twice in (3000, np.int64(3000)):
+        assert shape.bind({n: 3000}, n=int("3000"), m=2) == shape.bind({"n": twice, n: 3000, "m": 2})
+    assert shape.substitute({n: 2 * shape[1], "n": shape[1] + shape[1]}) == shape.substitute({n: 2 * shape[1]})
+    with pytest.raises(errors.SpecError, match="n is given twice"):
+        shape.bind({n: 3000}, n=3001)
     with pytest.raises(errors.SpecError, match=r"2\*n is no unknown size"):
         shape.bind({2 * n: 1})
 
@@ -108,6 +115,7 @@ def test_a_size_that_becomes_negative_or_divides_by_zero():
 def test_constraints_fix_what_they_imply():
     shape = symbolic_shape("a, b, c", constraints=["a == b", "c == 2*a"])
     assert shape.bind(a=3) == (3, 3, 6) and shape.evaluate(b=2) == (2, 2, 4)
+    assert shape.is_fully_bound(b=2) and not shape.is_fully_bound()
     wide = symbolic_shape("a, b", scope=SymbolicScope(["a*b == c + d", "c >= 1"]))
     assert wide.bind(a=2).bind(b=3) == (2, 3) == wide.evaluate(a=2, b=3, c=6, d=0)
     with pytest.raises(errors.SpecError, match=r"contradicts"):
@@ -188,7 +196,10 @@ def test_equality_is_of_structure_and_asks_nothing():
     assert hash(ShapeDtypeStruct(shape)) == hash(ShapeDtypeStruct((n, 2 * m)))
 
 
-@pytest.mark.parametrize("sizes", [(-1,), (2.5,), (None,), (True,), ("n",), (float("nan"),), 3, "n", None])
+NO_SHAPES = [(-1,), (2.5,), (None,), (True,), ("n",), (float("nan"),), (2**63,), (10**5000,), 3, "n", None]
+
+
+@pytest.mark.parametrize("sizes", NO_SHAPES)
 def test_what_is_no_shape(sizes):
     with pytest.raises(errors.SpecError):
         SymbolicShape(sizes)

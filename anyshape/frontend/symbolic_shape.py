@@ -16,6 +16,7 @@ from anyshape.graph.builder import user_line
 from anyshape.graph.conditions import Condition, Verdict, at_least, substitute_claim
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.parse import LARGEST
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.shapes import infer_reshape
 from anyshape.graph.substitution import substitute
@@ -72,9 +73,8 @@ class SymbolicShape(Sizes):
         return not any(isinstance(s, SymDim) for s in self)
 
     def is_fully_bound(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> bool:
-        """Every unknown size has a value among the bindings."""
-        values = self._values(bindings, names)
-        return all(v in values for s in self for v in dims.variables(_expr(s)))
+        """Every size has a value for these bindings, as `evaluate` gives it; what constraints imply counts."""
+        return self.bind(bindings, **names).is_static
 
     # -- values for its variables
 
@@ -91,7 +91,8 @@ class SymbolicShape(Sizes):
         bound = self.bind(bindings, **names)
         if not bound.is_static:
             missing = " and ".join(map(str, bound.variables))
-            raise SpecError(str(self), f"{missing} has no value", f"bind {missing} too, or use partially_evaluate")
+            have = "has" if len(bound.variables) == 1 else "have"
+            raise SpecError(str(self), f"{missing} {have} no value", f"bind {missing} too, or use partially_evaluate")
         return tuple(bound)
 
     def partially_evaluate(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> tuple[int | None, ...]:
@@ -113,8 +114,9 @@ class SymbolicShape(Sizes):
             if variable is None:
                 advice = f"it has {', '.join(known) or 'no unknown size'}"
                 raise SpecError(str(self), f"{key} is no unknown size of it", advice)
-            if found.setdefault(variable, value) is not value:
+            if variable in found and not _alike(found[variable], value):
                 raise SpecError(str(self), f"{variable} is given twice", "give it one value")
+            found[variable] = value
         return found
 
     def _known_variables(self) -> Iterator[DimVar]:
@@ -186,7 +188,15 @@ def _checked(size: Any) -> Any:
     if isinstance(size, (bool, np.bool_)) or not isinstance(size, _NUMBERS) or size < 0:
         advice = "give ints that are at least 0, symbolic sizes, or a text such as 'n, 3'"
         raise SpecError(f"a shape with {size!r}", f"{size!r} is not a size", advice)
+    if size > LARGEST:
+        raise SpecError("a shape", "has a size that is larger than any array", f"give sizes of at most {LARGEST}")
     return int(size)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Two values given for one variable are one; asks nothing of sizes."""
+    kinds = (*_NUMBERS, SymbolicSize)
+    return a is b or (isinstance(a, kinds) and isinstance(b, kinds) and bool(_expr(a) == _expr(b)))
 
 
 def _is_infer(size: Any) -> bool:
@@ -256,6 +266,9 @@ def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condit
     found = []
     for variable, size in values.items():
         low, high = variable.bounds()
+        if isinstance(size, int) and size > LARGEST:
+            problem = f"{variable} is bound to a number that is larger than any array"
+            raise SpecError(str(shape), problem, f"bind sizes of at most {LARGEST}")
         if isinstance(size, int) and (size < variable.lower or (high is not None and size > high)):
             advice = f"its range is {low} to {high}" if high is not None else f"it is at least {low}"
             raise SpecError(str(shape), f"{variable} = {size} is out of range", advice)
