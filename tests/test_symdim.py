@@ -71,7 +71,8 @@ UNARY = [
     lambda n: np.prod((3, n, n)), lambda n: np.prod([n]), lambda n: np.sum((n, 3)), lambda n: np.sum([2, n]),
     lambda n: np.prod(n), lambda n: np.sum(n), lambda n: np.max(n), lambda n: anp.prod((n, 3)),
     lambda n: anp.sum([n, 2]), lambda n: anp.max((n, 3)), lambda n: anp.min([5, n]), lambda n: anp.maximum(n, 3),
-    lambda n: anp.add(n, 1),
+    lambda n: anp.add(n, 1), operator.invert, lambda n: n.real, lambda n: n.imag, lambda n: n.numerator,
+    lambda n: n.denominator, lambda n: n.conjugate(),
 ]  # fmt: skip
 
 
@@ -250,6 +251,11 @@ MIXED = [
     lambda x, n: 1 / n + x,
     lambda x, n: n**-1 * x,
     lambda x, n: n**0.5 * x,
+    lambda x, n: round(n / 2, 1) * x,
+    lambda x, n: round((n + 1) / 4) / x,
+    lambda x, n: divmod(n / 2, 2)[1] * x,
+    lambda x, n: x * ~n,
+    lambda x, n: x * ~(np.int32(2) * n),
     lambda x, n: 2**n * x,
     lambda x, n: n // 2.0 * x,
     lambda x, n: n % 2.5,
@@ -332,6 +338,8 @@ DECIDED = [
     lambda x: x * len(range(x.shape[0])),
     lambda x: x * (3 if x.shape[0] else 4),
     lambda x: x * math.sqrt(x.shape[0]),
+    lambda x: x * x.shape[0].bit_length(),
+    lambda x: x * x.shape[0].bit_count(),
 ]
 
 

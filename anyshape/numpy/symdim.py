@@ -216,6 +216,35 @@ class SymDim(SymbolicSize):
     def __round__(self, digits: Any = None) -> Any:
         return self if digits is None or operator.index(digits) >= 0 else round(self.__index__(), digits)
 
+    @property
+    def real(self) -> Any:
+        """The size."""
+        return self
+
+    numerator = real
+
+    @property
+    def imag(self) -> Any:
+        """0."""
+        return symdim(0, self.scope, self.numpy_dtype)
+
+    @property
+    def denominator(self) -> Any:
+        """1."""
+        return symdim(1, self.scope)
+
+    def conjugate(self) -> Any:
+        """The size."""
+        return self
+
+    def bit_length(self) -> int:
+        """The number of bits of the int, which is asked for."""
+        return self.__index__().bit_length()
+
+    def bit_count(self) -> int:
+        """The number of ones in the bits of the int, which is asked for."""
+        return self.__index__().bit_count()
+
     def as_array(self) -> Any:
         """The size as an integer scalar of the program, weak like a Python int."""
         if active() is None and not self.scope.closed:
@@ -291,6 +320,9 @@ class SymDim(SymbolicSize):
 
     def __neg__(self) -> Any:
         return symdim(dims.mul(-1, self.expr), self.scope, self.numpy_dtype)
+
+    def __invert__(self) -> Any:
+        return symdim(dims.sub(-1, self.expr), self.scope, self.numpy_dtype)
 
     def __pos__(self) -> Any:
         return self

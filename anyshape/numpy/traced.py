@@ -25,8 +25,10 @@ _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 def _weakly(result: Any, *operands: Any) -> Any:
     """What Python scalars alone give stays weak, as it would be a Python scalar itself."""
-    if isinstance(result, Array) and result.dtype.kind != "b" and all(is_weak(x) for x in operands):
-        result.weak = True
+    if all(is_weak(x) for x in operands):
+        for part in result if isinstance(result, tuple) else (result,):
+            if isinstance(part, Array) and part.dtype.kind != "b":
+                part.weak = True
     return result
 
 
@@ -344,7 +346,10 @@ class Array(Traced):
     take = _method("take")
     trace = _method("trace")
     var = _method("var")
-    __round__ = _method("round")
+
+    def __round__(self, digits: Any = None) -> Any:
+        return _weakly(NAMESPACE["round"](self, digits), self)
+
     __copy__ = _method("copy")
 
     def __deepcopy__(self, memo: Any) -> Any:
