@@ -78,6 +78,11 @@ def _few(texts: Sequence[str], most: int = 3) -> list[str]:
     return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
 
 
+def _from(name: str, source: str) -> str:
+    """Where a size was read, as a suffix, when its name does not say so."""
+    return f" from {source}" if source not in ("", name) else ""
+
+
 class ShapeError(AnyshapeError, ValueError, IndexError):
     """The sizes of the operands of a primitive cannot agree."""
 
@@ -107,14 +112,25 @@ class AxisError(ShapeError, np.exceptions.AxisError):
 
 
 class SizeMismatchError(ShapeError):
-    """A condition that a program needs of the sizes of its inputs does not hold at this call."""
+    """A condition that a program needs of the sizes of its inputs does not hold at this call.
+
+    `sizes` are those that the claim is about, and `sources` the arguments and axes that they were found from, by name.
+    """
 
     advice = "call it with sizes that satisfy this"
 
-    def __init__(self, primitive: str, claim: str, sizes: Mapping[str, int], why: str, where: object = None) -> None:
-        self.claim, self.sizes = claim, dict(sizes)
-        got = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
-        super().__init__(primitive, f"{why}; {claim} does not hold", (got,), where)
+    def __init__(
+        self,
+        primitive: str,
+        claim: str,
+        sizes: Mapping[str, int],
+        why: str,
+        where: object = None,
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
+        self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
+        got = [f"{name} = {size}{_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
+        super().__init__(primitive, f"{why}; {claim} does not hold", (", ".join(got),) if got else (), where)
 
 
 class ViewError(ShapeError):
@@ -165,8 +181,8 @@ class InputSizeError(SizeMismatchError):
         place = path if axis is None else f"{path}.shape[{axis}]"
         self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
         self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
-        sources = [f" from {source}" if source not in ("", name) else "" for name, _, source in known]
-        given = ", ".join(_few([f"{name} = {size}{s}" for (name, size, _), s in zip(known, sources)]))
+        self.sources = {name: source for name, _, source in known if source}
+        given = ", ".join(_few([f"{name} = {size}{_from(name, source)}" for name, size, source in known]))
         left = f"remainder {remainder}" if remainder is not None else reason
         first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
@@ -269,7 +285,10 @@ class SizeLimitError(AnyshapeError, OverflowError):
 
 
 class InconclusiveDimensionError(AnyshapeError, TypeError):
-    """Python asked a question about a size whose answer differs between the sizes the program is to serve."""
+    """Python asked a question about a size whose answer differs between the sizes the program is to serve.
+
+    `witnesses` holds sizes for each answer that were tried out; one is missing where none was found.
+    """
 
     def __init__(
         self,
@@ -284,8 +303,12 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
             f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(self.witnesses.items())
         )
         given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
+        both = len(self.witnesses) == 2
+        verdict = "neither true nor false for every size" if both else "not decided"
+        missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
+        found = shown if both else "; ".join([shown, missing] if shown else [missing])
         super().__init__(
-            f"{claim} is neither true nor false for every size{given}{_at(where)} ({shown or 'no witness found'})\n"
+            f"{claim} is {verdict}{given}{_at(where)} ({found})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where, max_dim or min_dim"
         )

@@ -12,7 +12,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict
 from anyshape.graph.decide import decide
 from anyshape.graph.dim_text import call_source
-from anyshape.graph.dims import Call, DimVar, Leaf
+from anyshape.graph.dims import Call, DimExpr, DimVar, Leaf
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
 from anyshape.graph.linear_forms import divides_by_size
 
@@ -60,8 +60,8 @@ def _complete(
 
 
 def _shown(known: Knowledge, claim: Claim) -> bool:
-    """The claim follows; an equality by normal forms, which later stages compare."""
-    if claim.relation == "==":
+    """The claim follows; an equality of sizes without calls by normal forms, which later stages compare."""
+    if claim.relation == "==" and not any(isinstance(s, DimExpr) and s.depth for s in (claim.left, claim.right)):
         return dims.sub(known.normal(claim.left), known.normal(claim.right)) == 0
     return known.decide(claim) is Verdict.YES
 

@@ -7,8 +7,7 @@ answer, and only then integer sets over the facts that are connected with the qu
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from anyshape.errors import ShapeError
 from anyshape.graph import dims, intervals
@@ -16,17 +15,14 @@ from anyshape.graph.conditions import Claim, Verdict, at_least, equal, substitut
 from anyshape.graph.decide import decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.examples import Example, Valuation, candidates, first_examples, truth
 from anyshape.graph.intervals import Bound
-from anyshape.graph.linear_forms import Alternatives, denial_of, products_in, rows_of
+from anyshape.graph.linear_forms import products_in
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 8
-_PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
-_PROBE_LIMIT = 20_000
-
-Valuation = dict[DimVar, int]
 ByVariable = dict[DimVar, list[Claim]]
 
 
@@ -43,20 +39,20 @@ class Knowledge:
         self._normal: dict[Size, Size] = {}
         self._simplest: dict[DimExpr, Size] = {}
         self._met: dict[int, dict[DimExpr, None]] = {}
-        self._probe: Valuation | None = None
+        self._probe: Example | None = None
         self._settled: dict[tuple[str, Size, Size], Verdict] = {}  # for good: what follows goes on to follow
         self._open: set[tuple[str, Size, Size]] = set()
         self._unproved: set[tuple[str, Size, Size]] = set()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
         self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
-        self._examples: list[Valuation] = [dict(sizes)] if sizes is not None else []
+        self._examples: list[Example] = [Example(sizes)] if sizes is not None else []
 
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        stated = self._by_name(claim)
+        stated = _substituted(claim, self._named)
         self._stated.append(stated)
-        normal = substitute_claim(claim, self._replacements.get) if self._replacements else claim
+        normal = _substituted(claim, self._replacements.get) if self._replacements else claim
         replaced = _oriented(normal) if normal.relation == "==" else None
         if replaced is not None:
             self._replace(*replaced)
@@ -66,7 +62,7 @@ class Knowledge:
             for index, new in ((self._near_index, normal), (self._stated_index, stated)):
                 if index is not None:
                     _enter(index, new)
-        self._examples = [e for e in self._examples if _truth(claim, e)]
+        self._examples = [e for e in self._examples if truth(claim, e)]
         self._open.clear()
         self._unproved.clear()
         self._bounds.clear()
@@ -76,7 +72,8 @@ class Knowledge:
         single = {atom: size}
         for a, s in self._replacements.items():
             if _occurs(atom, s):
-                self._replacements[a] = substitute(s, single.get)
+                with contextlib.suppress(ZeroDivisionError):
+                    self._replacements[a] = substitute(s, single.get)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._facts.extend(Claim("stretches", part, size) for part in atom.args)
@@ -88,12 +85,11 @@ class Knowledge:
 
     def _renewed(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> Claim:
         mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
-        return substitute_claim(claim, replace) if mentioned else claim
+        return _substituted(claim, replace) if mentioned else claim
 
-    def _by_name(self, claim: Claim) -> Claim:
-        """The claim with the variables that are known to equal other sizes replaced; loses nothing, as calls stay."""
-        known = self._replacements
-        return substitute_claim(claim, lambda a: known.get(a) if isinstance(a, DimVar) else None) if known else claim
+    def _named(self, atom: Atom) -> Size | None:
+        """What a variable is known to equal. Calls stay, so that nothing is lost."""
+        return self._replacements.get(atom) if isinstance(atom, DimVar) else None
 
     # -- what follows
 
@@ -121,8 +117,8 @@ class Knowledge:
 
     def _shorter(self, size: DimExpr) -> Size:
         claim = Claim("==", size, 0)
-        example = next(iter(self._examples_for(claim)), None)
-        if example is None or _truth(claim, example) is None:
+        example = next(iter(self._some()), None)
+        if example is None or truth(claim, example) is None:
             return size
         if example is not self._probe:  # what was met is listed by its value at one example
             self._probe, self._met = example, {}
@@ -169,14 +165,17 @@ class Knowledge:
     def _decide(self, claim: Claim, maybe_true: bool = True) -> Verdict:
         normal = claim
         if self._replacements:
-            normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
+            try:
+                normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
+            except ZeroDivisionError:  # it means nothing wherever all that is believed holds
+                return Verdict.NO
         verdict = quick(normal, lambda: self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
-        answers = {_truth(claim, e) for e in self._examples_for(claim)}
+        answers = {truth(claim, e) for e in self._some()}
         if False in answers and (True in answers or not maybe_true):
             return Verdict.UNKNOWN
-        claim = self._by_name(claim)
+        claim = _substituted(claim, self._named)
         facts = self._connected(claim)
         if facts and products_in(claim.left) + products_in(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
@@ -188,7 +187,7 @@ class Knowledge:
         maybe_true = maybe_true and True not in answers
         verdict, examples = exact(claim, facts, maybe_true=maybe_true, maybe_false=False not in answers)
         for example in examples:
-            self._learn(example)
+            self._learn(Example(self._completed(example)))
         return verdict
 
     def _with_ranges(self, claims: Sequence[Claim]) -> list[Claim]:
@@ -197,7 +196,7 @@ class Knowledge:
         for variable in dict.fromkeys(v for c in claims for v in c.variables()):
             low, high = self._range(variable)
             if low is not None and (low, high) != variable.bounds():
-                uid = (f"{variable.uid}", hash((low, high)))
+                uid = (f"{variable.uid} within {low} and {high}", 0)
                 ranges[variable] = dims.from_atom(DimVar(variable.name, low, high, uid))
         asked = substitute_claim(claims[0], self._without_division)
         return [substitute_claim(c, ranges.get) for c in [asked, *claims[1:]]]  # type: ignore[arg-type]
@@ -215,10 +214,10 @@ class Knowledge:
         """The facts that one step can tell something from: those that share a variable, or may be a link of a chain."""
         if self._near_index is None:
             self._near_index = by_variable(self._facts)
-        found = dict.fromkeys(f for v in claim.variables() for f in self._near_index.get(v, ()))
+        found = {id(f): f for v in claim.variables() for f in self._near_index.get(v, ())}
         if claim.relation in ("broadcasts", "stretches"):
-            found.update(dict.fromkeys(f for f in self._facts if f.relation == "stretches"))
-        return list(found)
+            found.update({id(f): f for f in self._facts if f.relation == "stretches"})
+        return list(found.values())
 
     def _connected(self, claim: Claim) -> list[Claim]:
         """What was stated that is connected with the claim."""
@@ -228,7 +227,7 @@ class Knowledge:
 
     def allows(self, claim: Claim) -> bool:
         """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
-        if any(_truth(claim, e) for e in self._examples_for(claim)):
+        if any(truth(claim, e) for e in self._some()):
             return True
         return self.decide(claim) is not Verdict.NO
 
@@ -252,7 +251,7 @@ class Knowledge:
         low, high = dims.bounds(self.normal(size))
         if isinstance(size, int) or isinstance(self.normal(size), int):
             return low, high
-        asked = self._by_name(Claim("==", size, 0))
+        asked = _substituted(Claim("==", size, 0), self._named)
         within = _range_of(asked.left, self._connected(asked))
         return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
 
@@ -269,22 +268,15 @@ class Knowledge:
 
     # -- examples
 
-    def _examples_for(self, claim: Claim) -> list[Valuation]:
-        """Known sizes that satisfy all that is believed, with one for every variable of the claim."""
-        variables = claim.variables()
+    def _some(self) -> list[Example]:
+        """Known sizes that satisfy all that is believed."""
         if not self._examples:
-            for make in _FIRST_EXAMPLES:
-                names = dict.fromkeys(v for c in [claim, *self.claims] for v in c.variables())
-                self._learn({v: make(i, v) for i, v in enumerate(names)})
-        for example in self._examples:
-            for variable in variables:
-                if variable not in example:
-                    example[variable] = _within(variable, 6)
+            for example in first_examples():
+                self._learn(example)
         return self._examples
 
-    def _learn(self, example: Valuation) -> None:
-        example = self._completed(example)
-        if len(self._examples) < _EXAMPLES and all(_truth(c, example) for c in self.claims):
+    def _learn(self, example: Example) -> None:
+        if len(self._examples) < _EXAMPLES and all(truth(c, example) for c in self.claims):
             self._examples.append(example)
 
     def _completed(self, example: Valuation) -> Valuation:
@@ -301,9 +293,9 @@ class Knowledge:
         facts = connected(claim, by_variable(self.claims))
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         found: dict[bool, Valuation] = {}
-        for candidate in _candidates(claim, facts, names):
-            if all(_truth(c, candidate) for c in facts):
-                answer = _truth(claim, candidate)
+        for candidate in candidates(claim, facts, names):
+            if all(truth(c, candidate) for c in facts):
+                answer = truth(claim, candidate)
                 if answer is not None:
                     found.setdefault(answer, candidate)
                 if len(found) == 2:
@@ -311,22 +303,12 @@ class Knowledge:
         return found
 
 
-def _candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
-    """Sizes to try: points of integer sets, small sizes in turn, and points where factors of products are fixed."""
-    for asked in ([rows_of(claim)], denial_of(claim)):
-        yield from _points(facts, asked, names)
-    ranges = [[p for p in _PROBES if p == _within(v, p)] or [v.lower] for v in names]
-    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
-        yield dict(zip(names, sizes, strict=True))
-    factors = [v for v in names if _is_factor(v, [claim, *facts])]
-    for sizes in itertools.islice(itertools.product(range(12), repeat=len(factors)), 200):
-        fixed = dict(zip(factors, sizes, strict=True))
-        values = {v: n for v, n in fixed.items() if n == _within(v, n)}
-        known = [substitute_claim(f, values.get) for f in facts]  # type: ignore[arg-type]
-        asked_here = substitute_claim(claim, values.get)  # type: ignore[arg-type]
-        for asked in ([rows_of(asked_here)], denial_of(asked_here)):
-            for point in _points(known, asked, names):
-                yield {**point, **values}
+def _substituted(claim: Claim, replace: Callable[[Atom], Size | None]) -> Claim:
+    """The claim with atoms replaced; as it was, where that would divide by zero."""
+    try:
+        return substitute_claim(claim, replace)
+    except ZeroDivisionError:
+        return claim
 
 
 def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
@@ -367,54 +349,6 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
     """What the declared range of a variable says of the size that it equals."""
     claims = [at_least(size, variable.lower)]
     return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])
-
-
-def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:
-    try:
-        for point in itertools.islice(IntegerSet(facts).points(asked, small=True), 6):
-            yield {v: point.get(v, v.lower) for v in names}
-    except OutOfBudgetError:
-        return
-
-
-def _within(variable: DimVar, size: int) -> int:
-    """The size of the variable nearest to this one."""
-    low = max(size, variable.lower)
-    return low if variable.upper is None else min(low, variable.upper)
-
-
-_FIRST_EXAMPLES = (
-    lambda i, v: _within(v, 6),
-    lambda i, v: _within(v, 7 + 2 * i),
-    lambda i, v: _within(v, 1),
-    lambda i, v: v.lower,
-)
-
-
-def _truth(claim: Claim, at: Mapping[DimVar, int]) -> bool | None:
-    """Whether the claim is true there; None where a size is missing, a division is by zero, or a broadcast fails."""
-    try:
-        return claim.holds(to_mapping(at))
-    except (KeyError, ZeroDivisionError, ShapeError):
-        return None
-
-
-def _is_factor(variable: DimVar, claims: Sequence[Claim]) -> bool:
-    """The variable is multiplied with another size, or divides one, somewhere."""
-    return any(_in_product(variable, s) for c in claims for s in (c.left, c.right))
-
-
-def _in_product(variable: DimVar, size: Size) -> bool:
-    for monomial, _ in dims.terms_of(size).items():
-        product = len(monomial) > 1 or any(p > 1 for _, p in monomial)
-        for atom, _ in monomial:
-            inside = [atom] if not isinstance(atom, Call) else [w for a in atom.args for w in dims.variables(a)]
-            divisor = isinstance(atom, Call) and variable in dims.variables(atom.args[-1])
-            if (product or (divisor and atom.function in ("floordiv", "mod"))) and variable in inside:
-                return True
-            if isinstance(atom, Call) and any(_in_product(variable, a) for a in atom.args):
-                return True
-    return False
 
 
 def _is_open(claim: Claim) -> bool:

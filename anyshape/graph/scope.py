@@ -86,11 +86,11 @@ class Scope:
 
     def same(self, a: Size, b: Size) -> bool:
         """The two sizes are proved equal. False means not proved, never proved different."""
-        return a is b or a == b or self.normal(a) == self.normal(b) or self.decide(equal(a, b)) is Verdict.YES
+        return a is b or a == b or self.normal(a) == self.normal(b) or self._known.proves(equal(a, b))
 
     def proves(self, claim: Claim) -> bool:
         """The claim follows. False means not proved, never proved false."""
-        return self.decide(claim) is Verdict.YES
+        return self._known.proves(claim)
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
         """The least and the greatest value that the size can have (None: unbounded, or not known to be bounded)."""
@@ -187,10 +187,13 @@ class Scope:
     # -- witnesses
 
     def witnesses(self, claim: Claim) -> dict[bool, dict[str, int]]:
-        """Sizes that satisfy every condition and make the claim true, and others that make it false, if found."""
+        """Sizes that satisfy every condition and make the claim true, and others that make it false, if found.
+
+        Those of the variables that conditions connect with the claim are shown too, so that both can be tried out.
+        """
         asked = claim.variables()
         found = self._known.witnesses(claim)
-        return {answer: {str(v): at[v] for v in asked} for answer, at in found.items()}
+        return {answer: {str(v): at[v] for v in dict.fromkeys([*asked, *at])} for answer, at in found.items()}
 
 
 def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
