@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.plan import Literal, Plan, Step
-from anyshape.errors import MetadataError, SizeMismatchError
+from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition
 from anyshape.graph.dim_text import call_source, to_source
@@ -49,8 +49,8 @@ class _Writer:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.names: dict[str, Any] = {"_fail": _fail, "_array": np.array}
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
         self.size_name = {s.variable: f"n{i}" for i, s in enumerate(plan.dims)}
         self.lines: list[str] = []
         self.checks = checking()
@@ -238,10 +238,6 @@ def input_axis(leaf: Leaf) -> str:
     if isinstance(leaf, InputAxis):
         return f"x{leaf.operand}.shape[{leaf.axis}]"
     raise TypeError(f"{leaf} is no axis of an input")
-
-
-def _fail(condition: Condition, sizes: Mapping[str, int]) -> None:
-    raise SizeMismatchError(condition.primitive, str(condition.claim), sizes, condition.why, condition.where)
 
 
 def _verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:

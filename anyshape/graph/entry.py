@@ -154,7 +154,7 @@ class EntrySource:
         for s in solved:
             place = _read_alone(s)
             if place is None or self.place[place] != self.local[s.variable]:
-                self.block.lines.append(f"{self.local[s.variable]} = {self._found(s)}")
+                self._find(s)
         tests = self._tests()
         if tests:
             self.block.lines.append(f"if {' or '.join(tests)}: {self._fail()}")
@@ -202,22 +202,32 @@ class EntrySource:
                 targets = ", ".join(self.place[a] if a in used else "_" for a in axes)
                 self.block.lines.append(f"{targets} = {self.shape(i)}")
 
-    def _found(self, s: Solved) -> str:
-        """Source of the number of a variable."""
-        target = self.block.text(s.target)
+    def _find(self, s: Solved) -> None:
+        """Lines that leave the number of a variable in its local."""
+        local, target, coefficients = self.local[s.variable], self.block.text(s.target), _quadratic(s)
         if s.curve is None:
-            return target if s.divisor == 1 else f"{target} // {self.block.text(s.divisor)}"
-        self.names["_isqrt"] = math.isqrt
-        coefficients = _quadratic(s)
-        if coefficients is not None:
+            found = target if s.divisor == 1 else f"{target} // {self.block.text(s.divisor)}"
+        elif coefficients is not None:
+            self.names["_isqrt"] = math.isqrt
             axes = all(isinstance(leaf, InputAxis) for leaf in leaves(s.target))  # variables are not checked yet
-            return _root(*coefficients, target, axes and _never_negative(s.target, *coefficients))
+            found = _root(*coefficients, target, axes and _never_negative(s.target, *coefficients))
+        else:
+            return self._search(s, s.curve, local, target)
+        self.block.lines.append(f"{local} = {found}")
+
+    def _search(self, s: Solved, size: Size, local: str, target: str) -> None:
+        """Lines that look for a variable along its curve, unless a first guess is right."""
         self.names["_largest"] = largest
         inner = _Block(lambda leaf: "t" if leaf is s.variable else self._name(leaf), "t", self.block)
-        result = inner.text(s.curve)
-        curve = f"c{self.local[s.variable]}"
-        self.block.lines += [f"def {curve}(t):", *[f"    {x}" for x in inner.lines], f"    return {result}"]
-        return f"_largest({curve}, {target}, {s.low}, {s.high}{_guess(s, target)})"
+        result, guess = inner.text(size), _guess(s, target)
+        lines = [f"def c{local}(t):", *[f"    {x}" for x in inner.lines], f"    return {result}"]
+        search = f"{local} = _largest(c{local}, {target}, {s.low}, {s.high}{', t' if guess else ''})"
+        if guess:
+            test = f"if t < {s.low} or {result} != {target}:"
+            lines = [f"t = {guess}", *inner.lines, f"{local} = t", test, *[f"    {x}" for x in [*lines, search]]]
+        else:
+            lines.append(search)
+        self.block.lines += lines
 
     def _tests(self) -> list[str]:
         """Source of what is true when something does not fit."""
@@ -251,15 +261,18 @@ def _root(a: int, b: int, c: int, d: int, target: str, positive: bool) -> str:
 
 
 def _guess(solved: Solved, target: str) -> str:
-    """Source of a further argument of `largest`, where the leading term of the curve says about where to look."""
+    """Source of where to look first, or nothing: where the two leading terms of the curve meet the target."""
     found = _polynomial(solved)
     if found is None or not isinstance(dims.as_atom(solved.target), InputAxis):
         return ""  # only the size of an axis is sure to be no negative number, and one that a float holds
     powers, divisor = found
     top = max(powers)
-    if top < 3 or powers[top] < 1 or divisor > LARGEST:
+    if top < 3 or powers[top] < 1 or max(divisor, abs(powers.get(top - 1, 0))) > LARGEST:
         return ""
-    return f", int(({divisor / powers[top]!r}*{target}) ** {1 / top!r})"
+    shift = 0.5 - powers.get(top - 1, 0) / (top * powers[top])
+    factor = "" if divisor == powers[top] else f"{divisor / powers[top]!r}*"
+    power = f"{target}**{1 / top!r}" if not factor else f"({factor}{target})**{1 / top!r}"
+    return f"int({power} {'-' if shift < 0 else '+'} {abs(shift)!r})"
 
 
 def divides(size: Size) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
-from anyshape.errors import InputSizeError
+from anyshape.errors import InputSizeError, SizeMismatchError
 from anyshape.graph import dims
+from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimExpr, DimVar, Leaf, RuntimeScalar, Size
 from anyshape.graph.evaluate import evaluate
 from anyshape.graph.extents import TensorMeta
@@ -22,7 +23,8 @@ LARGEST = 2**63 - 1  # no array has a size beyond it
 def largest(curve: Callable[[int], int], target: int, low: int, high: Bound = None, guess: int = 0) -> int:
     """The last size from `low` on, up to `high`, where a curve that rises there is not above the target.
 
-    It is `low` when there is none. Takes steps in the logarithm of the distance from the guess.
+    It is `low` when there is none. Takes steps in the logarithm of the distance from the guess. Of a curve that does
+    not rise after all, as the sizes that it depends on are wrong, it is any size.
     """
     start, step = max(low, guess if high is None else min(guess, high)), 1
     if start > low and curve(start) > target:
@@ -36,6 +38,8 @@ def largest(curve: Callable[[int], int], target: int, low: int, high: Bound = No
         while (high is None or low + step <= high) and curve(low + step) <= target:
             low += step
             step *= 2
+            if high is None and step > LARGEST:
+                high = low + max(0, target - curve(low))  # a curve that rises does so by 1 at least
         top = low + step - 1 if high is None else max(low, min(low + step - 1, high))
     while low < top:
         middle = (low + top + 1) // 2
@@ -65,6 +69,27 @@ class Signature:
         """Everything a call shows, with the size that it is to be."""
         return dict(places(self.metas, dict(self.values)))
 
+    @cached_property
+    def sources(self) -> dict[DimVar, tuple[Place, ...]]:
+        """The places that each variable is found from, through others too."""
+        found: dict[DimVar, tuple[Place, ...]] = {}
+        for solved in self.solved:
+            used = [leaf for size in solved.sizes() for leaf in leaves(size) if leaf is not solved.variable]
+            places_of = [found[leaf] if isinstance(leaf, DimVar) else (leaf,) for leaf in used]
+            found[solved.variable] = tuple(dict.fromkeys(p for several in places_of for p in several))
+        return found
+
+    def texts(self, found: Iterable[Place]) -> str:
+        """The places as the caller knows them."""
+        names = [(p, self.names[p.operand]) for p in found]
+        return " and ".join(n if isinstance(p, RuntimeScalar) else f"{n}.shape[{p.axis}]" for p, n in names if n)
+
+    def violated(self, condition: Condition, sizes: Mapping[str, int]) -> NoReturn:
+        """Raise the error for a condition that does not hold; `sizes` are those it is about, by name."""
+        texts = {str(v): self.texts(self.sources[v]) for v in condition.claim.variables()}
+        why, sources = condition.why, {name: text for name, text in texts.items() if text}
+        raise SizeMismatchError(condition.primitive, str(condition.claim), sizes, why, condition.where, sources)
+
     def refuse(self, *inputs: Any) -> NoReturn:
         """Raise the error for inputs (arrays, or their shapes) that do not fit."""
         raise misfit(self, inputs)
@@ -88,27 +113,24 @@ class _Call:
     def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
         self.signature = signature
         self.sizes: dict[Leaf, int] = {place: read_place(place, inputs) for place in signature.shown}
-        self.sources: dict[Leaf, tuple[Place, ...]] = {place: (place,) for place in signature.shown}
 
     def value(self, size: Size) -> int:
         return evaluate(size, self.sizes.__getitem__)
 
     def source(self, size: Size) -> tuple[Place, ...]:
         """The places that a size was computed from."""
-        return tuple(dict.fromkeys(p for leaf in leaves(size) for p in self.sources[leaf]))
+        found = [p for v in dims.variables(size) for p in self.signature.sources[v]]
+        return tuple(dict.fromkeys(found))
 
     def knows(self, size: Size) -> bool:
         return all(leaf in self.sizes for leaf in leaves(size))
 
-    def texts(self, found: Iterable[Place]) -> str:
-        names = [(p, self.signature.names[p.operand]) for p in found]
-        return " and ".join(n if isinstance(p, RuntimeScalar) else f"{n}.shape[{p.axis}]" for p, n in names if n)
-
     def known(self, size: Size, without: DimVar | None, others: Sequence[Place] = ()) -> _Known:
         """What the variables of a size are, and what other places say."""
         variables = [v for v in dims.variables(size) if v is not without and v in self.sizes]
-        told = [(str(v), self.sizes[v], self.texts(self.sources[v])) for v in variables]
-        return told + [(str(self.signature.shown[p]), self.sizes[p], self.texts([p])) for p in others]
+        s = self.signature
+        told = [(str(v), self.sizes[v], s.texts(s.sources[v])) for v in variables]
+        return told + [(str(s.shown[p]), self.sizes[p], s.texts([p])) for p in others]
 
     def error(
         self, place: Place, known: _Known, reason: str, advice: str = "", remainder: int | None = None
@@ -127,16 +149,16 @@ def read_place(place: Place, inputs: Sequence[Any]) -> int:
     return int(getattr(x, "shape", x)[place.axis])
 
 
-def misfit(signature: Signature, inputs: tuple[Any, ...]) -> InputSizeError:
+def misfit(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatchError:
     """The error for the first size that does not fit."""
     call = _Call(signature, inputs)
     for place in signature.shown:
         if call.sizes[place] > LARGEST:
             return call.error(place, [], "no array is that large", f"make it at most {LARGEST}")
     for solved in signature.solved:
-        error = _unsolved(call, solved)
-        if error is not None:
-            return error
+        wrong = _unsolved(call, solved)
+        if wrong is not None:
+            return wrong
     for place, size in signature.shown.items():
         error = _unequal(call, place, size)
         if error is not None:
@@ -154,26 +176,49 @@ def _unequal(call: _Call, place: Place, size: Size) -> InputSizeError | None:
     if expected == call.sizes[place]:
         return None
     others = [p for p in call.source(size) if p != place]
-    change = f", or change {call.texts(others)}" if call.texts(others) else ""
+    texts = call.signature.texts(others)
+    change = f", or change {texts}" if texts else ""
     return call.error(place, known if others else [], "", f"make it {expected}{change}")
 
 
-def _unsolved(call: _Call, solved: Solved) -> InputSizeError | None:
+def _unsolved(call: _Call, solved: Solved) -> SizeMismatchError | None:
     """Find one variable, or give the error that says why there is none."""
-    variable, sources = solved.variable, call.source(solved.target)
-    place = next((p for p in sources if variable in dims.variables(call.signature.shown[p])), sources[0])
-    spec = call.signature.shown[place]
+    variable, shown = solved.variable, call.signature.shown
+    sources = call.signature.sources[variable]
+    if not sources:
+        return _undeclared(call, solved)
+    place = next((p for p in sources if variable in dims.variables(shown[p])), sources[0])
     others = [p for p in leaves(solved.target) if not isinstance(p, DimVar) and p != place]
-    known = call.known(spec, variable, others)
-    target, factor, rest = call.value(solved.target), call.value(solved.divisor), 0
+    known = call.known(shown[place], variable, others)
+    try:
+        return _missed(call, solved, place, known)
+    except ZeroDivisionError:
+        return call.error(place, known, "it divides by 0")
+
+
+def _undeclared(call: _Call, solved: Solved) -> SizeMismatchError | None:
+    """Find a variable that is the same at every call; it is wrong when what was declared of it has no solution."""
+    variable = solved.variable
+    value = call.sizes[variable] = find(solved, call.sizes.__getitem__)
+    if value >= variable.lower and (variable.upper is None or value <= variable.upper):
+        return None
+    why = f"no {variable} satisfies what was declared of it"
+    return SizeMismatchError(call.signature.program, str(solved), {str(variable): value}, why)
+
+
+def _missed(call: _Call, solved: Solved, place: Place, known: _Known) -> InputSizeError | None:
+    """Find a variable from places, or give the error of the first of them that has to do with it."""
+    variable = solved.variable
+    target, factor, rest, problem = call.value(solved.target), call.value(solved.divisor), 0, ""
     if solved.curve is not None:
         value, problem = _on_curve(call, solved, solved.curve, place, target)
     elif factor == 0:
-        return call.error(place, known, f"{solved.divisor} is 0")
+        of_its_own = variable in dims.variables(call.signature.shown[place])
+        left = dims.mul(solved.divisor, dims.from_atom(variable))
+        return call.error(place, known, f"{solved.divisor} is 0" if of_its_own else f"{left} is to be {target}")
     else:
         value, rest = divmod(target, factor)
-        problem = ""
-    call.sizes[variable], call.sources[variable] = value, sources
+    call.sizes[variable] = value
     if rest and place in leaves(solved.target):
         whole = [n for n in (call.sizes[place] - rest, call.sizes[place] - rest + factor) if n >= 0]
         alone = isinstance(solved.target, DimExpr) and dict(solved.target.terms).get(((place, 1),)) == 1
