@@ -95,10 +95,10 @@ def exact(
         if wanted:
             # alternatives one by one: each is then a fact that products can be taken with
             questions = [[[rows]] for rows in asked[0]] if len(asked) == 1 else [asked]
-            found = [_example(possible, question) for question in questions]
-            if all(point is None for point in found):
+            found = next((p for p in (_example(possible, q) for q in questions) if p is not None), None)
+            if found is None:
                 return verdict, examples
-            examples += [point for point in found if point]
+            examples += [found] if found else []
     return Verdict.UNKNOWN, examples
 
 
