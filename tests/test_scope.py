@@ -112,7 +112,7 @@ def test_no_false_verdict_from_facts(seed):
     """Facts that a program assumed, one after the other, and what the scope then says."""
     rng = np.random.default_rng(100 + seed)
     decided = 0
-    for _ in range(250):
+    for _ in range(100):
         scope, facts = Scope(), []
         for _ in range(int(rng.integers(1, 4))):
             fact = random_claim(rng)
@@ -126,7 +126,7 @@ def test_no_false_verdict_from_facts(seed):
             verdict = scope.decide(claim)
             check_sound(claim, facts, verdict, facts)
             decided += verdict is not Verdict.UNKNOWN
-    assert decided > 100
+    assert decided > 40
 
 
 def check_believed(scope, fact, facts):
@@ -138,7 +138,7 @@ def check_believed(scope, fact, facts):
 @pytest.mark.parametrize("seed", range(3))
 def test_normal_forms_are_equal_wherever_the_facts_hold(seed):
     rng = np.random.default_rng(200 + seed)
-    for _ in range(250):
+    for _ in range(100):
         scope, facts = Scope(), []
         for _ in range(2):
             left, right = (ATOMS[i] for i in rng.integers(len(ATOMS), size=2))
@@ -160,7 +160,7 @@ def test_normal_forms_are_equal_wherever_the_facts_hold(seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_same_says_only_what_is_true(seed):
     rng = np.random.default_rng(300 + seed)
-    for _ in range(150):
+    for _ in range(60):
         scope, facts = Scope(), []
         for fact in (random_claim(rng), random_claim(rng)):
             if scope.decide(fact) is Verdict.UNKNOWN:
@@ -314,7 +314,7 @@ def test_a_decision_is_answered_from_the_call_and_guarded():
 def test_every_guard_of_a_call_holds_at_that_call(seed):
     """Any sequence of questions and requirements leaves conditions that are true of their call."""
     rng = np.random.default_rng(400 + seed)
-    for _ in range(150):
+    for _ in range(60):
         at = ASSIGNMENTS[rng.integers(len(ASSIGNMENTS))]
         scope = Scope(at)
         for _ in range(6):
