@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import operator
 import pickle
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from anyshape.graph import dims
+from anyshape.graph.conditions import at_least, equal
+from anyshape.graph.decide import decide
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, RuntimeScalar
 from anyshape.graph.evaluate import broadcast_ints, evaluate, to_mapping
@@ -211,6 +214,25 @@ def test_broadcast_does_not_depend_on_the_order_of_arguments():
         found = {dims.broadcast(*order) for order in itertools.permutations(chosen)}
         assert len(found) == 1, (chosen, found)
         assert dims.broadcast(dims.broadcast(*chosen[:2]), chosen[2]) in found
+
+
+@pytest.mark.parametrize("other", [1.5, 2.0, float("nan"), "x", None])
+def test_what_is_no_integer_does_not_mix_with_sizes(other):
+    n = dims.variable("n")
+    assert str(n + 2) == "n + 2" and n * 2 == n + n, "2.0 hits what was remembered of 2, unless it is refused first"
+    functions = operator.add, operator.sub, operator.mul, operator.floordiv, operator.pow
+    for function, args in itertools.product(functions, [(n, other), (other, n)]):
+        with pytest.raises(TypeError):
+            function(*args)
+    for ask in (equal, at_least):
+        with pytest.raises(TypeError):
+            decide(ask(n, other))
+
+
+def test_a_negative_power_is_no_size():
+    for size in (dims.variable("n"), 2):
+        with pytest.raises(ValueError):
+            dims.power(size, -1)
 
 
 def test_variables_of_one_name_differ():

@@ -194,24 +194,15 @@ def from_terms(terms: Terms) -> Size:
     if len(kept) == 1:
         return DimExpr((kept[0],)) if kept[0][0] else kept[0][1]
     remainders = [(m, a) for m, _ in kept for a, _ in m if type(a) is Call and a.function == "mod"]
-    if remainders:
-        whole = _whole(dict(kept), remainders)
+    for monomial, call in remainders:  # b * (a // b) + a % b is written as a
+        quotient = Call._known.get(("floordiv", *call.args))
+        parts = map(terms_of, call.args)
+        whole = polynomials.undivided(dict(kept), monomial, call, quotient, *parts) if quotient is not None else None
         if whole is not None:
             return from_terms(whole)
     check_limit("terms", len(kept))
     kept.sort(key=polynomials.order_of_term)
     return DimExpr(tuple(kept))
-
-
-def _whole(terms: Terms, remainders: Iterable[tuple[Monomial, Call]]) -> Terms | None:
-    """The terms with b * (a // b) + a % b written as a, for the first such pair; None when there is none."""
-    for monomial, call in remainders:
-        quotient = Call._known.get(("floordiv", *call.args))
-        if quotient is not None:
-            whole = polynomials.undivided(terms, monomial, call, quotient, *map(terms_of, call.args))
-            if whole is not None:
-                return whole
-    return None
 
 
 @remembered
@@ -392,7 +383,10 @@ def constant_gap(a: Size, b: Size) -> int | None:
     """a - b, where the canonical forms differ by a constant."""
     if isinstance(a, int) or isinstance(b, int):
         return a - b if isinstance(a, int) and isinstance(b, int) else None
-    x, y = a.terms, b.terms
+    try:
+        x, y = a.terms, b.terms
+    except AttributeError:
+        raise TypeError(f"a claim about {a!r} and {b!r}, which are not both sizes") from None
     c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
     d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
     return c - d if x == y else None
@@ -407,8 +401,7 @@ def sum_terms(*parts: tuple[Size, int]) -> Terms:
             terms[()] = terms.get((), 0) + factor * size
             continue
         depth += size.depth
-        for monomial, coefficient in size.terms:
-            terms[monomial] = terms.get(monomial, 0) + factor * coefficient
+        polynomials.add_into(terms, size.terms, factor)
     if 0 in terms.values():
         terms = {m: c for m, c in terms.items() if c}
     if depth and {a.function for m in terms for a, _ in m if type(a) is Call} >= {"floordiv", "mod"}:
@@ -421,16 +414,10 @@ def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:
     return term_bounds.of_terms(sum_terms(*parts))
 
 
-def positive(a: Size) -> bool:
-    """a >= 1 follows from the bounds of its variables alone."""
-    low = bounds(a)[0]
-    return low is not None and low >= 1
-
-
 def nonzero(a: Size) -> bool:
     """a != 0 follows from the bounds of its variables alone."""
-    high = bounds(a)[1]
-    return positive(a) or (high is not None and high <= -1)
+    low, high = bounds(a)
+    return (low is not None and low >= 1) or (high is not None and high <= -1)
 
 
 # -- extrema and broadcasts --------------------------------------------------------------------------------------
