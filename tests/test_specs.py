@@ -453,6 +453,35 @@ def test_one_name_is_one_size_in_a_scope():
     assert b <= 10 and b.upper == 10
 
 
+@pytest.mark.parametrize("keep", [lambda x: x, lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy])
+def test_a_constraint_on_a_name_that_no_size_has_stops_a_program(keep):
+    scope = keep(SymbolicScope(["bacth >= 8"], dims=[Dim("wide", 1, 9)]))
+    batch = keep(symbolic_shape("batch", scope=scope))
+    for use in (trace(np.sin), lambda x: anyshape.eval_shape(np.sin, x)):
+        with pytest.raises(errors.SpecError) as caught:
+            use(ShapeDtypeStruct(batch))
+        assert str(caught.value).startswith("'bacth >= 8': no size of its scope mentions bacth")
+        assert "which has wide, batch" in str(caught.value)
+    with pytest.raises(errors.SpecError):
+        symbolic_shape("bacth, -1", scope=batch[0].scope)
+    with pytest.raises(errors.SpecError):
+        trace(np.sin)(ShapeDtypeStruct(batch))
+    symbolic_shape("bacth + 1", scope=batch[0].scope)
+    assert trace(np.sin)(ShapeDtypeStruct(batch))(np.zeros(3)).shape == (3,)
+
+
+def test_constraints_may_relate_names_of_other_shapes_and_names_that_follow():
+    scope = SymbolicScope(["k % 2 == 0", "n == 2*half", "wide >= 2"], dims=[Dim("wide", max=9)])
+    symbolic_shape("k", scope=scope)
+    program = trace(np.sin)(ShapeDtypeStruct(symbolic_shape("n", scope=scope)))
+    assert program(np.zeros(4)).shape == (4,)
+    with pytest.raises(errors.AnyshapeError):
+        program(np.zeros(3))
+    scope.declare("m >= 2")
+    with pytest.raises(errors.SpecError, match="mentions m"):
+        trace(np.sin)(ShapeDtypeStruct(symbolic_shape("k", scope=scope)))
+
+
 def test_a_scope_prints_names_ranges_and_constraints():
     scope = SymbolicScope(["n % 2 == 0"], dims=[Dim("batch", 1, 64), Dim("seq", 2)])
     symbolic_shape("batch, seq, n", scope=scope)

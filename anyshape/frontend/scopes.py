@@ -19,6 +19,7 @@ from anyshape.graph.dims import DimVar, Size, from_atom
 from anyshape.graph.intervals import Bound
 from anyshape.graph.parse import Parsed, is_name, parse_relation, parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.graph.solve import connected
 from anyshape.numpy.symdim import SymDim, symdim
 
 
@@ -94,7 +95,8 @@ def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
 class SymbolicScope(Scope):
     """Names of unknown sizes with constraints on them, shared by specifications: in one scope, one name is one size.
 
-    `dims` are sizes made by Dim that the texts may name.
+    `dims` are sizes made by Dim that the texts may name. Constraints may come before the shapes that use their names;
+    a program is traced once each of them says something of a size of some shape, or of `dims`.
 
     >>> scope = SymbolicScope(["a >= 2*b"], dims=[Dim("batch", max=64)])
     >>> symbolic_shape("batch, a + 1, b", scope=scope)
@@ -109,6 +111,7 @@ class SymbolicScope(Scope):
         self.names = {str(v): from_atom(v) for v in variables}
         for v in variables:
             self.names.setdefault(v.name, from_atom(v))  # `n` for the one that prints as n@2, if there is no other
+        self.used: dict[DimVar, None] = dict.fromkeys(variables)  # those given, and those in sizes that were read
         for text in _texts(constraints):
             self.declare(text)
 
@@ -141,7 +144,18 @@ class SymbolicScope(Scope):
             found.append(parsed.sizes)
         declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
         self._believe(declared, names, taken)
+        self.used.update(dict.fromkeys(v for sizes in found for size in sizes for v in dims.variables(size)))
         return found
+
+    def check_used(self) -> None:
+        """Refuse a constraint that says nothing of any size, as when its name is spelled in another way."""
+        related = connected(self.conditions, map(from_atom, self.used))
+        for condition in self.conditions:
+            if condition not in related:
+                missing = " or ".join(map(str, condition.claim.variables()))
+                used = ", ".join(map(str, self.used))
+                advice = f"name sizes of the scope, which has {used}" if used else "declare a shape in the scope first"
+                raise SpecError(str(condition.claim), f"no size of its scope mentions {missing}", advice)
 
     def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
         """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""
@@ -168,7 +182,7 @@ class SymbolicScope(Scope):
         return f"SymbolicScope({'; '.join(', '.join(part) for part in (ranges, constraints) if part)})"
 
     def __reduce__(self) -> Any:
-        return _restored_scope, (self.uid, self.origin, self.names, self.conditions)
+        return _restored_scope, (self.uid, self.origin, self.names, self.conditions, self.used)
 
 
 def _dim_variable(dim: Any) -> DimVar:
@@ -179,9 +193,15 @@ def _dim_variable(dim: Any) -> DimVar:
     return atom
 
 
-def _restored_scope(uid: Any, origin: Where, names: dict[str, Size], conditions: Sequence[Condition]) -> SymbolicScope:
+def _restored_scope(
+    uid: Any,
+    origin: Where,
+    names: dict[str, Size],
+    conditions: Sequence[Condition],
+    used: dict[DimVar, None],
+) -> SymbolicScope:
     scope = SymbolicScope()
-    scope.uid, scope.origin, scope.names = uid, origin, names
+    scope.uid, scope.origin, scope.names, scope.used = uid, origin, names, used
     for condition in conditions:
         scope.assume(condition)
     return scope

@@ -200,6 +200,8 @@ def scope_of_specs(
         common_scope(declared[0], size)
     conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
     root = declared[0].scope.root if declared else texts
+    if isinstance(root, SymbolicScope):
+        root.check_used()
     shown = [size for _, size in places(metas, values)]
     found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
     for size in sizes:
