@@ -1,8 +1,10 @@
 """Sizes are solved for from what a call shows: compared with brute force over small sizes, right and wrong ones."""
 
+import contextlib
 import itertools
 import pickle
 import random
+import re
 import time
 from fractions import Fraction
 
@@ -735,23 +737,27 @@ DECLARED = [
 class Drawn:
     """Random specifications of up to three inputs, some given by value, with constraints."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, axes=AXES, declared=DECLARED):
         rng = random.Random(seed)
         self.scope = anyshape.SymbolicScope()
-        texts = [[rng.choice(AXES) for _ in range(rng.randint(1, 2))] for _ in range(rng.randint(1, 3))]
+        texts = [[rng.choice(axes) for _ in range(rng.randint(1, 2))] for _ in range(rng.randint(1, 3))]
         by_value = [rng.random() < 0.2 for _ in texts]
         self.scope.read("a, b, c")
-        for text in rng.sample(DECLARED, rng.randint(0, 2)):
+        for text in rng.sample(declared, rng.randint(0, 2)):
             self.scope.declare(text)
         self.structs = []
-        for axes, value in zip(texts, by_value, strict=True):
-            shape = anyshape.symbolic_shape(", ".join(axes), scope=self.scope)
+        for text, value in zip(texts, by_value, strict=True):
+            shape = anyshape.symbolic_shape(", ".join(text), scope=self.scope)
             self.structs.append(integer(shape[0]) if value else ShapeDtypeStruct(shape))
         self.shown = [s for x in self.structs for s in ((x.value,) if x.value is not None else x.shape)]
         self.sizes = [getattr(s, "expr", s) for s in self.shown]
         self.claims = [c.claim for c in connected(self.scope.conditions, self.sizes)]
         sides = [side for c in self.claims for side in (c.left, c.right)]
         self.variables = list(dict.fromkeys(v for s in [*self.sizes, *sides] for v in dims.variables(s)))
+
+    def by_value(self, k):
+        """What a call shows k-th is an integer, and no axis."""
+        return [x.value is not None for x in self.structs for _ in (x.shape or (0,))][k]
 
     def calls(self, most):
         """What calls may show, by the sizes that they have, for sizes below `most`."""
@@ -820,6 +826,76 @@ def test_programs_accept_the_calls_that_brute_force_finds():
 @pytest.mark.slow
 def test_many_programs_accept_the_calls_that_brute_force_finds():
     check_seeds(range(80, 2000))
+
+
+# -- calls that do not fit ---------------------------------------------------------------------------------------
+
+FORCED = [
+    *AXES, "-2*b - a", "c*b*b + c*b", "a*b*c", "c - a*b", "a**3 + b", "-c", "a//(b+1) + a", "c**3 + a", "a-3",
+    "a // b",
+]  # fmt: skip
+EQUAL = [
+    *DECLARED, "a*b == 6", "2*b + a == 0", "b*b == a", "2*b == a", "a*b*c == 8", "b*b + b == c", "a // b == 2",
+    "2*c == 6", "c*c*c == a", "b*b == 4", "b*b == 7", "max(a, b) == c", "a % 3 == b",
+]  # fmt: skip
+
+
+def check_wrong_calls(seed):
+    """Any call runs or is refused by its sizes, in words that name what the caller gave; how many were refused."""
+    drawn, rng, refused = Drawn(seed, FORCED, EQUAL), random.Random(seed), 0
+    program = trace(lambda *xs: [symdim(dims.from_atom(v), drawn.scope) for v in drawn.variables])(*drawn.structs)
+    for _ in range(30):
+        sizes = rng.choice((range(9), (0, 1, 2, 10**6, 2**29)))
+        shown = [rng.choice((*sizes, -1, 2**63 - 1, -(2**63)) if drawn.by_value(k) else sizes)
+                 for k in range(len(drawn.shown))]  # fmt: skip
+        try:
+            program(*drawn.arguments(shown))
+        except errors.SizeMismatchError as error:
+            refused += 1
+            assert "\n  " in str(error) and all(re.match(r"args\[", s) for s in error.sources.values()), str(error)
+    return refused
+
+
+def check_wrong_calls_of(seeds):
+    """How many programs refused a call."""
+    refused = 0
+    for seed in seeds:
+        with contextlib.suppress(errors.ContradictionError, errors.UndeterminedSizeError):
+            refused += check_wrong_calls(seed) > 0
+    return refused
+
+
+def test_a_call_that_does_not_fit_ends_in_an_error_of_its_sizes():
+    assert check_wrong_calls_of(range(60)) > 20
+
+
+@pytest.mark.slow
+def test_many_calls_that_do_not_fit_end_in_errors_of_their_sizes():
+    check_wrong_calls_of(range(60, 1500))
+
+
+def declared_program(names, constraints, *specs):
+    scope = anyshape.SymbolicScope(constraints=constraints, dims=[Dim(n) for n in names])
+    structs = [ShapeDtypeStruct(anyshape.symbolic_shape(spec, scope=scope)) for spec in specs]
+    return trace(lambda x, y=None: x.sum())(*structs)
+
+
+WRONG = [
+    ("ab", ["a*b == 6"], ["a"], [0], r"x.shape\[0\] = 0 does not fit a .*: a\*b is to be 6"),
+    ("ab", ["a*b == 6"], ["a"], [4], r"a\*b == 6 does not hold.*\n  got a = 4 from x.shape\[0\], b = 1 from x.shape"),
+    ("ab", [], ["-2*b - a"], [1], r"x.shape\[0\] = 1 does not fit -a - 2\*b"),
+    ("ab", ["b*b == 7"], ["a + b"], [4], r"b\*b == 7 does not hold"),
+    ("nm", ["n >= 2*m"], ["n", "m"], [8, 5], r"got n = 8 from x.shape\[0\], m = 5 from y.shape\[0\];"),
+    ("nm", ["n >= 2*m"], ["n + m", "m"], [8, 5], r"got n = 3 from x.shape\[0\] and y.shape\[0\], m = 5 from y.shape"),
+    ("cb", ["c >= 1"], ["c, c*b*b + c*b"], [(0, 0)], r"c >= 1 does not hold"),  # what rises for c >= 1 does not here
+]
+
+
+@pytest.mark.parametrize(("names", "constraints", "specs", "shapes", "words"), WRONG)
+def test_what_a_call_that_does_not_fit_is_told(names, constraints, specs, shapes, words):
+    program = declared_program(names, constraints, *specs)
+    with pytest.raises(errors.SizeMismatchError, match=words):
+        program(*[np.ones(shape) for shape in shapes])
 
 
 # -- bounded time and speed --------------------------------------------------------------------------------------
