@@ -869,6 +869,14 @@ def test_a_call_that_does_not_fit_ends_in_an_error_of_its_sizes():
     assert check_wrong_calls_of(range(60)) > 20
 
 
+def test_a_size_too_large_for_a_number_is_an_error_of_the_call():
+    (k,) = anyshape.symbolic_shape("k")
+    program = trace(lambda n: anp.asarray(2 * k))(integer(k))
+    assert program(3) == 6
+    with pytest.raises(errors.SizeMismatchError, match=r"size < 2.*\n  got size = 18446744073709551614;"):
+        program(2**63 - 1)
+
+
 @pytest.mark.slow
 def test_many_calls_that_do_not_fit_end_in_errors_of_their_sizes():
     check_wrong_calls_of(range(60, 1500))

@@ -2,9 +2,21 @@
 
 import numpy as np
 
+from anyshape.errors import SizeMismatchError
 from anyshape.ops import creation as cr
 from anyshape.ops.core import kernel
 
 kernel(cr.full_op, lambda *, value, dtype, shape: np.full(shape, value, dtype))
 kernel(cr.iota_op, lambda *, size, dtype: np.arange(size, dtype=dtype))
-kernel(cr.size_value_op, lambda *, size: np.int64(size))
+
+
+def _size_value(*, size: int) -> np.int64:
+    """The size as an array; one that is computed from others may be too large for that."""
+    try:
+        return np.int64(size)
+    except OverflowError:
+        why = "a size is used as a number, and is too large for int64"
+        raise SizeMismatchError("size_value", "size < 2**63", {"size": size}, why) from None
+
+
+kernel(cr.size_value_op, _size_value)
