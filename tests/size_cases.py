@@ -198,7 +198,7 @@ def divisor(rng, w: World, depth: int) -> Sized:
     if rng.random() < 0.4:
         return constant(w, rng.choice(DIVISORS))
     found = general(rng, w, depth)
-    never_0 = found.size != 0 if rng.random() < 0.2 else dims.positive(found.size)
+    never_0 = found.size != 0 if rng.random() < 0.2 else (dims.bounds(found.size)[0] or 0) >= 1
     return found if never_0 else largest(found, constant(w, 1))
 
 
