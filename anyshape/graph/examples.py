@@ -45,6 +45,12 @@ def first_examples() -> list[Example]:
     return [Example(make=rule) for rule in rules]
 
 
+def apart(variables: Sequence[DimVar]) -> Iterator[Example]:
+    """For each variable sizes that broadcast together and tell it from the others: it is 6, and they are 1."""
+    for one in variables:
+        yield Example({v: nearest(v, 6 if v is one else 1) for v in variables}, lambda i: 1)
+
+
 def nearest(variable: DimVar, size: int) -> int:
     """The size of the variable that is nearest to this one."""
     low = max(size, variable.lower)

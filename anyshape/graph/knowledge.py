@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
-from anyshape.errors import ShapeError
+from anyshape.errors import ShapeError, SizeLimitError
 from anyshape.graph import dims, intervals
 from anyshape.graph.conditions import Claim, Verdict, at_least, equal, substitute_claim
 from anyshape.graph.decide import decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
-from anyshape.graph.examples import Example, Valuation, candidates, first_examples, truth
+from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, truth
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import products_in
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
@@ -72,7 +72,7 @@ class Knowledge:
         single = {atom: size}
         for a, s in self._replacements.items():
             if _occurs(atom, s):
-                with contextlib.suppress(ZeroDivisionError):
+                with contextlib.suppress(ZeroDivisionError, SizeLimitError):
                     self._replacements[a] = substitute(s, single.get)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
@@ -169,6 +169,8 @@ class Knowledge:
                 normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
             except ZeroDivisionError:  # it means nothing wherever all that is believed holds
                 return Verdict.NO
+            except SizeLimitError:
+                normal = claim
         verdict = quick(normal, lambda: self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
@@ -177,6 +179,10 @@ class Knowledge:
             return Verdict.UNKNOWN
         claim = _substituted(claim, self._named)
         facts = self._connected(claim)
+        if False not in answers and (_is_broadcast(claim.left) or _is_broadcast(claim.right)):
+            answers.add(self._differs(claim, facts))
+            if False in answers and (True in answers or not maybe_true):
+                return Verdict.UNKNOWN
         if facts and products_in(claim.left) + products_in(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
             verdict = quick(claim)
@@ -275,6 +281,16 @@ class Knowledge:
                 self._learn(example)
         return self._examples
 
+    def _differs(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
+        """False where sizes of which one is not 1 make the claim false; None where none do."""
+        variables = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
+        for sizes in apart(variables):
+            example = Example(self._completed(sizes), sizes.make)
+            if truth(claim, example) is False and all(truth(c, example) for c in self.claims):
+                self._learn(example)
+                return False
+        return None
+
     def _learn(self, example: Example) -> None:
         if len(self._examples) < _EXAMPLES and all(truth(c, example) for c in self.claims):
             self._examples.append(example)
@@ -304,10 +320,10 @@ class Knowledge:
 
 
 def _substituted(claim: Claim, replace: Callable[[Atom], Size | None]) -> Claim:
-    """The claim with atoms replaced; as it was, where that would divide by zero."""
+    """The claim with atoms replaced; as it was, where that would divide by zero or grow too large."""
     try:
         return substitute_claim(claim, replace)
-    except ZeroDivisionError:
+    except (ZeroDivisionError, SizeLimitError):
         return claim
 
 
@@ -349,6 +365,11 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
     """What the declared range of a variable says of the size that it equals."""
     claims = [at_least(size, variable.lower)]
     return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])
+
+
+def _is_broadcast(size: Size) -> bool:
+    atom = dims.as_atom(size)
+    return isinstance(atom, Call) and atom.function == "broadcast"
 
 
 def _is_open(claim: Claim) -> bool:
