@@ -145,15 +145,17 @@ def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
     return Verdict.NO if all(never) else Verdict.UNKNOWN
 
 
-def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> bool:
-    """`old` is 1 or equals `new`: as a part of it, or through known facts."""
+def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[tuple[Size, Size]]) -> bool:
+    """`old` is 1 or equals `new`: as a part of it, or through known facts. What was tried is not tried again."""
     if old in (1, new):
         return True
-    seen = seen | {new}
+    if (old, new) in seen:
+        return False
+    seen.add((old, new))
     parts, goals = _broadcast_parts(old), _broadcast_parts(new)
     if len(parts) > 1:
         return all(_reaches(p, new, facts, seen) for p in parts)
-    if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals if g not in seen):
+    if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals):
         return True
     for fact in facts:
         if (
@@ -163,8 +165,7 @@ def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[Size]) -> b
             and {fact.left, fact.right} == {old, new}
         ):
             return True
-        onward = fact.relation == "stretches" and fact.right == new and fact.left not in seen
-        if onward and _reaches(old, fact.left, facts, seen):
+        if fact.relation == "stretches" and fact.right == new and _reaches(old, fact.left, facts, seen):
             return True
     return False
 

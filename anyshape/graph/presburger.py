@@ -21,13 +21,16 @@ from anyshape.graph.intervals import Bound
 from anyshape.graph.leaves import RuntimeScalar
 from anyshape.graph.linear_forms import Alternatives, Constraint, LinearForms, Row, products_in, products_of, rows_of
 
-_OPERATIONS = 200_000  # of isl, for one question: about a tenth of a second
+_OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
 _LEAVES = 100
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
 _PRODUCTS = 6
 _ROWS = 8  # of a matrix that is filled: isl copies all of it for each entry
-_COEFFICIENT = 1 << 20
+# isl's search for an optimum counts no operations. Beyond these coefficients any point will do for a first one, and
+# bounds are those of intervals.
+_MODERATE = 1 << 8
+_LARGE = 1 << 20
 
 
 def _lazily(name: str) -> ModuleType:
@@ -138,7 +141,7 @@ class IntegerSet:
         ranges = []
         with _budget():
             for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
-                if self._is_hard() or self._is_large():
+                if self._is_hard() or self._largest > _LARGE:
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
                 part = leaf.to_set()
@@ -160,7 +163,7 @@ class IntegerSet:
                     yield {}
                     continue
                 places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
-                for point in _points(leaf, small and not self._is_large()):
+                for point in _points(leaf, small and self._largest <= _MODERATE):
                     values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
                     yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
 
@@ -198,10 +201,6 @@ class IntegerSet:
 
     def _is_hard(self) -> bool:
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
-
-    def _is_large(self) -> bool:
-        """Coefficients are so large that isl's search for an optimum, which counts no operations, may not end."""
-        return self._largest > _COEFFICIENT
 
     def _is_empty(self, part: Any) -> bool:
         """There is no point in the polyhedron; or no rational one, where many products make integers too hard."""
