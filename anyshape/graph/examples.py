@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from anyshape.errors import ShapeError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, substitute_claim
-from anyshape.graph.dims import Call, DimVar, Size
+from anyshape.graph.dims import Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
-_PROBE_LIMIT = 20_000
+_PROBE_WORK = 300_000  # parts of claims that are evaluated
 _FIXED = 12  # values of a factor that are tried from its least one on
+_FACTORS = 6
 _FIXED_LIMIT = 60  # combinations of them for each factor that is left free
 
 Valuation = dict[DimVar, int]
@@ -70,10 +71,11 @@ def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) ->
     for asked in ([rows_of(claim)], denial_of(claim)):
         yield from _points(facts, asked, names)
     ranges = [[p for p in _PROBES if p == nearest(v, p)] or [v.lower] for v in names]
-    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_LIMIT):
+    parts = sum([s.nodes for c in (claim, *facts) for s in (c.left, c.right) if isinstance(s, DimExpr)])
+    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_WORK // (parts + 1)):
         yield dict(zip(names, sizes, strict=True))
     factors = [v for v in names if _is_factor(v, [claim, *facts])]
-    for free in [*factors, None]:
+    for free in [*factors, None] if len(factors) <= _FACTORS else []:
         fixed = [v for v in factors if v is not free]
         values = [_first_values(v, facts) for v in fixed]
         for sizes in itertools.islice(itertools.product(*values), _FIXED_LIMIT):
