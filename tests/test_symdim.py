@@ -136,9 +136,25 @@ def test_division_by_a_size_that_is_zero():
         for zero in (0, z, m - m, np.int64(0), False):
             with pytest.raises(ZeroDivisionError):
                 function(n, zero)
-        assert isinstance(function(n, m), (SymDim, tuple))  # it may be zero: what a call does is then Python's error
-    with pytest.raises(ZeroDivisionError):
+        assert isinstance(function(n, m), (SymDim, tuple))  # it may be zero: a program asks at the call
+    with pytest.raises(errors.SizeMismatchError, match="integer division or modulo by zero; m != 0 does not hold"):
         trace(lambda x: anp.zeros(x.shape[0] // x.shape[1]))(ShapeDtypeStruct((n, m)))(np.ones((2, 0)))
+
+
+@pytest.mark.parametrize("unused", [True, False])
+def test_a_division_by_zero_is_pythons_also_where_its_result_does_not_matter(unused):
+    def function(x):
+        n, m = x.shape
+        return x.sum() + (0 * (n // m) if unused else m * (n // m) + n % m)
+
+    run = jit(function)
+    for shape in ((3, 2), (3, 0), (4, 3), (0, 0), (0, 2)):
+        if shape[1]:
+            assert run(np.ones(shape)) == function(np.ones(shape))
+        else:
+            with pytest.raises(ZeroDivisionError):
+                run(np.ones(shape))
+    assert run.cache_info().traces == 1
 
 
 # -- as an object ----------------------------------------------------------------------------------------------------

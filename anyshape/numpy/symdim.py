@@ -102,7 +102,16 @@ def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any]
 
 
 def _is_zero(size: Size, scope: Scope) -> bool:
-    return size == 0 if isinstance(size, int) else scope.decide(equal(size, 0)) is Verdict.YES
+    """Whether Python would raise here. In a program a divisor that may be 0 is a decision, or a precondition."""
+    if isinstance(size, int):
+        return size == 0
+    verdict = scope.decide(claim := Claim("!=", size, 0, f"{size} != 0"))
+    if verdict is Verdict.UNKNOWN and not scope.closed:
+        if scope.hints is not None:
+            return not scope.ask(claim, user_line())
+        if any(b.scope is scope for b in active_builders()):
+            scope.require(claim, "floordiv", "integer division or modulo by zero", (), user_line())
+    return verdict is Verdict.NO
 
 
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
