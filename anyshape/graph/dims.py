@@ -71,10 +71,11 @@ Atom: TypeAlias = DimVar | InputAxis | RuntimeScalar | Call
 class DimExpr(Interned):
     """A size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("_bounds", "_key", "depth", "nodes", "terms")
+    __slots__ = ("_bounds", "_key", "atom", "depth", "nodes", "terms")
     _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
+    atom: Atom | None  # the one that it is
     depth: int
     nodes: int
     _bounds: tuple[Bound, Bound] | None
@@ -99,6 +100,7 @@ class DimExpr(Interned):
                     depth = max(depth, atom.depth)
             factors = max(factors, powers)
         self.depth, self.nodes = depth, nodes
+        self.atom = terms[0][0][0][0] if factors == 1 and len(terms) == 1 and terms[0][1] == 1 else None
         check_limit("terms", len(terms))
         check_limit("nodes", nodes)
         check_limit("factors in a term", factors)
@@ -172,13 +174,15 @@ def variable(name: str, lower: int = 0, upper: Bound = None) -> DimExpr:
     return from_atom(DimVar(name, lower, upper))
 
 
+@remembered
+def input_axis(operand: int, axis: int) -> DimExpr:
+    """The size of an axis of an operand."""
+    return from_atom(InputAxis(operand, axis))
+
+
 def as_atom(size: Size) -> Atom | None:
     """The atom that `size` is, or None when it is anything else."""
-    if isinstance(size, DimExpr) and len(size.terms) == 1:
-        monomial, coefficient = size.terms[0]
-        if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
-            return monomial[0][0]
-    return None
+    return size.atom if isinstance(size, DimExpr) else None
 
 
 def terms_of(size: Size) -> Terms:
@@ -237,10 +241,7 @@ def mul(a: Size, b: Size) -> Size:
 
 def total(sizes: Iterable[Size]) -> Size:
     """The sum of the sizes, put together in one go."""
-    terms: Terms = {}
-    for size in sizes:
-        polynomials.add_into(terms, size.terms if isinstance(size, DimExpr) else (((), size),))
-    return from_terms(terms)
+    return from_terms(sum_terms(*[(size, 1) for size in sizes]))
 
 
 @remembered

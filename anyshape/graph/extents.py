@@ -80,14 +80,14 @@ class TensorMeta:
     dtype: np.dtype
     extents: tuple[ShapeExtent, ...]
 
-    @cached_property
+    @property
     def rank(self) -> int:
         return len(self.extents)
 
     @cached_property
     def sizes(self) -> tuple[Size, ...] | None:
         """Every size, when all are exact; None otherwise."""
-        found = tuple(e.size for e in self.extents if isinstance(e, Exact))
+        found = tuple([e.size for e in self.extents if isinstance(e, Exact)])
         return found if len(found) == len(self.extents) else None
 
     def __str__(self) -> str:

@@ -128,7 +128,7 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
         if not known:
             sources.append(owner.handle(owner, value))
         position = known[0] if known else len(sources) - 1
-        return dims.from_atom(InputAxis(len(operands) + position, leaf.axis))
+        return dims.input_axis(len(operands) + position, leaf.axis)
 
     def convert(size: Any) -> Any:
         if isinstance(size, tuple):
@@ -153,7 +153,7 @@ def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:
     for i, x in traced:
         for axis, extent in enumerate(x.meta.extents):
             if isinstance(extent, Exact) and isinstance(extent.size, DimExpr):
-                found.setdefault(extent.size, dims.from_atom(InputAxis(i, axis)))
+                found.setdefault(extent.size, dims.input_axis(i, axis))
     return found
 
 
