@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Where, equal
-from anyshape.graph.dims import DimExpr, InputAxis, Size
+from anyshape.graph.conditions import Claim, Where, at_least, equal
+from anyshape.graph.dims import DimExpr, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.ir import bind_local
 from anyshape.graph.scope import Reliance, Scope
+from anyshape.graph.substitution import substitute_leaves
 
 
 class HasMeta(Protocol):
@@ -70,19 +70,23 @@ class ShapeGuardContext:
 
     def resolve(self, size: Size) -> ShapeExtent:
         """The extent that an op-local size means for the operands at hand; never stronger than they are."""
+        alone = dims.as_atom(size)
+        if isinstance(alone, InputAxis):
+            extent = self.metas[alone.operand].extents[alone.axis]
+            return Exact(self.scope.simplest(extent.size)) if isinstance(extent, Exact) else extent
         weakest: list[ShapeExtent] = []
 
-        def read(leaf: InputAxis) -> Size | None:
-            extent = self.metas[leaf.operand].extents[leaf.axis]
-            if isinstance(extent, Exact):
-                return extent.size
-            weakest.append(extent)
+        def read(leaf: Leaf) -> Size | None:
+            if isinstance(leaf, InputAxis):
+                extent = self.metas[leaf.operand].extents[leaf.axis]
+                if isinstance(extent, Exact):
+                    return extent.size
+                weakest.append(extent)
             return None
 
-        bound = bind_local(size, read)
+        bound = substitute_leaves(size, read)
         if weakest:
-            alone = dims.as_atom(size) if len(weakest) == 1 else None
-            return weakest[0] if isinstance(alone, InputAxis) else Unknown()
+            return Unknown()
         return Exact(self.scope.simplest(bound))
 
     def bind(self, param: Any, *, field: str) -> Any:
@@ -109,4 +113,10 @@ class ShapeGuardContext:
 
     def require_equal(self, a: Size, b: Size, why: str) -> None:
         """The two sizes agree, or the call fails."""
-        self.require(equal(a, b), why)
+        if a is not b:
+            self.require(equal(a, b), why)
+
+    def require_at_least(self, a: Size, b: Size, why: str) -> None:
+        """a >= b, or the call fails."""
+        if not isinstance(a, int) or not isinstance(b, int) or a < b:
+            self.require(at_least(a, b), why)

@@ -79,6 +79,14 @@ def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     return exact(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
 
 
+def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """The claim is shown to hold for all sizes that satisfy the facts; not asked is whether it holds for none."""
+    verdict = quick(claim, lambda: facts)
+    if verdict is Verdict.UNKNOWN:
+        verdict = exact(claim, facts, maybe_true=False)[0]
+    return verdict is Verdict.YES
+
+
 def exact(
     claim: Claim, facts: Sequence[Claim], *, maybe_true: bool = True, maybe_false: bool = True
 ) -> tuple[Verdict, list[dict[DimVar, int]]]:

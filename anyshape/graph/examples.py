@@ -46,10 +46,18 @@ def first_examples() -> list[Example]:
     return [Example(make=rule) for rule in rules]
 
 
-def apart(variables: Sequence[DimVar]) -> Iterator[Example]:
-    """For each variable sizes that broadcast together and tell it from the others: it is 6, and they are 1."""
-    for one in variables:
-        yield Example({v: nearest(v, 6 if v is one else 1) for v in variables}, lambda i: 1)
+def apart(claim: Claim, facts: Sequence[Claim]) -> Iterator[Example]:
+    """Sizes that tell one variable from all others, as they broadcast together; and the left side from the right."""
+    variables = dict.fromkeys(v for c in [claim, *facts] for v in c.variables())
+    for alone, rest in ((6, 1), (1, 6)):
+        for one in variables:
+            yield Example({v: nearest(v, alone if v is one else rest) for v in variables}, _always(rest))
+    left = dims.variables(claim.left)
+    yield Example({v: nearest(v, 6 if v in left else 7) for v in variables}, _always(7))
+
+
+def _always(size: int) -> Callable[[int], int]:
+    return lambda _: size
 
 
 def nearest(variable: DimVar, size: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict
-from anyshape.graph.decide import decide
+from anyshape.graph.decide import follows
 from anyshape.graph.dim_text import call_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, Leaf
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
@@ -33,7 +33,7 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
         ]
         near = connected(condition.claim, by_variable([c.claim for c in rest]))
-        if near and decide(condition.claim, near) is Verdict.YES:
+        if near and follows(condition.claim, near):
             kept.remove(condition)
             dropped.append(condition)
     return _complete(kept, dropped, position)

@@ -150,6 +150,15 @@ class Knowledge:
             self._settled[key] = verdict
         return verdict
 
+    def same(self, a: Size, b: Size) -> bool:
+        """The two sizes are proved equal."""
+        gap = dims.constant_gap(a, b)
+        if gap is None and self._replacements:
+            gap = dims.constant_gap(self.normal(a), self.normal(b))
+        if gap is not None or ("==", a, b) in self._unproved:
+            return gap == 0
+        return self.proves(Claim("==", a, b))
+
     def proves(self, claim: Claim) -> bool:
         """The claim follows; not asked is whether it may be false."""
         key = claim.relation, claim.left, claim.right
@@ -174,12 +183,14 @@ class Knowledge:
         verdict = quick(normal, lambda: self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
-        answers = {truth(claim, e) for e in self._some()}
-        if False in answers and (True in answers or not maybe_true):
-            return Verdict.UNKNOWN
+        answers: set[bool | None] = set()
+        for known in self._some():
+            answers.add(truth(claim, known))
+            if False in answers and (True in answers or not maybe_true):
+                return Verdict.UNKNOWN
         claim = _substituted(claim, self._named)
         facts = self._connected(claim)
-        if False not in answers and (_is_broadcast(claim.left) or _is_broadcast(claim.right)):
+        if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
             answers.add(self._differs(claim, facts))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
@@ -282,9 +293,8 @@ class Knowledge:
         return self._examples
 
     def _differs(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
-        """False where sizes of which one is not 1 make the claim false; None where none do."""
-        variables = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
-        for sizes in apart(variables):
+        """False where sizes that broadcast and differ make the claim false; None where none do."""
+        for sizes in apart(claim, facts):
             example = Example(self._completed(sizes), sizes.make)
             if truth(claim, example) is False and all(truth(c, example) for c in self.claims):
                 self._learn(example)
@@ -365,11 +375,6 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
     """What the declared range of a variable says of the size that it equals."""
     claims = [at_least(size, variable.lower)]
     return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])
-
-
-def _is_broadcast(size: Size) -> bool:
-    atom = dims.as_atom(size)
-    return isinstance(atom, Call) and atom.function == "broadcast"
 
 
 def _is_open(claim: Claim) -> bool:

@@ -60,8 +60,9 @@ def infer_reshape(ctx: ShapeGuardContext, old: Sizes, new: Sizes) -> Sizes:
             whole = dims.floordiv(total, others)
         return tuple(ctx.scope.normal(whole) if i in unknown else s for i, s in enumerate(new))
     for size in new:
-        ctx.require(at_least(size, 0), "a size cannot be negative")
-    ctx.require(equal(total, numel(new)), f"cannot reshape {_tuple(old)} to {_tuple(new)}")
+        ctx.require_at_least(size, 0, "a size cannot be negative")
+    if not ctx.same(total, numel(new)):
+        ctx.require(equal(total, numel(new)), f"cannot reshape {_tuple(old)} to {_tuple(new)}")
     return new
 
 

@@ -156,10 +156,10 @@ def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequ
     steps = (1,) * len(starts) if steps is None else tuple(steps)
     for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
         whole = ctx.exact(Sized(x), axis, field="starts")
-        ctx.require(at_least(start, 0), f"the start of axis {axis} is negative")
-        ctx.require(at_least(size, 0), f"the size of axis {axis} is negative")
-        ctx.require(at_least(step, 1), f"the step of axis {axis} is not positive")
-        ctx.require(at_least(whole, start + dilated_size(size, step - 1)), f"axis {axis} ends before the slice does")
+        ctx.require_at_least(start, 0, f"the start of axis {axis} is negative")
+        ctx.require_at_least(size, 0, f"the size of axis {axis} is negative")
+        ctx.require_at_least(step, 1, f"the step of axis {axis} is not positive")
+        ctx.require_at_least(whole, start + dilated_size(size, step - 1), f"axis {axis} ends before the slice does")
     return strided(x, starts, sizes, steps)
 
 
