@@ -50,7 +50,12 @@ class ShapeGuardContext:
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
         """The exact sizes of all axes."""
-        return tuple([self.exact(x, axis, field=field) for axis in range(x.meta.rank)])
+        extents = x.meta.extents
+        sizes = [e.size for e in extents if isinstance(e, Exact)]
+        if len(sizes) < len(extents):
+            return tuple([self.exact(x, axis, field=field) for axis in range(len(extents))])
+        self.scope.reliances += [Reliance(self.primitive, field, axis, e) for axis, e in enumerate(extents)]
+        return tuple(sizes)
 
     def require(self, claim: Claim, why: str) -> None:
         """Hold now, fail now, or be asserted when the program is called."""
@@ -118,5 +123,6 @@ class ShapeGuardContext:
 
     def require_at_least(self, a: Size, b: Size, why: str) -> None:
         """a >= b, or the call fails."""
-        if not isinstance(a, int) or not isinstance(b, int) or a < b:
+        low = dims.bounds(a)[0]
+        if low is None or not isinstance(b, int) or low < b:
             self.require(at_least(a, b), why)

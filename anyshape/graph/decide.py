@@ -13,6 +13,7 @@ from typing import TypeAlias
 from anyshape.graph import dims, intervals
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.examples import refuted
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
@@ -82,7 +83,7 @@ def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
 def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
     """The claim is shown to hold for all sizes that satisfy the facts; not asked is whether it holds for none."""
     verdict = quick(claim, lambda: facts)
-    if verdict is Verdict.UNKNOWN:
+    if verdict is Verdict.UNKNOWN and not refuted(claim, facts):
         verdict = exact(claim, facts, maybe_true=False)[0]
     return verdict is Verdict.YES
 

@@ -164,6 +164,7 @@ _text = remembered(show)
 # -- construction ------------------------------------------------------------------------------------------------
 
 
+@remembered
 def from_atom(atom: Atom) -> DimExpr:
     """The expression that is this atom alone."""
     return DimExpr(((((atom, 1),), 1),))

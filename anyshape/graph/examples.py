@@ -48,16 +48,32 @@ def first_examples() -> list[Example]:
 
 def apart(claim: Claim, facts: Sequence[Claim]) -> Iterator[Example]:
     """Sizes that tell one variable from all others, as they broadcast together; and the left side from the right."""
-    variables = dict.fromkeys(v for c in [claim, *facts] for v in c.variables())
+    first = _first_of_equals(claim, facts)  # variables that are stated to be equal go together
     for alone, rest in ((6, 1), (1, 6)):
-        for one in variables:
-            yield Example({v: nearest(v, alone if v is one else rest) for v in variables}, _always(rest))
-    left = dims.variables(claim.left)
-    yield Example({v: nearest(v, 6 if v in left else 7) for v in variables}, _always(7))
+        for one in dict.fromkeys(first.values()):
+            yield Example({v: nearest(v, alone if f is one else rest) for v, f in first.items()}, _always(rest))
+    left = {first[v] for v in dims.variables(claim.left)}
+    yield Example({v: nearest(v, 6 if f in left else 7) for v, f in first.items()}, _always(7))
+
+
+def _first_of_equals(claim: Claim, facts: Sequence[Claim]) -> dict[DimVar, DimVar]:
+    """For each variable the first of those that it is stated to be equal to."""
+    first = {v: v for c in [claim, *facts] for v in c.variables()}
+    for fact in facts:
+        a, b = dims.as_atom(fact.left), dims.as_atom(fact.right)
+        if fact.relation == "==" and isinstance(a, DimVar) and isinstance(b, DimVar):
+            old, new = first[b], first[a]
+            first = {v: new if f is old else f for v, f in first.items()}
+    return first
 
 
 def _always(size: int) -> Callable[[int], int]:
     return lambda _: size
+
+
+def refuted(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Sizes that satisfy the facts make the claim false."""
+    return any(truth(claim, e) is False and all(truth(f, e) for f in facts) for e in apart(claim, facts))
 
 
 def nearest(variable: DimVar, size: int) -> int:

@@ -82,6 +82,7 @@ class Knowledge:
             stated = [self._renewed(c, atom, single.get) for c in self._stated]
             self._stated = [c for c in [*stated, *_range_claims(atom, size)] if quick(c) is not Verdict.YES]
         self._normal.clear()
+        self._simplest.clear()
 
     def _renewed(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> Claim:
         mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
@@ -107,13 +108,15 @@ class Knowledge:
 
         Without it sizes of sizes grow with every step of a program, and no list of identities is complete.
         """
-        normal = self.normal(size)
-        if not isinstance(normal, DimExpr) or normal.depth == 0:
-            return normal
-        found = self._simplest.get(normal)
+        if isinstance(size, int):
+            return size
+        found = self._simplest.get(size)
         if found is None:
-            found = self._simplest[normal] = self._shorter(normal)
-        return self.normal(found)
+            normal = self.normal(size)
+            if isinstance(normal, DimExpr) and normal.depth:
+                normal = self.normal(self._shorter(normal))
+            found = self._simplest[size] = normal
+        return found
 
     def _shorter(self, size: DimExpr) -> Size:
         claim = Claim("==", size, 0)
@@ -152,12 +155,10 @@ class Knowledge:
 
     def same(self, a: Size, b: Size) -> bool:
         """The two sizes are proved equal."""
-        gap = dims.constant_gap(a, b)
-        if gap is None and self._replacements:
-            gap = dims.constant_gap(self.normal(a), self.normal(b))
-        if gap is not None or ("==", a, b) in self._unproved:
-            return gap == 0
-        return self.proves(Claim("==", a, b))
+        found = self._settled.get(("==", a, b))
+        if found is None and ("==", a, b) not in self._unproved:
+            return self.proves(Claim("==", a, b))
+        return found is Verdict.YES
 
     def proves(self, claim: Claim) -> bool:
         """The claim follows; not asked is whether it may be false."""

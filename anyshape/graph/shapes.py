@@ -22,7 +22,8 @@ def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size) -> Size:
     if a == 1:
         return b
     claim = Claim("broadcasts", a, b)
-    ctx.require(claim, f"sizes {a} and {b} differ and neither is 1")
+    if not ctx.scope.proves(claim):
+        ctx.require(claim, f"sizes {a} and {b} differ and neither is 1")
     return ctx.scope.normal(dims.broadcast(a, b))
 
 
@@ -118,6 +119,9 @@ def _bound(ctx: ShapeGuardContext, bound: Size, size: Size, limit: Size, forward
 
 def _not_negative(ctx: ShapeGuardContext, size: Size, what: str) -> bool:
     """Whether the size is at least 0, decided if it must be."""
-    if isinstance(size, int):
-        return size >= 0
+    low, high = dims.bounds(size)
+    if low is not None and low >= 0:
+        return True
+    if high is not None and high < 0:
+        return False
     return ctx.scope.ask(at_least(size, 0, f"slice {what} {size} >= 0"), ctx.where)

@@ -120,7 +120,11 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
         owner = builder.dim_owner(variable) if builder is not None else None
         if owner is None:
             raise LeakedTracerError(f"size {variable}", where=user_line())
-        return bind_local(owner.dims[variable][0], lambda leaf: _source_axis(owner, leaf))
+        size = owner.dims[variable][0]
+        alone = dims.as_atom(size)
+        if isinstance(alone, InputAxis):
+            return _source_axis(owner, alone)
+        return bind_local(size, lambda leaf: _source_axis(owner, leaf))
 
     def _source_axis(owner: Builder, leaf: InputAxis) -> Size:
         value = owner.inputs[leaf.operand]
