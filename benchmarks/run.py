@@ -1,6 +1,6 @@
 """Run the benchmarks and print what they found beside the limits they are held to.
 
-    python -m benchmarks.run [--quick] [--only attention,small,chain,compiling,solving,importing] [--json FILE]
+    python -m benchmarks.run [--quick] [--only attention,small,chain,compiling,solving,sizes,importing] [--json FILE]
 
 Peers (autograd) are measured where they are installed. The exit status is 0 even if a limit is missed: on a machine
 that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as `make bench` does: with more
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import attention, chain, compiling, importing, peers, small, solving
+from benchmarks import attention, chain, compiling, importing, peers, sizes, small, solving
 from benchmarks.timing import QUICK, Effort, Result
 
 try:
@@ -28,7 +28,7 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, solving, compiling, small, chain, attention)
+MODULES = (importing, sizes, solving, compiling, small, chain, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 

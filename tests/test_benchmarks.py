@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import attention, chain, compiling, importing, run, small, solving, timing
+from benchmarks import attention, chain, compiling, importing, run, sizes, small, solving, timing
 
 QUICK = timing.QUICK
 
@@ -47,6 +47,12 @@ def test_the_chain_has_the_gradient_written_by_hand():
 def test_signatures_are_solved_for():
     results = solving.run(QUICK)  # each finds the sizes it was made from, or raises
     assert len(results) == len(solving.SIGNATURES) + 1 and all(r.value > 0 for r in results)
+
+
+def test_claims_are_settled_by_the_means_they_are_timed_for():
+    results = sizes.run(QUICK)  # each claim is checked to be settled where it is said to be
+    assert {"a claim settled by intervals", "a claim settled by integer sets"} <= set(names(results))
+    assert all(r.value > 0 for r in results)
 
 
 def test_the_large_program_is_timed_stage_by_stage():
