@@ -13,7 +13,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Where, at_least, equal
 from anyshape.graph.dims import DimExpr, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.scope import Reliance, Scope
+from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
 
 
@@ -45,7 +45,7 @@ class ShapeGuardContext:
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise UnsupportedDynamicShapeError(self.primitive, field, axis, str(extent), self.where)
-        self.scope.reliances.append(Reliance(self.primitive, field, axis, extent))
+        self.scope.rely(self.primitive, field, axis, (extent,))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
@@ -54,7 +54,7 @@ class ShapeGuardContext:
         sizes = [e.size for e in extents if isinstance(e, Exact)]
         if len(sizes) < len(extents):
             return tuple([self.exact(x, axis, field=field) for axis in range(len(extents))])
-        self.scope.reliances += [Reliance(self.primitive, field, axis, e) for axis, e in enumerate(extents)]
+        self.scope.rely(self.primitive, field, 0, extents)
         return tuple(sizes)
 
     def require(self, claim: Claim, why: str) -> None:

@@ -10,6 +10,8 @@ from anyshape.graph.dims import Call, DimVar, Leaf, Size
 
 def broadcast_ints(*sizes: int) -> int:
     """`broadcast` of actual sizes; ones that disagree are an error."""
+    if len(sizes) == 2 and (sizes[0] == 1 or sizes[0] == sizes[1]):
+        return sizes[1]
     found = {s for s in sizes if s != 1}
     if len(found) > 1:
         raise ShapeError("broadcast", f"sizes {' and '.join(map(str, sorted(found)))} differ and neither is 1")
@@ -29,6 +31,8 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
     """The integer that `size` is when each leaf has the given value."""
     if isinstance(size, int):
         return size
+    if size.atom is not None and not isinstance(size.atom, Call):
+        return leaf_value(size.atom)
     total = 0
     for monomial, coefficient in size.terms:
         product = coefficient
@@ -44,4 +48,4 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
 
 def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
     """A `leaf_value` for `evaluate` that reads a mapping of variables."""
-    return lambda leaf: values[leaf]  # type: ignore[index]
+    return values.__getitem__  # type: ignore[return-value]

@@ -63,7 +63,7 @@ class Scope:
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
         self.conditions: list[Condition] = []
-        self.reliances: list[Reliance] = []
+        self._relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
         self._known = Knowledge(self.hints)
         for condition in conditions:
             self.assume(condition)
@@ -110,6 +110,15 @@ class Scope:
     def root(self) -> Scope:
         """The declared scope that this one was derived from; itself, if it was declared."""
         return self if self._root is None else self._root
+
+    def rely(self, primitive: str, field: str, axis: int, answers: Sequence[ShapeExtent]) -> None:
+        """Record the exact sizes that a rule was given, from this axis on."""
+        self._relied.append((primitive, field, axis, answers))
+
+    @property
+    def reliances(self) -> list[Reliance]:
+        """The exact sizes that rules were given, in the order of asking."""
+        return [Reliance(p, field, first + i, e) for p, field, first, es in self._relied for i, e in enumerate(es)]
 
     def __reduce__(self) -> Any:
         return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)
