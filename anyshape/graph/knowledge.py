@@ -50,7 +50,7 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        stated = _substituted(claim, self._named)
+        stated = _substituted(claim, self._named) if self._replacements else claim
         self._stated.append(stated)
         normal = _substituted(claim, self._replacements.get) if self._replacements else claim
         replaced = _oriented(normal) if normal.relation == "==" else None
@@ -189,7 +189,7 @@ class Knowledge:
             answers.add(truth(claim, known))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
-        claim = _substituted(claim, self._named)
+        claim = _substituted(claim, self._named) if self._replacements else claim
         facts = self._connected(claim)
         if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
             answers.add(self._differs(claim, facts))
@@ -380,13 +380,12 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
 
 def _is_open(claim: Claim) -> bool:
     """Intervals say all there is to say: the sides are linear in independent variables, and an equality can be met."""
-    gap = dims.sub(claim.left, claim.right)
-    terms = dims.terms_of(gap)
+    terms = dims.sum_terms((claim.left, 1), (claim.right, -1))
     if any(len(m) > 1 or m[0][1] > 1 or isinstance(m[0][0], Call) for m in terms if m):
         return False
     if claim.relation == ">=":
         return True
-    low, high = dims.bounds(gap)
+    low, high = dims.sum_bounds((claim.left, 1), (claim.right, -1))
     for monomial, coefficient in terms.items():
         if monomial and abs(coefficient) == 1 and monomial[0][0].bounds()[1] is None:
             reached = low is None or low <= 0 if coefficient == 1 else high is None or high >= 0

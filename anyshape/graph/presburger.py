@@ -209,27 +209,28 @@ class IntegerSet:
         return part.is_empty()
 
     def _polyhedron(self, constraints: Sequence[Constraint]) -> Any:
-        equal = self._matrix([c for c in constraints if c.relation == "=="])
-        more = self._matrix([c for c in constraints if c.relation == ">="])
+        width = len(self.forms.columns)
+        none = isl.Mat.alloc(_THREAD.context, 0, width + 1)
+        equal = self._matrix(none, [c for c in constraints if c.relation == "=="])
+        more = self._matrix(none, [c for c in constraints if c.relation == ">="])
         kinds = isl.dim_type
-        space = isl.Space.set_alloc(_THREAD.context, 0, len(self.forms.columns))
+        space = isl.Space.set_alloc(_THREAD.context, 0, width)
         return isl.BasicSet.from_constraint_matrices(space, equal, more, kinds.set, kinds.div, kinds.param, kinds.cst)
 
-    def _matrix(self, constraints: Sequence[Constraint]) -> Any:
-        """A row for each constraint, its constant last."""
-        width, number = len(self.forms.columns), _THREAD.number
-        whole = empty = isl.Mat.alloc(_THREAD.context, 0, width + 1)
-        for start in range(0, len(constraints), _ROWS):
-            rows = constraints[start : start + _ROWS]
-            part = empty.add_zero_rows(len(rows))
-            for i, (coefficients, constant, _) in enumerate(rows):
-                for column, coefficient in coefficients.items():
-                    self._largest = max(self._largest, abs(coefficient))
-                    part = part.set_element_val(i, column, number(coefficient))
-                if constant:
-                    part = part.set_element_val(i, width, number(constant))
-            whole = whole.concat(part)
-        return whole
+    def _matrix(self, none: Any, constraints: Sequence[Constraint]) -> Any:
+        """A row for each constraint, its constant last; `none` has no row yet."""
+        if len(constraints) > _ROWS:
+            half = len(constraints) // 2
+            return self._matrix(none, constraints[:half]).concat(self._matrix(none, constraints[half:]))
+        result = none.add_zero_rows(len(constraints)) if constraints else none
+        constant_column, number = len(self.forms.columns), _THREAD.number
+        for i, (coefficients, constant, _) in enumerate(constraints):
+            for column, coefficient in coefficients.items():
+                self._largest = max(self._largest, abs(coefficient))
+                result = result.set_element_val(i, column, number(coefficient))
+            if constant:
+                result = result.set_element_val(i, constant_column, number(constant))
+        return result
 
 
 _VALUE = dims.from_atom(RuntimeScalar(-1))
