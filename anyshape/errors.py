@@ -15,6 +15,7 @@ happened and where, the second what to do.
     ├── ScopeMismatchError (ValueError)         sizes of two scopes met in one expression
     ├── SizeLimitError (OverflowError)          an expression over sizes grew beyond what is worked with
     ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
+    │   └── SpecializationError                 a size declared dynamic was bound to some of its values
     ├── ConcretizationError (TypeError)         Python asked for the value of a traced array
     ├── MutationError (TypeError)               in-place change of a traced array
     ├── SymbolicIterationError (TypeError)      iteration over an axis of unknown size
@@ -311,6 +312,30 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
             f"{claim} is {verdict}{given}{_at(where)} ({found})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where, max_dim or min_dim"
+        )
+
+
+class SpecializationError(InconclusiveDimensionError):
+    """A size that was declared to stay dynamic would have been bound to some of its values.
+
+    `size` is the size, `constant` the number it was inferred to be, or None where a decision only narrows it; `sizes`
+    are those of the call.
+    """
+
+    def __init__(
+        self, size: str, claim: str, sizes: Mapping[str, int], constant: int | None, why: str, where: object = None
+    ) -> None:
+        self.size, self.constant, self.why, self.where = size, constant, why, where
+        self.claim, self.sizes, self.constraints = claim, dict(sizes), ()
+        self.witnesses: dict[bool, dict[str, int]] = {}
+        call = ", ".join(f"{n}={v}" for n, v in self.sizes.items())
+        given = f" with {call}" if call else ""
+        inferred = f"{size} inferred to be the constant {constant}"
+        narrowed = f"{size} was declared dynamic, and a decision depends on it"
+        AnyshapeError.__init__(
+            self,
+            f"{narrowed if constant is None else inferred}{_at(where)} ({why}{given})\n"
+            f"  write the code for every size, or declare the size AUTO or STATIC to have a program for each case",
         )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,38 +19,87 @@ _SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _LIBRARIES = ("anyshape.", "numpy.", "scipy.", "builtins")
 
 
-def watch(function: Callable[..., Any]) -> Callable[[], bool] | None:
+class Watch:
+    """Calling it tells whether nothing that was read has been bound anew; `changed` names what has been."""
+
+    def __init__(self, tests: Sequence[_Test]) -> None:
+        self.tests = tuple(tests)
+        space: dict[str, Any] = {"same": _same_container}
+        terms = [t.write(i, space) for i, t in enumerate(self.tests)]
+        lines = ["def unchanged():", "    try:", f"        return {' and '.join(terms)}"]
+        exec("\n".join([*lines, "    except (KeyError, ValueError):", "        return False"]), space)
+        self.unchanged: Callable[[], bool] = space["unchanged"]
+
+    def __call__(self) -> bool:
+        return self.unchanged()
+
+    def changed(self) -> list[str]:
+        """The names that are bound to something else now, or not at all."""
+        return [t.read.label for t in self.tests if not Watch([t])()]
+
+
+class _Read(NamedTuple):
+    """How a variable is read: an entry of a dict by its name, or the contents of a cell (name: None)."""
+
+    label: str
+    owner: Any
+    name: str | None
+
+    def value(self) -> Any:
+        return self.owner.cell_contents if self.name is None else self.owner[self.name]
+
+
+class _Test(NamedTuple):
+    """That a variable still holds what it did; `members` are those of a container, which may change in place."""
+
+    read: _Read
+    value: Any
+    members: list[Any] | None
+
+    def write(self, i: int, space: dict[str, Any]) -> str:
+        """Source of the test; what it needs goes into `space`."""
+        space |= {f"o{i}": self.read.owner, f"v{i}": self.value}
+        now = f"o{i}.cell_contents" if self.read.name is None else f"o{i}[{self.read.name!r}]"
+        if self.members is not None:
+            space[f"m{i}"] = self.members
+            return f"same({now}, v{i}, m{i})"
+        if isinstance(self.value, _SCALARS):  # equal numbers of one type are as good as the same one
+            return f"((n := {now}) is v{i} or (n.__class__ is v{i}.__class__ and bool(n == v{i})))"
+        return f"{now} is v{i}"
+
+
+def watch(function: Callable[..., Any]) -> Watch | None:
     """A test that holds while nothing that `function` reads has been bound anew; None if there is nothing to watch."""
-    return _Watch().of(function)
+    return _Watcher().of(function)
 
 
-class _Watch:
+class _Watcher:
     """Follows what is reachable: from a function to what its code names, from an object to the attributes it names."""
 
     def __init__(self) -> None:
-        self.tests: list[Callable[[], bool]] = []
+        self.tests: list[_Test] = []
         self.seen: set[tuple[int, int]] = set()
         self.todo: list[tuple[types.FunctionType, Any]] = []  # a function, and an object whose attributes it may read
 
-    def of(self, function: Callable[..., Any]) -> Callable[[], bool] | None:
+    def of(self, function: Callable[..., Any]) -> Watch | None:
         self.follow(function)
         while self.todo:
             code, owner = self.todo.pop()
             if (id(code), id(owner)) not in self.seen:
                 self.seen.add((id(code), id(owner)))
-                self.read(code, _variables(code) if owner is None else _attributes(code, owner))
-        return functools.partial(_all_hold, self.tests) if self.tests else None
+                for read in _variables(code) if owner is None else _attributes(code, owner):
+                    self.meet(code, read.value(), read)
+                for method in () if owner is None else _methods(code, owner):
+                    self.meet(code, method)
+        return Watch(self.tests) if self.tests else None
 
-    def read(self, code: types.FunctionType, readers: Iterable[Callable[[], Any]]) -> None:
-        """Watch what is read, and go on from there."""
-        for read in readers:
-            value = read()
-            test = _unchanged(read, value)
-            if test is not None:
-                self.tests.append(test)
-            self.follow(value)
-            if _has_attributes(value):
-                self.todo.append((code, value))
+    def meet(self, code: types.FunctionType, value: Any, read: _Read | None = None) -> None:
+        """Watch what was read, and go on from there."""
+        if read is not None and not isinstance(value, (types.ModuleType, type, types.MethodType)):
+            self.tests.append(_Test(read, value, _members(value) if isinstance(value, (dict, list, tuple)) else None))
+        self.follow(value)
+        if _has_attributes(value):
+            self.todo.append((code, value))
 
     def follow(self, value: Any) -> None:
         """The functions behind a value: its own, its method's with the object, its callees'."""
@@ -83,31 +132,32 @@ def _has_attributes(x: Any) -> bool:
     return not plain and hasattr(x, "__dict__") and not f"{type(x).__module__}.".startswith(_LIBRARIES)
 
 
-def _attributes(function: types.FunctionType, owner: Any) -> Iterator[Callable[[], Any]]:
-    """A reader for each attribute of the object that the code names; methods of its class are read as bound ones."""
+def _attributes(function: types.FunctionType, owner: Any) -> Iterator[_Read]:
+    """Each attribute of the object itself that the code names."""
     for name in dict.fromkeys(_names(function.__code__)):
         if name in vars(owner):
-            yield functools.partial(operator.getitem, vars(owner), name)
-        elif isinstance(getattr(type(owner), name, None), types.FunctionType):
-            yield functools.partial(_constant, getattr(owner, name))
+            yield _Read(f"{type(owner).__name__}.{name}", vars(owner), name)
 
 
-def _constant(x: Any) -> Any:
-    return x
+def _methods(function: types.FunctionType, owner: Any) -> Iterator[types.MethodType]:
+    """The methods of the object's class that the code names."""
+    for name in dict.fromkeys(_names(function.__code__)):
+        if name not in vars(owner) and isinstance(getattr(type(owner), name, None), types.FunctionType):
+            yield getattr(owner, name)
 
 
-def _variables(function: types.FunctionType) -> Iterator[Callable[[], Any]]:
-    """A reader for each variable that is bound now: cells of the closure, then globals that the code names."""
-    for cell in function.__closure__ or ():
+def _variables(function: types.FunctionType) -> Iterator[_Read]:
+    """Each variable that is bound now: cells of the closure, then globals that the code names."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             cell.cell_contents  # noqa: B018 (an empty cell has no contents)
         except ValueError:
             continue
-        yield functools.partial(getattr, cell, "cell_contents")
+        yield _Read(name, cell, None)
     names = function.__globals__
     for name in dict.fromkeys(_names(function.__code__)):
         if name in names:
-            yield functools.partial(operator.getitem, names, name)
+            yield _Read(name, names, name)
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -118,28 +168,6 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _all_hold(tests: list[Callable[[], bool]]) -> bool:
-    try:
-        for test in tests:
-            if not test():
-                return False
-    except (KeyError, ValueError):  # a name or a closure variable that is not bound any more
-        return False
-    return True
-
-
-def _unchanged(read: Callable[[], Any], value: Any) -> Callable[[], bool] | None:
-    """Whether the variable still holds the value; None for what cannot change a program, such as modules."""
-    if isinstance(value, (types.ModuleType, type, types.MethodType)):
-        return None
-    if isinstance(value, (dict, list, tuple)):
-        held = _members(value)
-        return lambda: _same_container(read(), value, held)
-    if isinstance(value, _SCALARS):
-        return lambda: (now := read()) is value or (type(now) is type(value) and bool(now == value))
-    return lambda: read() is value
-
-
 def _members(container: Any) -> list[Any]:
     return [*container, *container.values()] if isinstance(container, dict) else [*container]
 
@@ -148,8 +176,4 @@ def _same_container(now: Any, value: Any, held: list[Any]) -> bool:
     if now is not value:
         return False
     members = _members(now)
-    return len(members) == len(held) and all(map(_is, members, held))
-
-
-def _is(a: Any, b: Any) -> bool:
-    return a is b
+    return len(members) == len(held) and all(map(operator.is_, members, held))

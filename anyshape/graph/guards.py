@@ -7,6 +7,7 @@ another path first. An assertion may lean on everything: where it fails, somethi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict
@@ -66,12 +67,14 @@ def _shown(known: Knowledge, claim: Claim) -> bool:
     return known.decide(claim) is Verdict.YES
 
 
-def predicate_source(claims: Iterable[Claim], reads: Mapping[DimVar, str], arguments: Sequence[str]) -> str:
+def predicate_source(
+    claims: Iterable[Claim], reads: Mapping[DimVar, str], arguments: Sequence[str], first: Sequence[str] = ()
+) -> str:
     """Python source of a function `accepts` that is true when every claim holds; each size is read once.
 
-    `reads` gives the source of each variable in terms of the arguments.
+    `reads` gives the source of each variable in terms of the arguments, and of what the lines `first` leave in locals.
     """
-    lines: list[str] = []
+    lines = [*first]
     names: dict[object, str] = {}
 
     def local(thing: object, source: str) -> str:
@@ -96,8 +99,14 @@ def predicate_source(claims: Iterable[Claim], reads: Mapping[DimVar, str], argum
 Predicate = Callable[..., bool]
 
 
-def compile_predicate(claims: Iterable[Claim], reads: Mapping[DimVar, str], arguments: Sequence[str]) -> Predicate:
-    """The function that `predicate_source` writes."""
-    space: dict[str, Predicate] = {}
-    exec(predicate_source(claims, reads, arguments), space)
-    return space["accepts"]
+def compile_predicate(
+    claims: Iterable[Claim],
+    reads: Mapping[DimVar, str],
+    arguments: Sequence[str],
+    first: Sequence[str] = (),
+    space: Mapping[str, object] | None = None,
+) -> Predicate:
+    """The function that `predicate_source` writes; `space` is what its first lines need in scope."""
+    names: dict[str, Any] = dict(space or {})
+    exec(predicate_source(claims, reads, arguments, first), names)
+    return names["accepts"]

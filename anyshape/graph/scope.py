@@ -19,6 +19,7 @@ from anyshape.errors import (
     LeakedTracerError,
     ShapeError,
     SizeMismatchError,
+    SpecializationError,
 )
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
@@ -62,6 +63,7 @@ class Scope:
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
+        self.kept: dict[DimVar, bool] = {}  # sizes that nothing may fix; True: and no decision may depend on
         self.conditions: list[Condition] = []
         self._relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
         self._known = Knowledge(self.hints)
@@ -132,7 +134,7 @@ class Scope:
             raise ShapeError(primitive, why, operands, where)
         if verdict is Verdict.UNKNOWN:
             self._check_hints(claim, primitive, why, where)
-            self.assume(Condition("assertion", claim, primitive, why, where))
+            self._refine(Condition("assertion", claim, primitive, why, where))
 
     def _check_hints(self, claim: Claim, primitive: str, why: str, where: Where | None) -> None:
         """Under jit, a precondition that the current call breaks is an error here, at the user's line."""
@@ -154,8 +156,20 @@ class Scope:
             raise self._inconclusive(claim, str(claim), where)
         answer = claim.holds(to_mapping(self.hints))
         held = claim if answer else claim.negated()
-        self.assume(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
+        self._refine(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
         return answer
+
+    def _refine(self, condition: Condition) -> None:
+        """Record what holds from now on, unless it binds a size that was declared to stay dynamic."""
+        self.assume(condition)
+        for variable in condition.claim.variables() if self.kept else ():
+            low, high = self.bounds(dims.from_atom(variable)) if variable in self.kept else (0, None)
+            constant = low if low == high else None
+            if constant is not None or (condition.kind == "guard" and self.kept.get(variable)):
+                hints = self.hints or {}
+                sizes = {str(v): hints[v] for v in condition.claim.variables() if v in hints}
+                claim, where = str(condition.claim), condition.where
+                raise SpecializationError(str(variable), claim, sizes, constant, condition.why, where)
 
     def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> InconclusiveDimensionError:
         declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
@@ -175,7 +189,7 @@ class Scope:
             claim = equal(size, 0, f"int({size})")
             raise self._inconclusive(claim, f"the value of {size}", where)
         number = evaluate(size, to_mapping(self.hints))
-        self.assume(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
+        self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         _warn_of_a_fixed_size(str(size), str(where))
         return number
 
