@@ -1,0 +1,186 @@
+"""What a program costs: operations and bytes of each node and in all, as sizes over the dims of the program.
+
+The convention of counting is that of `anyshape.ops.costs`. A cost is exact where all extents it is made of are, an
+upper bound where they are bounds, and unknown where one of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from anyshape.errors import ArgumentError, SizeLimitError, SizeMismatchError
+from anyshape.graph import dims
+from anyshape.graph.dims import DimVar, Leaf, Size
+from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
+from anyshape.graph.ir import Graph, Node
+from anyshape.graph.substitution import leaves_of, substitute_leaves
+from anyshape.ops.costs import Applied, CeilLog2, Shape, ceil_log2, elements, find_cost
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Operations on elements, bytes read and bytes written, each with its guarantee as extents have it."""
+
+    flops: ShapeExtent
+    bytes_read: ShapeExtent
+    bytes_written: ShapeExtent
+
+    def __str__(self) -> str:
+        return f"{self.flops} flops, {self.bytes_read} bytes read, {self.bytes_written} bytes written"
+
+
+@dataclass(frozen=True)
+class ProgramCost:
+    """The cost of each node, in the order of the graph, and of all of them."""
+
+    graph: Graph
+    nodes: tuple[Cost, ...]
+    total: Cost
+
+    @property
+    def flops(self) -> ShapeExtent:
+        return self.total.flops
+
+    @property
+    def bytes_read(self) -> ShapeExtent:
+        return self.total.bytes_read
+
+    @property
+    def bytes_written(self) -> ShapeExtent:
+        return self.total.bytes_written
+
+    def at(self, sizes: Mapping[str, int]) -> ProgramCost:
+        """The same with numbers: `sizes` gives one for each dim of the program, by name."""
+        values = self._values(sizes)
+
+        def number(extent: ShapeExtent) -> ShapeExtent:
+            return extent if isinstance(extent, Unknown) else type(extent)(value_at(extent.size, values))
+
+        nodes = tuple([Cost(number(c.flops), number(c.bytes_read), number(c.bytes_written)) for c in self.nodes])
+        return ProgramCost(self.graph, nodes, total(nodes))
+
+    def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
+        """A number for each dim, such that the program takes them."""
+        values: dict[DimVar, int] = {}
+        variables = variables_of(self.graph)
+        names = [v.label for v in variables]
+        for name in [n for n in sizes if n not in names]:
+            self._refuse(f"gives {name!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
+        for variable in variables:
+            size = sizes.get(variable.label)
+            if not isinstance(size, int) or size < variable.lower:
+                found = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
+                self._refuse(found, f"give an integer, at least {variable.lower}")
+            values[variable] = int(size)
+        for condition in self.graph.conditions:
+            if not condition.claim.holds(to_mapping(values)):
+                given = {v.label: n for v, n in values.items() if v in condition.claim.variables()}
+                claim, where = str(condition.claim), condition.where
+                raise SizeMismatchError(self.graph.name or "program", claim, given, condition.why, where)
+        return values
+
+    def _refuse(self, problem: str, advice: str) -> NoReturn:
+        raise ArgumentError(f"cost of {self.graph.name or 'program'}", "sizes", problem, advice)
+
+    def __str__(self) -> str:
+        rows = [f"  {node.op}: {cost}" for node, cost in zip(self.graph.nodes, self.nodes, strict=True)]
+        return "\n".join([f"{self.graph.name or 'program'}: {self.total}", *rows])
+
+
+def cost(program: Any) -> ProgramCost:
+    """What a program, or a graph, costs."""
+    graph: Graph = program if isinstance(program, Graph) else program.graph
+    nodes = tuple([_of_node(node) for node in graph.nodes])
+    return ProgramCost(graph, nodes, total(nodes))
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """The sum. It is unknown if one part is, and if it has more terms than are worked with."""
+    parts = tuple(costs)
+    return Cost(
+        _sum([c.flops for c in parts]), _sum([c.bytes_read for c in parts]), _sum([c.bytes_written for c in parts])
+    )
+
+
+def variables_of(graph: Graph) -> tuple[DimVar, ...]:
+    """The dims of a program, those that its inputs give first."""
+    found = {source.variable: None for source in graph.dims}
+    for value in graph.numbering:
+        for extent in value.meta.extents:
+            if not isinstance(extent, Unknown):
+                found.update(dict.fromkeys(dims.variables(extent.size)))
+    return tuple(found)
+
+
+def value_at(size: Size, values: Mapping[DimVar, int]) -> int:
+    """The number that a formula of a cost is at these sizes."""
+
+    def read(leaf: Leaf) -> int:
+        if isinstance(leaf, CeilLog2):
+            return int(ceil_log2(evaluate(leaf.of, read)))  # type: ignore[arg-type]
+        return values[leaf]  # type: ignore[index]
+
+    return evaluate(size, read)
+
+
+def _sum(parts: list[ShapeExtent]) -> ShapeExtent:
+    known = [e for e in parts if not isinstance(e, Unknown)]
+    if len(known) < len(parts):
+        return Unknown()
+    try:
+        size = dims.total([e.size for e in known])
+    except SizeLimitError:
+        return Unknown()
+    return Exact(size) if all(isinstance(e, Exact) for e in known) else UpperBound(size)
+
+
+def _of_node(node: Node) -> Cost:
+    """Extents that are not exact take part as sizes of their own, so that the formula shows what it rests on."""
+    weak: dict[DimVar, ShapeExtent] = {}
+
+    def shape(meta: TensorMeta) -> Shape:
+        return tuple([e.size if isinstance(e, Exact) else _stand_in(e, weak) for e in meta.extents])
+
+    rule = find_cost(node.op)
+    applied = Applied(
+        tuple([shape(v.meta) for v in node.inputs]), tuple([shape(v.meta) for v in node.outputs]), dict(node.params)
+    )
+    counts = [elements(s) for s in applied.inputs]
+    if rule.reads_first is not None:
+        counts[0] = rule.reads_first(applied)
+    read = dims.total([dims.mul(n, v.meta.dtype.itemsize) for n, v in zip(counts, node.inputs, strict=True)])
+    written = dims.total(
+        [dims.mul(elements(s), v.meta.dtype.itemsize) for s, v in zip(applied.outputs, node.outputs, strict=True)]
+    )
+    return Cost(*[_with_guarantee(size, weak) for size in (rule.flops(applied), read, written)])
+
+
+def _stand_in(extent: ShapeExtent, weak: dict[DimVar, ShapeExtent]) -> Size:
+    variable = DimVar("?")
+    weak[variable] = extent
+    return dims.from_atom(variable)
+
+
+def _with_guarantee(size: Size, weak: Mapping[DimVar, ShapeExtent]) -> ShapeExtent:
+    """What a formula is worth: as much as the weakest extent in it."""
+    met: list[ShapeExtent] = []
+
+    def replace(leaf: Leaf) -> Size | None:
+        if isinstance(leaf, CeilLog2):
+            return ceil_log2(substitute_leaves(leaf.of, replace))
+        extent = weak.get(leaf) if isinstance(leaf, DimVar) else None
+        if extent is not None:
+            met.append(extent)
+        return extent.size if isinstance(extent, (Exact, UpperBound)) else None
+
+    bound = substitute_leaves(size, replace) if _mentions(size, weak.__contains__) else size
+    if any(isinstance(e, Unknown) for e in met):
+        return Unknown()
+    return UpperBound(bound) if met else Exact(bound)
+
+
+def _mentions(size: Size, wanted: Callable[[Any], bool]) -> bool:
+    return any(wanted(leaf) or (isinstance(leaf, CeilLog2) and _mentions(leaf.of, wanted)) for leaf in leaves_of(size))
