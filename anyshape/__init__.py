@@ -9,6 +9,7 @@ from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, v
 from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
@@ -18,6 +19,9 @@ from anyshape.numpy.symdim import max_dim, min_dim
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUTO",
+    "DYNAMIC",
+    "STATIC",
     "AnyshapeError",
     "Dim",
     "ShapeDtypeStruct",

@@ -34,7 +34,7 @@ def test_a_rebound_global_of_a_callee_is_seen(restore):
     np.testing.assert_array_equal(gradient(x), [2.0, 2.0, 2.0])
     globals()["scale"] = 5.0
     np.testing.assert_array_equal(gradient(x), [5.0, 5.0, 5.0])
-    assert gradient.cache_info() == (2, 0, 1)
+    assert gradient.cache_info()[:3] == (2, 0, 1)
 
 
 def test_a_redefined_callee_is_seen(restore):

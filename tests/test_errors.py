@@ -669,6 +669,7 @@ INSTANCES = [
     errors.ScopeMismatchError(["n", "m"], [AT, None], AT),
     errors.SizeLimitError("terms", 20_000, 10_000),
     errors.InconclusiveDimensionError("n > 2", {True: {"n": 3}, False: {"n": 0}}, AT),
+    errors.SpecializationError("n", "n == 6", {"n": 6}, 6, "int(n) was asked", AT),
     errors.ConcretizationError("bool()", "f64[]", AT),
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),

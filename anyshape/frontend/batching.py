@@ -40,7 +40,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _vmap(function, name, in_axes, out_axes, axis_size, args, kwargs)
 
-    return in_trace(transformed, name, function)
+    return in_trace(transformed, name, function, (vmap, function, in_axes, out_axes, axis_size), keep="static")
 
 
 def _vmap(
@@ -151,7 +151,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
         rows = [[column[j] for column in columns] for j in range(len(outputs))]
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function)
+    return in_trace(transformed, name, function, (jacfwd, function, argnums, has_aux), keep="all")
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
@@ -189,7 +189,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
             rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function)
+    return in_trace(transformed, name, function, (jacrev, function, argnums, has_aux), keep="all")
 
 
 jacobian = jacrev

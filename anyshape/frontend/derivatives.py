@@ -47,7 +47,7 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
-    return in_trace(transformed, name, function)
+    return in_trace(transformed, name, function, (value_and_grad, function, argnums, has_aux), keep="all")
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
@@ -63,7 +63,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
         value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    return in_trace(transformed, name, function)
+    return in_trace(transformed, name, function, (grad, function, argnums, has_aux), keep="all")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import functools
+import pickle
+import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from anyshape.errors import ArgumentError
+from anyshape.frontend.cache import Cache, CacheInfo, Entry, Key
+from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
 from anyshape.frontend.program import Program
+from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
 from anyshape.frontend.tracing import Leaves, trace_call
 from anyshape.frontend.trees import (
     as_leaf,
@@ -26,53 +32,46 @@ from anyshape.frontend.trees import (
 from anyshape.graph.builder import active, active_builders
 
 
-class CacheInfo(NamedTuple):
-    """What a jitted function has done so far."""
+@dataclass(frozen=True)
+class Options:
+    """What a user says of how a function is to be traced."""
 
-    traces: int
-    hits: int
-    entries: int
+    static: StaticArguments = field(default_factory=StaticArguments)
+    shapes: DynamicShapes | None = None
 
-
-class Entry(NamedTuple):
-    """A program in the cache, with what must hold for it to be used: its guards, and what it was traced with."""
-
-    program: Program
-    accepts: Callable[..., bool] | None
-    unchanged: Callable[[], bool] | None
-
-    def serves(self, leaves: Sequence[Any]) -> bool:
-        """The program gives the right answer for these leaves."""
-        if self.unchanged is not None and not self.unchanged():
-            return False
-        return self.accepts is None or self.accepts(*leaves)
+    def bound(self) -> Options:
+        """Those of a method whose object is given."""
+        return Options(self.static.bound(), self.shapes)
 
 
 class Jitted:
     """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
 
-    Called while another function is being traced, it becomes part of that trace.
+    Called while another function is being traced, it becomes part of that trace. `recipe` is a function and the
+    arguments that it made this from, by which it pickles.
     """
 
     def __init__(
-        self, function: Callable[..., Any], name: str | None = None, like: Callable[..., Any] | None = None
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        like: Callable[..., Any] | None = None,
+        options: Options | None = None,
+        recipe: tuple[Any, ...] = (),
     ) -> None:
-        check_callable("jit" if name is None else name.partition("(")[0], function if like is None else like)
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__ = function if like is None else like
         self.__name__ = name if name is not None else function_name(function)
         self.function = function
         self.name = name if name is not None else function_name(function)
-        self._entries: dict[Any, list[Entry]] = {}
-        self._flat: dict[tuple[Any, ...], list[Entry]] = {}
-        self._traces = 0
-        self._calls = 0
+        self.options = options if options is not None else Options()
+        self._recipe = recipe
+        self._cache = Cache()
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_builders():
             return self.function(*args, **kwargs)
-        self._calls += 1
         if not kwargs:
             key: list[Any] = []
             for x in args:
@@ -80,8 +79,11 @@ class Jitted:
                     break
                 key += (x.dtype, x.ndim)
             else:
-                for entry in self._flat.get(tuple(key), ()):
-                    if entry.serves(args):
+                for entry in self._cache.flat.get(tuple(key), ()):
+                    accepts, unchanged = entry.accepts, entry.unchanged
+                    if (accepts is None or accepts(*args)) and (unchanged is None or unchanged()):
+                        entry.used = True
+                        self._cache.hits += 1
                         return entry.program.call_flat(args)
         return self._call_general(args, kwargs)
 
@@ -90,7 +92,7 @@ class Jitted:
         if instance is None:
             return self
         method = types.MethodType(self.function, instance)
-        bound = Jitted(method, self.name, like=types.MethodType(self.__wrapped__, instance))
+        bound = Jitted(method, self.name, types.MethodType(self.__wrapped__, instance), self.options.bound())
         instance.__dict__[self.__wrapped__.__name__] = bound  # found before this descriptor from now on
         return bound
 
@@ -98,21 +100,42 @@ class Jitted:
         """Itself, as for any function."""
         return self
 
+    def __reduce__(self) -> Any:
+        """By its name where a module has it, else by what it was made from; its programs stay behind."""
+        place = getattr(self, "__qualname__", self.name)
+        found: Any = sys.modules.get(self.__module__)
+        for name in place.split("."):
+            found = getattr(found, name, None)
+        if found is self:
+            return place
+        if not self._recipe:
+            raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
+        make, arguments, options = self._recipe
+        return functools.partial(make, **options), arguments
+
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with a tree of arguments, with Python scalars, or of a signature that was not seen before."""
+        call = self._read(args, kwargs)
+        entry = self._cache.find(call.key, call.arrays)
+        if entry is None:
+            entry = self._trace(call)
+        else:
+            self._cache.hits += 1
+        return entry.program.call_flat(call.arrays)
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+        """The arguments as arrays, and what programs for them are looked up by."""
+        static: dict[int | str, Any] = {}
+        if self.options.static:
+            args, kwargs, static = self.options.static.split(args, kwargs)
         raw, tree = flatten((args, kwargs))
-        key: list[Any] = [tree]
-        arrays = []
+        arrays, kinds = [], []
         for i, x in enumerate(raw):
             array = x if type(x) is np.ndarray else self._leaf(x, i, args, kwargs)
-            key += (array.dtype, array.ndim, type(x)) if is_python_scalar(x) else (array.dtype, array.ndim)
+            kinds.append((array.dtype, array.ndim, type(x)) if is_python_scalar(x) else (array.dtype, array.ndim))
             arrays.append(array)
-        entry = self._find(self._entries.get(tuple(key), ()), arrays)
-        if entry is None:
-            entry = self._trace(self._leaves(raw, arrays, tree, args, kwargs), tuple(key))
-            if not kwargs and all(type(x) is np.ndarray for x in args):
-                self._flat[tuple(key[1:])] = self._entries[tuple(key)]
-        return entry.program.call_flat(arrays)
+        key = Key(tree, self.options.static.key(static) if static else (), tuple(kinds))
+        return _Call(args, kwargs, static, raw, arrays, key)
 
     def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Leaf i of the arguments as an array; an error names its path."""
@@ -121,52 +144,83 @@ class Jitted:
         except ArgumentError:
             return as_leaf(x, leaf_paths(args, kwargs)[i], self.name)
 
-    def _leaves(
-        self, raw: list[Any], arrays: list[np.ndarray], tree: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Leaves:
-        """The arguments for a trace, each checked."""
-        paths = leaf_paths(args, kwargs)
-        checked = [as_leaf(x, path, self.name) for x, path in zip(arrays, paths, strict=True)]
-        return Leaves(checked, [is_python_scalar(x) for x in raw], tree, paths)
+    def _trace(self, call: _Call) -> Entry:
+        """A new entry, unless another thread has made it meanwhile. After an error there is none."""
+        with self._lock:
+            found = self._cache.find(call.key, call.arrays)
+            if found is not None:
+                return found
+            leaves = call.leaves(self.name)
+            names = parameter_names(self.__wrapped__)
+            unchanged = watch(self.__wrapped__)
+            shapes = self.options.shapes
+            prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
+            function = with_static(self.function, call.static)
+            trace, scope = trace_call(function, self.name, leaves, names, prepared)
+            reasons = self._cache.reasons(call.key, leaves)
+            number = self._cache.traces + 1
+            entry = Entry(Program(trace), unchanged, call.key, number, scope.hints or {}, reasons)
+            self._cache.add(entry, call.flat)
+            return entry
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """What a trace for these arguments starts from."""
-        raw, tree = flatten((args, kwargs))
-        arrays = [self._leaf(x, i, args, kwargs) for i, x in enumerate(raw)]
-        return self._leaves(raw, arrays, tree, args, kwargs)
-
-    def _find(self, entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> Entry | None:
-        for entry in entries:
-            if entry.serves(arrays):
-                return entry
-        return None
-
-    def _trace(self, leaves: Leaves, key: Any) -> Entry:
-        """A new entry, unless another thread has made it meanwhile. After an error there is none."""
-        with self._lock:
-            entries = self._entries.get(key, [])
-            found = self._find(entries, leaves.arrays)
-            if found is not None:
-                return found
-            unchanged = watch(self.__wrapped__)
-            program = Program(trace_call(self.function, self.name, leaves, parameter_names(self.__wrapped__)))
-            self._traces += 1
-            entry = Entry(program, program.accepts, unchanged)
-            entries[:] = [e for e in entries if e.unchanged is None or e.unchanged()] + [entry]
-            self._entries[key] = entries
-            return entry
+        return self._read(args, kwargs).leaves(self.name)
 
     def programs(self) -> list[Program]:
-        """Every program in the cache."""
-        return [e.program for entries in self._entries.values() for e in entries]
+        """Every program in the cache, oldest first."""
+        return [e.program for e in self._cache.entries()]
 
     def cache_info(self) -> CacheInfo:
-        """How often the function was traced, how often a trace was reused, and how many programs there are."""
-        return CacheInfo(self._traces, self._calls - self._traces, len(self.programs()))
+        """Numbers of traces, of calls that needed none, of programs kept and dropped, and how many are kept at most."""
+        return self._cache.info()
+
+    def clear_cache(self) -> None:
+        """Forget every program, and the numbers."""
+        with self._lock:
+            self._cache = Cache(self._cache.limit)
 
 
-def jit(function: Callable[..., Any]) -> Jitted:
+@dataclass(frozen=True)
+class _Call:
+    """One call: its arguments without static ones, these apart, the leaves, and what programs are looked up by."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    static: dict[int | str, Any]
+    raw: list[Any]
+    arrays: list[np.ndarray]
+    key: Key
+
+    @property
+    def flat(self) -> bool:
+        """The arguments are arrays and nothing else, by position."""
+        return not self.kwargs and not self.static and all(type(x) is np.ndarray for x in self.args)
+
+    def leaves(self, name: str) -> Leaves:
+        """What a trace starts from, each leaf checked."""
+        paths = leaf_paths(self.args, self.kwargs)
+        checked = [as_leaf(x, path, name) for x, path in zip(self.arrays, paths, strict=True)]
+        return Leaves(checked, [is_python_scalar(x) for x in self.raw], self.key.tree, paths)
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    dynamic_shapes: Any = None,
+    on_decision: str = "guard",
+    name: str | None = None,
+) -> Any:
     """`function`, traced once per structure, dtypes and ranks of its arguments and then run at any size.
+
+    Static arguments are values that hash: each is traced apart, and the function gets it as it is. `dynamic_shapes`
+    says, by parameter, what the axes are: names that are shared are sizes that are equal, ints are fixed, a Dim has a
+    range; AUTO (as if nothing was said), STATIC (a program for each size), DYNAMIC (an error where the size is bound
+    to one value). An integer argument that is given a name or a Dim is a size by its value. A decision of Python's on
+    sizes is guarded, and another answer traces anew; with `on_decision="error"` it is a SpecializationError, on all
+    axes but AUTO and STATIC ones. Without a function, a decorator.
 
     >>> import numpy as np
     >>> f = jit(lambda x, y: np.sum(np.sin(x) * y))
@@ -174,13 +228,38 @@ def jit(function: Callable[..., Any]) -> Jitted:
     [0.0, 0.841, 4.207]
     >>> f.cache_info().traces
     1
+    >>> head = jit(lambda x, k: x[:k].sum() / k, dynamic_shapes={"x": "n", "k": Dim("k", max=9)})
+    >>> float(head(np.arange(5.0), 4)), head.cache_info().traces
+    (1.5, 1)
     """
-    return Jitted(function)
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "dynamic_shapes": dynamic_shapes,
+        "on_decision": on_decision,
+        "name": name,
+    }
+    if function is None:
+        return functools.partial(jit, **options)
+    check_callable("jit", function)
+    called = name if name is not None else function_name(function)
+    static = static_arguments(function, called, static_argnums, static_argnames)
+    shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision)
+    return Jitted(function, called, None, Options(static, shapes), (jit, (function,), options))
 
 
-def in_trace(function: Callable[..., Any], name: str, like: Callable[..., Any]) -> Jitted:
-    """A transformed function: `function` works on the values of the active trace; outside one, it is jitted."""
-    return Jitted(function, name, like)
+def in_trace(
+    function: Callable[..., Any], name: str, like: Callable[..., Any], recipe: tuple[Any, ...] = (), keep: str = ""
+) -> Jitted:
+    """A transformed function: `function` works on the values of the active trace; outside one, it is jitted.
+
+    `recipe` is the transform with the arguments that it made this from, `keep` what holds of `like` and of this alike:
+    "static" arguments, or the shapes of "all" arguments too.
+    """
+    check_callable(name.partition("(")[0], like)
+    options = like.options if keep and isinstance(like, Jitted) else Options()
+    kept = options if keep == "all" else Options(options.static)
+    return Jitted(function, name, like, kept, (recipe[0], recipe[1:], {}) if recipe else ())
 
 
 def building() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -16,11 +16,12 @@ from anyshape.graph import dims
 from anyshape.graph.builder import user_line
 from anyshape.graph.conditions import Claim, Condition, Where, at_least
 from anyshape.graph.dims import DimVar, Size, from_atom
+from anyshape.graph.extents import TensorMeta
 from anyshape.graph.intervals import Bound
 from anyshape.graph.parse import Parsed, is_name, parse_relation, parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
-from anyshape.graph.solve import connected
-from anyshape.numpy.symdim import SymDim, symdim
+from anyshape.graph.solve import connected, places
+from anyshape.numpy.symdim import SymDim, common_scope, symdim
 
 
 class Dim(SymDim):
@@ -264,6 +265,26 @@ def scope_of(scope: Scope | None) -> SymbolicScope:
     if isinstance(scope, Scope) and isinstance(scope.root, SymbolicScope):
         return scope.root
     raise ArgumentError("symbolic_shape", "scope", f"is {scope!r}", "give a SymbolicScope")
+
+
+def scope_of_sizes(
+    sizes: Sequence[SymbolicSize], texts: SymbolicScope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
+) -> Scope:
+    """The scope of a program whose inputs have these sizes: what their scope says, and that of the texts."""
+    declared = [s for s in sizes if not s.scope.free]
+    for size in declared[1:]:
+        common_scope(declared[0], size)
+    conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
+    root = declared[0].scope.root if declared else texts
+    if isinstance(root, SymbolicScope):
+        root.check_used()
+    shown = [size for _, size in places(metas, values)]
+    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
+    for size in sizes:
+        claim = at_least(size.expr, 0)
+        if not found.proves(claim):
+            found.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
+    return found
 
 
 def spec_text(function: str, spec: Any) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, SpecError
 from anyshape.frontend.program import Program
-from anyshape.frontend.scopes import SymbolicScope, like_sizes, scope_of, spec_text
+from anyshape.frontend.scopes import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.frontend.symbolic_shape import SymbolicShape
 from anyshape.frontend.tracing import Leaves, Trace, trace_in
 from anyshape.frontend.trees import (
@@ -28,13 +28,12 @@ from anyshape.frontend.trees import (
 )
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder
-from anyshape.graph.conditions import Condition, at_least
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.scope import Scope, SymbolicSize
-from anyshape.graph.solve import connected, places, solve_dims
+from anyshape.graph.solve import solve_dims
 from anyshape.numpy.convert import NUMERIC
-from anyshape.numpy.symdim import common_scope, symdim
+from anyshape.numpy.symdim import symdim
 from anyshape.numpy.traced import Array
 
 
@@ -180,35 +179,15 @@ def trace_specs(
     names = SymbolicScope()
     metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
     values = _spec_values(leaves, names)
-    builder = Builder(scope_of_specs(leaves, names, metas, values), handle=Array)
+    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
+    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
+    sizes = [s for s in given if isinstance(s, SymbolicSize)]
+    builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array)
     builder.values = values
     builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
     found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
     return found, builder.scope.root
-
-
-def scope_of_specs(
-    leaves: Sequence[Any], texts: Scope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
-) -> Scope:
-    """The scope of a program over these specifications: what their sizes' scope and that of the texts say."""
-    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
-    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
-    sizes = [s for s in given if isinstance(s, SymbolicSize)]
-    declared = [s for s in sizes if not s.scope.free]
-    for size in declared[1:]:
-        common_scope(declared[0], size)
-    conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
-    root = declared[0].scope.root if declared else texts
-    if isinstance(root, SymbolicScope):
-        root.check_used()
-    shown = [size for _, size in places(metas, values)]
-    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
-    for size in sizes:
-        claim = at_least(size.expr, 0)
-        if not found.proves(claim):
-            found.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
-    return found
 
 
 def trace(function: Callable[..., Any]) -> Callable[..., Program]:

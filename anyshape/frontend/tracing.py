@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
@@ -64,11 +64,22 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     return [as_value(x) for x in leaves], tree
 
 
-def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str]) -> Trace:
-    """Trace with every axis of every leaf unknown; decisions are answered from the actual sizes and guarded.
+Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]
 
-    `names` are those of the positional parameters, for printing.
+
+def trace_call(
+    function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None
+) -> tuple[Trace, Scope]:
+    """Trace with every axis of every leaf unknown, or from what is prepared, and also give the scope of the trace.
+
+    Decisions are answered from the actual sizes and guarded. `names` are those of the positional parameters.
     """
+    builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
+    return trace_in(builder, function, name, metas, leaves, names), builder.scope
+
+
+def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
+    """A builder for inputs of any size, and their metadata."""
     hints: dict[DimVar, int] = {}
     metas = []
     sources = {}
@@ -81,7 +92,7 @@ def trace_call(function: Callable[..., Any], name: str, leaves: Leaves, names: S
     builder = Builder(Scope(hints, origin=user_line()), handle=Array)
     for variable, size in sources.items():
         builder.define_dim(variable, size)
-    return trace_in(builder, function, name, metas, leaves, names)
+    return builder, metas
 
 
 def trace_in(

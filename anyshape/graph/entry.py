@@ -303,6 +303,7 @@ def compile_solver(
     conditions: Sequence[Condition] = (),
     *,
     arrays: bool = False,
+    program: str = "",
 ) -> Solver:
     """The function that finds the variables of a signature from shapes, or from arrays, as the entry of a program does.
 
@@ -310,11 +311,15 @@ def compile_solver(
     """
     given = tuple(names) or tuple(f"args[{i}]" for i in range(len(metas)))
     solved = solve_dims(metas, values, conditions)
-    entry = Entry("", given, tuple(metas), tuple((values or {}).items()), solved)
-    local = {s.variable: f"n{i}" for i, s in enumerate(solved)}
+    return compile_entry(Entry(program, given, tuple(metas), tuple((values or {}).items()), solved), arrays=arrays)
+
+
+def compile_entry(entry: Entry, *, arrays: bool = False) -> Solver:
+    """The function that finds the variables of an entry from shapes, or from arrays."""
+    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
     writer = EntrySource(entry, local, *(("x{}.shape".format, "int(x{})".format) if arrays else ("x{}".format,) * 2))
     body = "\n    ".join([*writer.lines(local), f"return ({''.join(f'{n}, ' for n in local.values())})"])
-    source = f"def solve({', '.join(f'x{i}' for i in range(len(metas)))}):\n    {body}\n"
+    source = f"def solve({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n"
     space = dict(writer.names)
     exec(compile(source, "<anyshape solver>", "exec"), space)
     return Solver(tuple(local), space["solve"], source)
