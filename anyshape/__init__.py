@@ -10,6 +10,7 @@ from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
+from anyshape.frontend.export import export, load
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
@@ -30,6 +31,7 @@ __all__ = [
     "check_grads",
     "errors",
     "eval_shape",
+    "export",
     "grad",
     "hessian",
     "hvp",
@@ -40,6 +42,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "load",
     "max_dim",
     "min_dim",
     "numpy",

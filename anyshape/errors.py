@@ -24,6 +24,7 @@ happened and where, the second what to do.
     ├── UnsupportedDynamicShapeError (TypeError) a parameter that cannot hold a run-time size
     ├── MissingRuleError (NotImplementedError)  an op has no entry in a rule table
     ├── IllegalGraphError (ValueError)          a graph that breaks the rules of graphs
+    ├── ProgramFileError (ValueError)           a file that is no program, is damaged, or is of a newer version
     ├── MetadataError (RuntimeError)            a value contradicts its metadata (ANYSHAPE_CHECK=1)
     └── GradientCheckError (AssertionError)     derivatives that disagree with finite differences
 """
@@ -413,6 +414,18 @@ class IllegalGraphError(AnyshapeError, ValueError):
     def __init__(self, node: str, problem: str) -> None:
         self.node, self.problem = node, problem
         super().__init__(f"illegal graph at `{node}`: {problem}\n  this is a defect of the pass that made the graph")
+
+
+class ProgramFileError(AnyshapeError, ValueError):
+    """A file holds no program that can be loaded: it is something else, damaged, or of a newer version of the format.
+
+    `version` is that of the format, where it was read.
+    """
+
+    def __init__(self, path: str, problem: str, advice: str = "", version: int | None = None) -> None:
+        self.path, self.problem, self.version = path, problem, version
+        self.advice = advice or "save the program again, or get another copy of the file"
+        super().__init__(f"{path}: {problem}\n  {self.advice}")
 
 
 class MetadataError(AnyshapeError, RuntimeError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -12,8 +14,11 @@ from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeMismatchError
+from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
+from anyshape.frontend.program_file import save_trace
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
+from anyshape.graph.builder import active_builders
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.guards import compile_predicate
 from anyshape.graph.ir import Graph
@@ -22,7 +27,8 @@ from anyshape.graph.ir import Graph
 class Program:
     """One trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
 
-    `graph` is what was traced, after passes; `plan` is what runs.
+    It is a function like any other: called while another one is traced it becomes part of that trace. `graph` is what
+    was traced, after passes; `plan` is what runs.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -37,6 +43,24 @@ class Program:
     def name(self) -> str:
         return self.graph.name
 
+    @property
+    def __name__(self) -> str:
+        return self.graph.name
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters by the names that they were traced with."""
+        args, kwargs = self.trace.in_tree.children()
+        named = dict(zip(self.trace.paths, self.trace.labels or self.trace.paths, strict=True))
+        positional: list[str] = []
+        for i in range(args.num_children):
+            path = next((p for p in named if re.match(rf"args\[{i}\](?!\d)", p)), "")
+            name = re.split(r"\W", named[path])[0] if path else ""
+            positional.append(name if name.isidentifier() and name not in ("args", *positional) else f"x{i}")
+        keywords = [k for k in kwargs.entries() if k.isidentifier() and k not in positional]
+        kinds = [(positional, inspect.Parameter.POSITIONAL_ONLY), (keywords, inspect.Parameter.KEYWORD_ONLY)]
+        return inspect.Signature([inspect.Parameter(name, kind) for names, kind in kinds for name in names])
+
     @cached_property
     def accepts(self) -> Callable[..., bool] | None:
         """Whether the guards hold for these leaves; None when there are no guards."""
@@ -44,8 +68,17 @@ class Program:
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
-        outputs = self.run(*leaves)
+        return self._result(self.run(*leaves))
+
+    def _result(self, outputs: Sequence[Any]) -> Any:
         return outputs[0] if self.single else unflatten(self.trace.out_tree, outputs)
+
+    def save(self, file: Any) -> None:
+        """Write it to a path, or to a file that is open for bytes, for `load` in any process.
+
+        If that fails, what was there stays.
+        """
+        save_trace(self.trace, self.graph, file)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows."""
@@ -53,11 +86,11 @@ class Program:
         if tree != self.trace.in_tree:
             problem = f"have the structure {tree}, not {self.trace.in_tree}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
+        if active_builders() and any(map(is_symbolic, leaves)):
+            return self._result(call_inside(self.graph, leaves, self.trace.paths))
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.trace.paths, strict=True)]
         for x, meta, path in zip(arrays, self.plan.input_metas, self.trace.paths, strict=True):
-            if x.ndim != meta.rank or x.dtype != meta.dtype:
-                problem = f"is {x.dtype} with {x.ndim} axes, not {meta}"
-                raise ArgumentError(self.name, path, problem, "convert it, or trace again for this dtype and rank")
+            check_meta(self.name, path, x, meta)
         if self.accepts is not None and not self.accepts(*arrays):
             self._refuse(arrays)
         return self.call_flat(arrays)

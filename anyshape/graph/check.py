@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from anyshape.errors import AnyshapeError, IllegalGraphError
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import TensorMeta, exact_size
@@ -10,11 +12,12 @@ from anyshape.graph.scope import Scope
 from anyshape.graph.show import show_param
 
 
-def check_graph(graph: Graph) -> None:
-    """Raise IllegalGraphError at the first node that breaks a rule of graphs."""
+def check_graph(graph: Graph, tick: Callable[[], None] = bool) -> None:
+    """Raise IllegalGraphError at the first node that breaks a rule of graphs. `tick` is called before each node."""
     scope = Scope(conditions=graph.conditions)
     known: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
+        tick()
         missing = [v for v in node.operands if v not in known]
         if missing:
             raise IllegalGraphError(_text(node), f"reads {missing[0]} before it is made")
