@@ -1,10 +1,11 @@
 """Run the benchmarks and print what they found beside the limits they are held to.
 
-    python -m benchmarks.run [--quick] [--only attention,small,chain,compiling,solving,sizes,importing] [--json FILE]
+    python -m benchmarks.run [--quick] [--only attention,small,chain,calls,compiling,...] [--json FILE]
 
-Peers (autograd) are measured where they are installed. The exit status is 0 even if a limit is missed: on a machine
-that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as `make bench` does: with more
-threads of linear algebra, times depend on who else runs.
+Peers (autograd; jax and torch, also by the interpreter that ANYSHAPE_PEERS names) are measured where they are
+installed. The exit status is 0 even if a limit is missed: on a machine that others use too, a miss is a reason to
+look, not a failure. Set OMP_NUM_THREADS=1, as `make bench` does: with more threads of linear algebra, times depend on
+who else runs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import attention, chain, compiling, importing, peers, sizes, small, solving
+from benchmarks import attention, calls, chain, compiling, importing, peers, sizes, small, solving
 from benchmarks.timing import QUICK, Effort, Result
 
 try:
@@ -28,7 +29,7 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, small, chain, attention)
+MODULES = (importing, sizes, solving, compiling, calls, small, chain, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import attention, chain, compiling, importing, run, sizes, small, solving, timing
+from benchmarks import attention, calls, chain, compiling, importing, run, sizes, small, solving, timing
 
 QUICK = timing.QUICK
 
@@ -42,6 +42,17 @@ def test_small_programs_agree_with_numpy():
 def test_the_chain_has_the_gradient_written_by_hand():
     results = chain.run(QUICK, size=50, ops=8)
     assert results[0].limit == 3.0 and "peak memory" in names(results)
+
+
+def test_calls_are_timed_and_traced_once():
+    hit, guards, _, shapes, batch = [*calls.overhead(QUICK), *calls.traces(20)]
+    assert hit.limit == 4 and guards.limit == 1, "the guards of the benchmark are not those it names"
+    assert shapes.met and batch.met
+
+
+def test_a_cold_start_is_measured_in_a_process_of_its_own():
+    first, *_ = calls.cold_start(3, peers=("numpy", "no_such_library"))  # the values agree, or it raises
+    assert first.value > 0
 
 
 def test_signatures_are_solved_for():

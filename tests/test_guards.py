@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from anyshape import jit
-from anyshape.errors import ShapeError, SizeMismatchError
+from anyshape.errors import InputSizeError, ShapeError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, at_least, equal
 from anyshape.graph.dims import DimVar
+from anyshape.graph.entry import Entry
 from anyshape.graph.evaluate import to_mapping
-from anyshape.graph.guards import compile_predicate, essential, predicate_source
+from anyshape.graph.extents import tensor
+from anyshape.graph.guards import essential, guard_predicate
 from anyshape.graph.scope import Scope
+from anyshape.graph.solve import solve_dims
 
 A, B, C = DimVar("a", upper=6), DimVar("b", upper=6), DimVar("c", lower=1, upper=6)
 a, b, c = (dims.from_atom(v) for v in (A, B, C))
@@ -132,13 +135,21 @@ def test_constraints_stay():
     assert essential([declared, asked]) == (declared, asked)
 
 
+def entry_of(*shapes):
+    """The entry of a program with inputs of these sizes."""
+    metas = tuple(tensor(np.dtype(float), shape) for shape in shapes)
+    return Entry("f", ("x", "y")[: len(metas)], metas, (), solve_dims(metas))
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_predicate_is_the_conjunction_of_the_guards(seed):
     rng = random.Random(40 + seed)
-    reads = {A: "x.shape[0]", B: "x.shape[1]", C: "y.shape[0]"}
     for _ in range(40):
         claims = [x.claim for x in recorded(rng)[0]]
-        accepts = compile_predicate(claims, reads, ["x", "y"])
+        accepts = guard_predicate(entry_of((a, b), (c,)), claims)
+        if not claims:
+            assert accepts is None
+            continue
         for at in BOX[::5]:
             x, y = np.empty((at[A], at[B])), np.empty(at[C])
             assert accepts(x, y) is all(holds(claim, at) for claim in claims)
@@ -146,10 +157,17 @@ def test_the_predicate_is_the_conjunction_of_the_guards(seed):
 
 def test_the_predicate_divides_only_where_earlier_guards_hold():
     claims = [Claim("!=", b, 0), at_least(a // b, 2)]
-    accepts = compile_predicate(claims, {A: "x.shape[0]", B: "x.shape[1]"}, ["x"])
+    accepts = guard_predicate(entry_of((a, b)), claims)
     assert accepts(np.empty((3, 0))) is False
     assert accepts(np.empty((4, 2))) is True
-    assert predicate_source(claims, {A: "p", B: "q"}, ["p", "q"]).count("= q\n") == 1  # each size is read once
+
+
+def test_the_predicate_solves_for_sizes_that_no_axis_has_alone():
+    accepts = guard_predicate(entry_of((2 * a + b,), (a + b,)), [at_least(a, 3)])
+    assert accepts(np.empty(7), np.empty(4)) is True  # a = 3, b = 1
+    assert accepts(np.empty(4), np.empty(2)) is False  # a = 2, b = 0
+    with pytest.raises(InputSizeError):
+        accepts(np.empty(3), np.empty(4))  # a = -1
 
 
 def questions(x, y):

@@ -233,13 +233,6 @@ def _variables(param: Any) -> list[DimVar]:
     return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
-def input_axis(leaf: Leaf) -> str:
-    """Python source of the size of an axis of an input of a program."""
-    if isinstance(leaf, InputAxis):
-        return f"x{leaf.operand}.shape[{leaf.axis}]"
-    raise TypeError(f"{leaf} is no axis of an input")
-
-
 def _verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:
     """Law 2: rank, dtype and extents of an actual value are what its metadata promise."""
     shape, dtype = np.shape(value), np.asarray(value).dtype

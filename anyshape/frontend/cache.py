@@ -10,9 +10,9 @@ from anyshape.errors import ShapeError
 from anyshape.frontend.environment import Watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.tracing import Leaves
-from anyshape.graph import entry as solving
 from anyshape.graph.conditions import Claim, Condition, Where
 from anyshape.graph.dims import DimVar
+from anyshape.graph.entry import compile_entry
 from anyshape.graph.evaluate import to_mapping
 
 LIMIT = 256  # programs of one function; beyond, those that were not used lately go
@@ -98,9 +98,7 @@ class Entry:
             return self._other_arguments(key, leaves)
         if self.unchanged is not None and not self.unchanged():
             return [Reason("name", name, "", "", self.number) for name in self.unchanged.changed()]
-        plan = self.program.plan
-        entry = solving.Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
-        now = solving.compile_entry(entry, arrays=True)(*leaves.arrays)
+        now = compile_entry(self.program.entry, arrays=True)(*leaves.arrays)
         for guard in self.guards:
             if not _holds(guard.claim, now):
                 variables = guard.claim.variables()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.execute import compile_plan, input_axis
+from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
@@ -19,8 +19,8 @@ from anyshape.frontend.program_file import save_trace
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph.builder import active_builders
-from anyshape.graph.dim_text import to_source
-from anyshape.graph.guards import compile_predicate
+from anyshape.graph.entry import Entry
+from anyshape.graph.guards import guard_predicate
 from anyshape.graph.ir import Graph
 
 
@@ -64,7 +64,13 @@ class Program:
     @cached_property
     def accepts(self) -> Callable[..., bool] | None:
         """Whether the guards hold for these leaves; None when there are no guards."""
-        return guard_predicate(self.graph)
+        return guard_predicate(self.entry, [c.claim for c in self.graph.conditions if c.kind == "guard"])
+
+    @cached_property
+    def entry(self) -> Entry:
+        """What the inputs are to be, and how sizes are found from them."""
+        plan = self.plan
+        return Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
@@ -98,8 +104,7 @@ class Program:
     def _refuse(self, arrays: Sequence[Any]) -> None:
         """Raise for the first guard that these sizes break: the program holds for another path of Python."""
         for guard in [c for c in self.graph.conditions if c.kind == "guard"]:
-            alone = replace(self.graph, conditions=(guard,))
-            holds = guard_predicate(alone)
+            holds = guard_predicate(self.entry, [guard.claim])
             if holds is not None and not holds(*arrays):
                 sizes = {f"{n}.shape": x.shape for n, x in zip(self.plan.input_names, arrays, strict=True)}
                 raise SizeMismatchError(self.name, str(guard.claim), sizes, guard.why, guard.where)
@@ -109,10 +114,3 @@ class Program:
 
     def __str__(self) -> str:
         return str(self.graph)
-
-
-def guard_predicate(graph: Graph) -> Callable[..., bool] | None:
-    """A generated function of the input leaves that is true when every guard holds."""
-    claims = [c.claim for c in graph.conditions if c.kind == "guard"]
-    reads = {s.variable: to_source(s.size, input_axis) for s in graph.dims}
-    return compile_predicate(claims, reads, [f"x{i}" for i in range(len(graph.inputs))]) if claims else None

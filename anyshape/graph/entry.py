@@ -31,7 +31,7 @@ class Entry(Signature):
         """What a call shows and may be wrong: all but what a variable was computed from without loss."""
         left = dict(self.shown)
         for solved in self.solved:
-            place = _read_alone(solved)
+            place = read_alone(solved)
             if place is not None and dims.as_atom(left.get(place, 0)) is solved.variable:
                 del left[place]
             elif solved.divisor == 1 and solved.curve is None:
@@ -46,7 +46,7 @@ class Entry(Signature):
         found = []
         for solved in self.solved:
             v = solved.variable
-            if v.upper is None and v.lower == 0 and isinstance(_read_alone(solved), InputAxis):
+            if v.upper is None and v.lower == 0 and isinstance(read_alone(solved), InputAxis):
                 continue
             low, high = _bounds(solved)
             lower = None if low is not None and low >= v.lower else v.lower
@@ -56,7 +56,7 @@ class Entry(Signature):
         return found
 
 
-def _read_alone(solved: Solved) -> Place | None:
+def read_alone(solved: Solved) -> Place | None:
     """The place that a variable is read from, if that is all there is to it."""
     if solved.divisor != 1 or solved.curve is not None:
         return None
@@ -152,7 +152,7 @@ class EntrySource:
         solved = self._kept(needed)
         self._read(solved)
         for s in solved:
-            place = _read_alone(s)
+            place = read_alone(s)
             if place is None or self.place[place] != self.local[s.variable]:
                 self._find(s)
         tests = self._tests()
@@ -184,7 +184,7 @@ class EntrySource:
         used = dict.fromkeys(a for s in solved for a in leaves(s.target) if not isinstance(a, DimVar))
         used |= dict.fromkeys(self.entry.unproved)
         for s in solved:
-            place = _read_alone(s)
+            place = read_alone(s)
             if place is not None:
                 self.place.setdefault(place, self.local[s.variable])
         for leaf in used:

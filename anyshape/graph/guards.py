@@ -13,7 +13,8 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict
 from anyshape.graph.decide import follows
 from anyshape.graph.dim_text import call_source
-from anyshape.graph.dims import Call, DimExpr, DimVar, Leaf
+from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf
+from anyshape.graph.entry import Entry, EntrySource, read_alone
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
 from anyshape.graph.linear_forms import divides_by_size
 
@@ -67,46 +68,62 @@ def _shown(known: Knowledge, claim: Claim) -> bool:
     return known.decide(claim) is Verdict.YES
 
 
-def predicate_source(
-    claims: Iterable[Claim], reads: Mapping[DimVar, str], arguments: Sequence[str], first: Sequence[str] = ()
-) -> str:
-    """Python source of a function `accepts` that is true when every claim holds; each size is read once.
+Predicate = Callable[..., bool]
 
-    `reads` gives the source of each variable in terms of the arguments, and of what the lines `first` leave in locals.
+
+def predicate_source(claims: Iterable[Claim], local: Mapping[DimVar, str], first: Sequence[str], inputs: int) -> str:
+    """Python source of a function `accepts` of the inputs that is true when every claim holds.
+
+    The lines `first` leave each variable in its local.
     """
     lines = [*first]
-    names: dict[object, str] = {}
-
-    def local(thing: object, source: str) -> str:
-        if thing not in names:
-            lines.append(f"n{len(names)} = {source}")
-            names[thing] = f"n{len(names)}"
-        return names[thing]
+    names: dict[Call, str] = {}
 
     def name(leaf: Leaf) -> str:
-        return local(leaf, reads[leaf])  # type: ignore[index]
+        return local[leaf]  # type: ignore[index]
 
     def call(atom: Call) -> str:
-        return names.get(atom) or local(atom, call_source(atom, name, call))
+        if atom not in names:
+            lines.append(f"c{len(names)} = {call_source(atom, name, call)}")
+            names[atom] = f"c{len(names)}"
+        return names[atom]
 
     for claim in claims:  # one after the other: a quotient is taken only where the guards before it hold
         test = claim.source(name, call)
         lines.append(f"if not ({test}): return False")
     body = "\n    ".join([*lines, "return True"])
-    return f"def accepts({', '.join(arguments)}):\n    {body}\n"
+    return f"def accepts({', '.join(f'x{i}' for i in range(inputs))}):\n    {body}\n"
 
 
-Predicate = Callable[..., bool]
+def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:
+    """A generated function of the inputs that is true when every claim holds; None without claims.
+
+    Where variables have to be solved for, inputs that do not fit what is declared of them raise InputSizeError.
+    """
+    if not claims:
+        return None
+    needed = dict.fromkeys(v for c in claims for v in c.variables())
+    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
+    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
+    space: dict[str, Any] = {}
+    if all(isinstance(place, InputAxis) for place in places.values()):
+        lines = _read(entry, {place: local[v] for v, place in places.items()})
+    else:
+        writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
+        lines = writer.lines(needed)
+        space |= writer.names
+    exec(predicate_source(claims, local, lines, len(entry.metas)), space)
+    return space["accepts"]
 
 
-def compile_predicate(
-    claims: Iterable[Claim],
-    reads: Mapping[DimVar, str],
-    arguments: Sequence[str],
-    first: Sequence[str] = (),
-    space: Mapping[str, object] | None = None,
-) -> Predicate:
-    """The function that `predicate_source` writes; `space` is what its first lines need in scope."""
-    names: dict[str, Any] = dict(space or {})
-    exec(predicate_source(claims, reads, arguments, first), names)
-    return names["accepts"]
+def _read(entry: Entry, local: Mapping[Any, str]) -> list[str]:
+    """Lines that read axes into locals, each shape once."""
+    lines = []
+    for i, meta in enumerate(entry.metas):
+        axes = [local.get(InputAxis(i, axis)) for axis in range(meta.rank)]
+        found = [name for name in axes if name is not None]
+        if len(found) == 1:
+            lines.append(f"{found[0]} = x{i}.shape[{axes.index(found[0])}]")
+        elif found:
+            lines.append(f"{', '.join(name or '_' for name in axes)} = x{i}.shape")
+    return lines

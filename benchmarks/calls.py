@@ -1,0 +1,136 @@
+"""What a call costs besides its plan, how often programs are traced, and the cold start beside other libraries.
+
+Other libraries are run in subprocesses: by this interpreter, or by the one that ANYSHAPE_PEERS names, as in
+ANYSHAPE_PEERS=/somewhere/venv/bin/python; those that it does not have are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import anyshape
+from benchmarks.timing import Effort, Result, interleaved, seconds
+
+GUARDS = 20
+REPEATS = 20  # calls in a row: a single one is close to what the clock can tell
+PEERS = ("jax", "torch")
+
+
+def run(effort: Effort, shapes: int = 1000, lengths: int = 60) -> list[Result]:
+    """The results of this file."""
+    return [*overhead(effort), *traces(shapes), *cold_start(lengths)]
+
+
+# -- the call ----------------------------------------------------------------------------------------------------
+
+
+def total(x: Any, y: Any, z: Any) -> Any:
+    """A function of three arrays that does little."""
+    return x + y + z
+
+
+def guarded(x: Any, y: Any, z: Any) -> Any:
+    """The same after decisions on sizes that need GUARDS guards: no one follows from another."""
+    sizes = [*x.shape, *y.shape, *z.shape]
+    kinds = (lambda s: s > 2, lambda s: s < 50, lambda s: s != 30)
+    questions = [kind(s) for kind in kinds for s in sizes[: GUARDS // 3 + (kind is not kinds[2])]]
+    if not all(questions):
+        return x
+    return x + y + z
+
+
+def overhead(effort: Effort) -> list[Result]:
+    """Seconds that a hit takes beyond the function of its plan, without and with guards."""
+    arrays = [np.ones((8, 7, 6)) for _ in range(3)]
+    flat = {"x": arrays[0], "y": arrays[1], "z": arrays[2]}
+    plain, careful = anyshape.jit(total), anyshape.jit(guarded)
+    tree = anyshape.jit(lambda params: total(**params))
+    for call in (plain, careful):
+        np.testing.assert_array_equal(call(*arrays), total(*arrays))
+    np.testing.assert_array_equal(tree(flat), total(*arrays))
+    runs = [f.programs()[0].run for f in (plain, careful, tree)]
+    guards = [c for c in careful.programs()[0].graph.conditions if c.kind == "guard"]
+    calls: list[Callable[[], Any]] = [
+        lambda: [plain(*arrays) for _ in range(REPEATS)],
+        lambda: [runs[0](*arrays) for _ in range(REPEATS)],
+        lambda: [careful(*arrays) for _ in range(REPEATS)],
+        lambda: [runs[1](*arrays) for _ in range(REPEATS)],
+        lambda: [tree(flat) for _ in range(REPEATS)],
+        lambda: [runs[2](*arrays) for _ in range(REPEATS)],
+    ]
+    table = interleaved(calls, effort) / REPEATS * 1e6
+    beyond = [float(np.median(table[:, i] - table[:, i + 1])) for i in (0, 2, 4)]
+    more = float(np.median(table[:, 2] - table[:, 3] - (table[:, 0] - table[:, 1])))
+    detail = f"a call {np.median(table[:, 0]):.3g} us, its plan {np.median(table[:, 1]):.3g} us"
+    return [
+        Result("a hit with three arrays, beyond its plan", beyond[0], "us", 4, detail),
+        Result(f"  more for {len(guards)} guards", more, "us", 1 if len(guards) == GUARDS else None),
+        Result("  with a dict of three arrays, beyond its plan", beyond[2], "us"),
+    ]
+
+
+# -- traces ------------------------------------------------------------------------------------------------------
+
+
+def mean_of_rows(x: Any, w: Any) -> Any:
+    """A batch of rows through a layer."""
+    return np.tanh(x @ w).mean(axis=0)
+
+
+def traces(shapes: int) -> list[Result]:
+    """How many programs distinct shapes need, and a batch of one after one of many."""
+    rng = np.random.default_rng(0)
+    layer = anyshape.jit(mean_of_rows)
+    seen = set()
+    while len(seen) < shapes:
+        seen.add(tuple(rng.integers(1, 64, 3).tolist()))
+    for n, d, m in sorted(seen):
+        x, w = rng.standard_normal((n, d)), rng.standard_normal((d, m))
+        np.testing.assert_allclose(layer(x, w), mean_of_rows(x, w))
+    batch = anyshape.jit(mean_of_rows)
+    w = rng.standard_normal((4, 3))
+    for n in (32, 1):
+        x = rng.standard_normal((n, 4))
+        np.testing.assert_allclose(batch(x, w), mean_of_rows(x, w))
+    return [
+        Result(f"traces for {shapes} distinct shapes", layer.cache_info().traces, "", 1),
+        Result("retraces for a batch of 1 after one of 32", batch.cache_info().traces - 1, "", 0),
+    ]
+
+
+# -- cold start --------------------------------------------------------------------------------------------------
+
+
+def cold_start(lengths: int, peers: Sequence[str] = PEERS) -> list[Result]:
+    """From the first call on: the gradient of an attention block at each length once, tracing or compiling included."""
+    ours = _measured(sys.executable, "anyshape", lengths)
+    assert ours is not None
+    detail = f"{seconds(ours['seconds'])} in all, the first call {seconds(ours['first'])}"
+    results = [Result(f"cold start over {lengths} lengths", ours["seconds"], "s", None, detail)]
+    for peer in peers:
+        theirs = _measured(os.environ.get("ANYSHAPE_PEERS", sys.executable), peer, lengths)
+        if theirs is not None:
+            np.testing.assert_allclose(theirs["total"], ours["total"], rtol=1e-6)
+            detail = f"{peer}: {seconds(theirs['seconds'])} in all, the first call {seconds(theirs['first'])}"
+            results.append(Result(f"  of {peer} / of anyshape", theirs["seconds"] / ours["seconds"], "x", None, detail))
+    return results
+
+
+def _measured(python: str, library: str, lengths: int) -> dict[str, Any] | None:
+    """What a process of its own finds of a library; None if it is not installed there."""
+    probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
+    root = Path(__file__).resolve().parents[1]
+    if subprocess.run([python, "-c", probe], cwd=root, check=False).returncode:
+        return None
+    command = [python, str(root / "benchmarks" / "cold_start.py"), library, "--lengths", str(lengths)]
+    environment = {**os.environ, "PYTHONPATH": str(root)} if library == "anyshape" else None
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return json.loads(done.stdout)
