@@ -9,7 +9,7 @@ import threading
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -129,11 +129,17 @@ class Jitted:
         if self.options.static:
             args, kwargs, static = self.options.static.split(args, kwargs)
         raw, tree = flatten((args, kwargs))
-        arrays, kinds = [], []
+        arrays = raw
+        kinds = []
         for i, x in enumerate(raw):
-            array = x if type(x) is np.ndarray else self._leaf(x, i, args, kwargs)
-            kinds.append((array.dtype, array.ndim, type(x)) if is_python_scalar(x) else (array.dtype, array.ndim))
-            arrays.append(array)
+            kind = type(x)
+            if kind is np.ndarray:
+                kinds.append((x.dtype, x.ndim))
+                continue
+            if arrays is raw:
+                arrays = [*raw]
+            arrays[i] = array = self._leaf(x, i, args, kwargs)
+            kinds.append((array.dtype, array.ndim, kind) if is_python_scalar(x) else (array.dtype, array.ndim))
         key = Key(tree, self.options.static.key(static) if static else (), tuple(kinds))
         return _Call(args, kwargs, static, raw, arrays, key)
 
@@ -181,15 +187,14 @@ class Jitted:
             self._cache = Cache(self._cache.limit)
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(NamedTuple):
     """One call: its arguments without static ones, these apart, the leaves, and what programs are looked up by."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     static: dict[int | str, Any]
     raw: list[Any]
-    arrays: list[np.ndarray]
+    arrays: list[Any]
     key: Key
 
     @property
