@@ -10,12 +10,16 @@ from typing import Any, NoReturn
 
 from anyshape.errors import AnyshapeError
 from anyshape.frontend.derivatives import value_and_grad
-from anyshape.frontend.load_function import UsageError, load_function, one_line, read_arguments
+from anyshape.frontend.draw_dot import to_dot
+from anyshape.frontend.draw_html import to_html
+from anyshape.frontend.load_function import UsageError, load_function, one_line, read_arguments, write_text
+from anyshape.frontend.program import Program
 from anyshape.frontend.specs import ShapeDtypeStruct, trace
 from anyshape.frontend.tracing import is_inexact
 
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
+  anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
@@ -56,10 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     demo = commands.add_parser("demo", help="train a small language model on paragraphs of any length", add_help=False)
     demo.set_defaults(run=_demo)
-    show = commands.add_parser("show", help="print the program of a function")
+    show = commands.add_parser("show", help="print or draw the program of a function")
     _describe(show)
     show.add_argument("--grad", action="store_true", help="of its value and gradient")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
+    show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
+    show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
     show.set_defaults(run=_show)
     check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
     _describe(check)
@@ -83,6 +89,18 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _show(options: argparse.Namespace, rest: list[str]) -> int:
+    program = _traced(options)
+    drawings = [(options.html, to_html), (options.dot, to_dot)]
+    written = [(path, draw(program)) for path, draw in drawings if path is not None]
+    if options.plan or not written:
+        print(program.plan if options.plan else program)
+    for path, text in written:
+        write_text(path, text)
+    return 0
+
+
+def _traced(options: argparse.Namespace) -> Program:
+    """The program of the function and arguments that were named."""
     function = load_function(options.target)
     arguments = read_arguments(function, options.shapes, options.dtypes)
     if options.grad:
@@ -92,13 +110,11 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
         function = value_and_grad(function, argnums=moving)
     specs = [ShapeDtypeStruct(s, d) for s, d in zip(arguments.specs, arguments.dtypes, strict=True)]
     try:
-        program = trace(function)(*specs)
+        return trace(function)(*specs)
     except AnyshapeError:
         raise
     except Exception as error:
         raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
-    print(program.plan if options.plan else program)
-    return 0
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:

@@ -28,6 +28,9 @@ class Cost:
     bytes_read: ShapeExtent
     bytes_written: ShapeExtent
 
+    def parts(self) -> tuple[ShapeExtent, ShapeExtent, ShapeExtent]:
+        return self.flops, self.bytes_read, self.bytes_written
+
     def __str__(self) -> str:
         return f"{self.flops} flops, {self.bytes_read} bytes read, {self.bytes_written} bytes written"
 
@@ -59,7 +62,7 @@ class ProgramCost:
         def number(extent: ShapeExtent) -> ShapeExtent:
             return extent if isinstance(extent, Unknown) else type(extent)(value_at(extent.size, values))
 
-        nodes = tuple([Cost(number(c.flops), number(c.bytes_read), number(c.bytes_written)) for c in self.nodes])
+        nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
         return ProgramCost(self.graph, nodes, total(nodes))
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
@@ -99,10 +102,8 @@ def cost(program: Any) -> ProgramCost:
 
 def total(costs: Iterable[Cost]) -> Cost:
     """The sum. It is unknown if one part is, and if it has more terms than are worked with."""
-    parts = tuple(costs)
-    return Cost(
-        _sum([c.flops for c in parts]), _sum([c.bytes_read for c in parts]), _sum([c.bytes_written for c in parts])
-    )
+    found = list(costs)
+    return Cost(*[_sum([c.parts()[i] for c in found]) for i in range(3)])
 
 
 def variables_of(graph: Graph) -> tuple[DimVar, ...]:

@@ -1,10 +1,11 @@
-"""What a user names on the command line: a function, and the shapes and dtypes of its arguments."""
+"""What a user names on the command line: a function, the shapes and dtypes of its arguments, and files to write."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -127,6 +128,28 @@ def _check_count(function: Callable[..., Any], specs: Sequence[str]) -> None:
     except TypeError as error:
         name = getattr(function, "__name__", "the function")
         raise UsageError(f"--shapes describes {len(specs)} arguments, but {name}{signature}: {error}") from error
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file, whole or not at all; "-" is what the command prints."""
+    if path == "-":
+        print(text, end="")
+        return
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8", errors="backslashreplace")  # a device or a pipe; a folder refuses
+            return
+        target = target.resolve()  # a link stays one
+        part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="utf-8", errors="backslashreplace")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"cannot write {path!r}: {reason}") from error
 
 
 def _dtype(text: str) -> np.dtype:
