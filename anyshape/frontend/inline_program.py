@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from anyshape.autodiff.forward import inline
 from anyshape.errors import ArgumentError, UndeterminedSizeError
 from anyshape.frontend.tracing import as_value
 from anyshape.frontend.trees import as_leaf
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, active, user_line
-from anyshape.graph.conditions import Claim, Verdict, at_least, substitute_claim
+from anyshape.graph.conditions import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Atom, InputAxis, RuntimeScalar, Size
+from anyshape.graph.dims import Atom, DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.entry import divides
-from anyshape.graph.evaluate import evaluate
-from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph
 from anyshape.graph.misfit import find
 from anyshape.graph.scope import SymbolicSize
@@ -149,14 +151,38 @@ class _Sizes:
             return self._safely(lambda: find(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
         scope, tried = self.context.scope, []
         for size in self._candidates():
-            at = self._safely(lambda s=size: substitute(curve, lambda a: s if a is solved.variable else None))
+            at = self._at(curve, solved.variable, size)
             if dims.sub(scope.normal(at), scope.normal(target)) == 0 and self._may_be(size, solved):
                 return size
             tried.append((size, at))
         for size, at in tried[:_PROVED]:
             if scope.same(at, target) and self._may_be(size, solved):
                 return size
-        raise UndeterminedSizeError(str(solved.variable), [f"{solved.curve} == {target} in {self.graph.name}"])
+        return self._new_root(solved, curve, target)
+
+    def _new_root(self, solved: Solved, curve: Size, target: Size) -> Size:
+        """A size that calls of the enclosing program are to solve for, as those of this one do."""
+        *_, root = _chain(self.builder)
+        scope, old = self.context.scope, solved.variable
+        if not all(v in root.dims for v in (*dims.variables(target), *dims.variables(curve)) if v is not old):
+            raise UndeterminedSizeError(str(old), [f"{solved.curve} == {target} in {self.graph.name}"])
+        variable = DimVar(old.name, old.lower, old.upper)
+        new = dims.from_atom(variable)
+        curve = self._at(curve, old, new)
+        read = Solved(variable, target, 1, curve, solved.low, solved.high)
+        if scope.hints is not None:
+            scope.hints[variable] = find(read, to_mapping(scope.hints))
+        root.define_dim(variable, dims.input_axis(len(root.inputs), 0), read)
+        root.hidden.append(variable)
+        root.input(tensor(np.dtype(bool), [new]))
+        claim = equal(curve, target)
+        if scope.decide(claim) is Verdict.NO or not (scope.hints is None or claim.holds(to_mapping(scope.hints))):
+            self.context.require(claim, f"no {old} satisfies {solved.curve} == {target}")  # it raises
+        scope.assume(Condition("constraint", claim, self.graph.name, f"gives {old}", self.context.where))
+        return new
+
+    def _at(self, curve: Size, variable: DimVar, size: Size) -> Size:
+        return self._safely(lambda: substitute(curve, lambda a: size if a is variable else None))
 
     def _may_be(self, size: Size, solved: Solved) -> bool:
         """The size is not below the range in which the curve rises, where there is one root at most."""
@@ -184,9 +210,9 @@ class _Sizes:
         for place, size in places([v.meta for v in graph.inputs[:given]], dict(graph.values)):
             context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
         for condition in sorted(graph.conditions, key=lambda c: divides(c.claim.left) or divides(c.claim.right)):
-            claim = self._safely(lambda c=condition: substitute_claim(c.claim, self.known.get))
-            why = f"{condition.claim}: {condition.why}"
-            context.require(Claim(claim.relation, claim.left, claim.right), why)
+            claim = condition.claim
+            now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
+            context.require(now, f"{claim}: {condition.why}")
 
     def _text(self, place: Any) -> str:
         names = self.graph.input_names

@@ -130,7 +130,7 @@ class _Tree:
         found: dict[Any, Any] = {}
         for pair in items(x, self.what, _MOST):
             key, value = items(pair, self.what, 2, 2)
-            key = key if isinstance(key, str) else number(*fields(key, self.what, "number"), self.what)
+            key = key if isinstance(key, str) else number(fields(key, self.what, "number")[0], self.what)
             if key in found or not isinstance(key, _KEYS):
                 raise Malformed(f"{self.what} has the key {key!r:.50} twice, or no key")
             found[key] = self.build(value, depth + 1)
@@ -145,4 +145,4 @@ class _Tree:
         if isinstance(x, dict) and "tuple" in x and depth < _DEEPEST:
             (parts,) = fields(x, self.what, "tuple")
             return tuple([self.static(p, depth + 1) for p in items(parts, self.what, _MOST)])
-        return number(*fields(x, self.what, "number"), self.what)
+        return number(fields(x, self.what, "number")[0], self.what)

@@ -12,7 +12,7 @@ from anyshape.graph.scope import Scope
 from anyshape.graph.show import show_param
 
 
-def check_graph(graph: Graph, tick: Callable[[], None] = bool) -> None:
+def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
     """Raise IllegalGraphError at the first node that breaks a rule of graphs. `tick` is called before each node."""
     scope = Scope(conditions=graph.conditions)
     known: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}

@@ -60,16 +60,16 @@ def find_kernel(op: Op) -> Kernel:
 def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Builder | None:
     """The innermost graph among those of the operands (of the sources, without operands), or the active one.
 
-    An operation on values of an outer graph alone belongs to the outer graph, wherever it is written.
+    An operation on values of an outer graph alone belongs to the outer graph, wherever it is written, unless it takes
+    its sizes from an inner one.
     """
-    for group in (inputs, sources):
-        builders = [x.builder for x in group if isinstance(x, Traced)]
-        if builders:
-            found = max(builders, key=lambda b: b.depth)
-            if found.closed:
-                raise next(x for x in group if isinstance(x, Traced) and x.builder is found).leaked()
-            return found
-    return active()
+    operands = [x for x in inputs if isinstance(x, Traced)]
+    if not operands and not sources:
+        return active()
+    found = max([x.builder for x in (*operands, *sources)], key=lambda b: b.depth)
+    if found.closed:
+        raise next(x for x in (*operands, *sources) if x.builder is found).leaked()
+    return found
 
 
 def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:
