@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from anyshape.errors import ShapeError
 from anyshape.frontend.environment import Watch
 from anyshape.frontend.program import Program
-from anyshape.frontend.tracing import Leaves
-from anyshape.graph.conditions import Claim, Condition, Where
+from anyshape.frontend.reasons import Arguments, Key, Reason, different_arguments, failed_guard
+from anyshape.frontend.wording import Words
+from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimVar
-from anyshape.graph.entry import compile_entry
-from anyshape.graph.evaluate import to_mapping
 
 LIMIT = 256  # programs of one function; beyond, those that were not used lately go
 
@@ -28,61 +26,44 @@ class CacheInfo(NamedTuple):
     limit: int
 
 
-class Key(NamedTuple):
-    """What programs are looked up by: no size is part of it."""
+class Entry:
+    """A program in the cache: `sizes` are those of the call it was traced for, `reasons` why others did not serve.
 
-    tree: Any
-    static: tuple[Any, ...]
-    leaves: tuple[tuple[Any, ...], ...]  # dtype and rank, and the type of a plain number
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a program was not used for a call.
-
-    `kind` is what differed: "structure", "static", "dtype", "rank", "number" (a plain number or an array), "name" (one
-    that the function reads was bound anew) or "guard"; `subject` is the argument, name or claim, `before` and `now` are
-    its values for the program and for the call, `entry` numbers the program.
+    `relied` is what rules asked of sizes, as the scope of the trace noted it.
     """
 
-    kind: str
-    subject: str
-    before: str
-    now: str
-    entry: int
-    where: Where | None = None
-
-    def __str__(self) -> str:
-        line = f" at {self.where}" if self.where is not None else ""
-        if self.kind == "guard":
-            return f"guard {self.subject}{line}: {self.before} when traced, {self.now} now"
-        if self.kind == "name":
-            return f"{self.subject} was bound anew"
-        return f"{self.kind} of {self.subject}: {self.before} when traced, {self.now} now"
-
-
-class Entry:
-    """A program in the cache: `sizes` are those of the call it was traced for, `reasons` why others did not serve."""
-
-    __slots__ = ("accepts", "key", "number", "program", "reasons", "sizes", "unchanged", "used")
+    __slots__ = (
+        "_words", "accepts", "key", "made_for", "number", "program", "reasons", "relied", "sizes", "unchanged", "used",
+    )  # fmt: skip
 
     def __init__(
         self,
         program: Program,
         unchanged: Watch | None,
-        key: Key,
+        made_for: Arguments,
         number: int,
         sizes: Mapping[DimVar, int],
         reasons: Sequence[Reason],
+        relied: Sequence[Any] = (),
     ) -> None:
         self.program, self.accepts, self.unchanged = program, program.accepts, unchanged
-        self.key, self.number, self.sizes, self.reasons = key, number, dict(sizes), tuple(reasons)
+        self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
+        self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # keeps no array alive
+        self.relied = relied
+        self._words: Words | None = None
         self.used = True
 
     @property
     def guards(self) -> list[Condition]:
         """What must hold of the sizes for the program to be used."""
         return [c for c in self.program.graph.conditions if c.kind == "guard"]
+
+    @property
+    def words(self) -> Words:
+        """The sizes of the program as a caller names them."""
+        if self._words is None:
+            self._words = Words(self.program.graph, self.program.trace.labels, self.program.plan.dims)
+        return self._words
 
     def stale(self) -> bool:
         """A name that the function reads was bound anew: the program is of no use any more."""
@@ -92,55 +73,28 @@ class Entry:
         """The program gives the right answer for these leaves."""
         return not self.stale() and (self.accepts is None or bool(self.accepts(*leaves)))
 
-    def refuses(self, key: Key, leaves: Leaves) -> list[Reason]:
+    def refuses(self, call: Arguments) -> list[Reason]:
         """Why the program does not serve a call."""
-        if key != self.key:
-            return self._other_arguments(key, leaves)
+        if call.key != self.key:
+            return list(different_arguments(self.number, self.program, self.made_for, call))
         if self.unchanged is not None and not self.unchanged():
-            return [Reason("name", name, "", "", self.number) for name in self.unchanged.changed()]
-        now = compile_entry(self.program.entry, arrays=True)(*leaves.arrays)
-        for guard in self.guards:
-            if not _holds(guard.claim, now):
-                variables = guard.claim.variables()
-                before, after = (", ".join(f"{v} = {at[v]}" for v in variables) for at in (self.sizes, now))
-                return [Reason("guard", str(guard.claim), before, after, self.number, guard.where)]
-        return []
-
-    def _other_arguments(self, key: Key, leaves: Leaves) -> list[Reason]:
-        """How a call differs in what does not depend on sizes."""
-        if key.tree != self.key.tree:
-            return [Reason("structure", "the arguments", str(self.key.tree), str(key.tree), self.number)]
-        found = []
-        for (place, *before), (_, *now) in zip(self.key.static, key.static, strict=True):
-            if before != now:
-                path = place if isinstance(place, str) else f"args[{place}]"
-                found.append(Reason("static", path, _shown(before[-1]), _shown(now[-1]), self.number))
-        for path, before, now in zip(leaves.paths, self.key.leaves, key.leaves, strict=True):
-            for kind, a, b in zip(("dtype", "rank"), before, now, strict=False):
-                if a != b:
-                    found.append(Reason(kind, path, str(a), str(b), self.number))
-            if before[2:] != now[2:]:
-                found.append(Reason("number", path, _number(before), _number(now), self.number))
-        return found
+            return [Reason("name", *change, self.number) for change in self.unchanged.changed()]
+        return list(failed_guard(self.number, self.program, self.words, self.sizes, call.arrays))
 
 
-def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
-    """The claim is true of these sizes; one that has no meaning for them is not."""
-    try:
-        return claim.holds(to_mapping(sizes))
-    except (ZeroDivisionError, ShapeError):
-        return False
+class _Evicted(NamedTuple):
+    """What is left of a program that was dropped: enough to tell that it would have served."""
 
+    number: int
+    key: Key
+    accepts: Callable[..., bool] | None
+    unchanged: Watch | None
 
-def _shown(value: Any) -> str:
-    return repr(value[1]) if isinstance(value, tuple) and len(value) == 2 and value[0] in _FROZEN else repr(value)
-
-
-_FROZEN = ("bool", "int", "float", "complex")  # what `freeze` makes pairs of
-
-
-def _number(leaf: tuple[Any, ...]) -> str:
-    return f"a Python {leaf[2].__name__}" if len(leaf) > 2 else "an array"
+    def served(self, call: Arguments) -> bool:
+        """The program was right for a call."""
+        if call.key != self.key or (self.unchanged is not None and not self.unchanged()):
+            return False
+        return self.accepts is None or self.accepts(*call.arrays)
 
 
 class Cache:
@@ -151,10 +105,11 @@ class Cache:
         self.by_key: dict[Key, list[Entry]] = {}
         self.flat: dict[tuple[Any, ...], list[Entry]] = {}
         self.traces = self.hits = self.evictions = 0
+        self.evicted: deque[_Evicted] = deque(maxlen=_REMEMBERED)
 
     def entries(self) -> list[Entry]:
         """Every entry, oldest first."""
-        return sorted([e for entries in self.by_key.values() for e in entries], key=lambda e: e.number)
+        return sorted([e for entries in list(self.by_key.values()) for e in list(entries)], key=lambda e: e.number)
 
     def find(self, key: Key, leaves: Sequence[Any]) -> Entry | None:
         """A program that serves a call."""
@@ -164,12 +119,15 @@ class Cache:
                 return entry
         return None
 
-    def reasons(self, key: Key, leaves: Leaves) -> list[Reason]:
+    def reasons(self, call: Arguments) -> list[Reason]:
         """Why no program serves a call: those of its key are compared, else the one that is most like it."""
-        near = self.by_key.get(key, ())
+        dropped = [e for e in self.evicted if e.served(call)]
+        if dropped:
+            return [Reason("evicted", str(self.limit), "", "", dropped[-1].number)]
+        near = self.by_key.get(call.key, ())
         if near:
-            return [reason for entry in near[-_COMPARED:] for reason in entry.refuses(key, leaves)]
-        others = [entry.refuses(key, leaves) for entry in reversed(self.entries()[-_COMPARED:])]
+            return [reason for entry in near[-_COMPARED:] for reason in entry.refuses(call)]
+        others = [entry.refuses(call) for entry in reversed(self.entries()[-_COMPARED:])]
         return min(others, key=len, default=[])
 
     def add(self, entry: Entry, flat: bool) -> None:
@@ -185,6 +143,7 @@ class Cache:
     def _evict(self, entry: Entry) -> None:
         """Drop one entry; the others are to show anew that they are used."""
         self.evictions += 1
+        self.evicted.append(_Evicted(entry.number, entry.key, entry.accepts, entry.unchanged))
         entries = self.by_key[entry.key]
         entries.remove(entry)
         if not entries:
@@ -199,3 +158,4 @@ class Cache:
 
 
 _COMPARED = 8  # entries that a call is compared with to say why it was traced
+_REMEMBERED = 64  # programs that were dropped

@@ -33,9 +33,9 @@ class Watch:
     def __call__(self) -> bool:
         return self.unchanged()
 
-    def changed(self) -> list[str]:
-        """The names that are bound to something else now, or not at all."""
-        return [t.read.label for t in self.tests if not Watch([t])()]
+    def changed(self) -> list[tuple[str, str, str]]:
+        """The names that are bound to something else now, or not at all, with what they were and are."""
+        return [(t.read.label, *t.difference()) for t in self.tests if not Watch([t])()]
 
 
 class _Read(NamedTuple):
@@ -66,6 +66,34 @@ class _Test(NamedTuple):
         if isinstance(self.value, _SCALARS):  # equal numbers of one type are as good as the same one
             return f"((n := {now}) is v{i} or (n.__class__ is v{i}.__class__ and bool(n == v{i})))"
         return f"{now} is v{i}"
+
+    def difference(self) -> tuple[str, str]:
+        """What the variable held and what it holds, as texts."""
+        try:
+            now = self.read.value()
+        except (KeyError, ValueError):
+            return _text(self.value), "not bound"
+        if self.members is None:
+            before, after = _text(self.value), _text(now)
+        else:
+            before = _text(_container(self.value, self.members))
+            after = _text(now)
+        return before, f"another {after}" if before == after else after
+
+
+def _text(x: Any) -> str:
+    """A number or a small container as it prints, anything else by its type."""
+    if isinstance(x, (*_SCALARS, dict, list, tuple)):
+        found = repr(x)
+        return found if len(found) <= 80 else f"{found[:77]}..."
+    return getattr(x, "__name__", type(x).__name__)
+
+
+def _container(value: Any, members: list[Any]) -> Any:
+    """The members of a container as they were, in one that prints like it."""
+    if isinstance(value, dict):
+        return dict(zip(members[: len(members) // 2], members[len(members) // 2 :], strict=True))
+    return tuple(members) if isinstance(value, tuple) else members
 
 
 def watch(function: Callable[..., Any]) -> Watch | None:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.frontend.cache import Cache, CacheInfo, Entry, Key
+from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
 from anyshape.frontend.program import Program
+from anyshape.frontend.reasons import Arguments, Key
 from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
 from anyshape.frontend.tracing import Leaves, trace_call
 from anyshape.frontend.trees import (
@@ -96,6 +97,9 @@ class Jitted:
         instance.__dict__[self.__wrapped__.__name__] = bound  # found before this descriptor from now on
         return bound
 
+    def __repr__(self) -> str:
+        return f"<jitted {self.name}>"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
         """Itself, as for any function."""
         return self
@@ -162,10 +166,11 @@ class Jitted:
             shapes = self.options.shapes
             prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
             function = with_static(self.function, call.static)
+            given = Arguments(call.key, leaves.arrays, call.static, names)
+            reasons = self._cache.reasons(given)
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
-            reasons = self._cache.reasons(call.key, leaves)
             number = self._cache.traces + 1
-            entry = Entry(Program(trace), unchanged, call.key, number, scope.hints or {}, reasons)
+            entry = Entry(Program(trace), unchanged, given, number, scope.hints or {}, reasons, scope.relied)
             self._cache.add(entry, call.flat)
             return entry
 

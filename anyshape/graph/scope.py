@@ -65,7 +65,7 @@ class Scope:
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
         self.kept: dict[DimVar, bool] = {}  # sizes that nothing may fix; True: and no decision may depend on
         self.conditions: list[Condition] = []
-        self._relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
+        self.relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
         self._known = Knowledge(self.hints)
         for condition in conditions:
             self.assume(condition)
@@ -115,12 +115,12 @@ class Scope:
 
     def rely(self, primitive: str, field: str, axis: int, answers: Sequence[ShapeExtent]) -> None:
         """Record the exact sizes that a rule was given, from this axis on."""
-        self._relied.append((primitive, field, axis, answers))
+        self.relied.append((primitive, field, axis, answers))
 
     @property
     def reliances(self) -> list[Reliance]:
         """The exact sizes that rules were given, in the order of asking."""
-        return [Reliance(p, field, first + i, e) for p, field, first, es in self._relied for i, e in enumerate(es)]
+        return [Reliance(p, field, first + i, e) for p, field, first, es in self.relied for i, e in enumerate(es)]
 
     def __reduce__(self) -> Any:
         return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)

@@ -1,0 +1,136 @@
+"""Why a program does not serve a call: the first guard that fails, or what differs in the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape.errors import ShapeError
+from anyshape.frontend.program import Program
+from anyshape.frontend.wording import Words, show_call, show_tree, tree_difference
+from anyshape.graph.conditions import Claim, Where
+from anyshape.graph.dims import DimVar
+from anyshape.graph.entry import compile_entry
+from anyshape.graph.evaluate import to_mapping
+
+_LONGEST = 200  # characters of a value
+
+
+class Key(NamedTuple):
+    """What programs are looked up by: no size is part of it."""
+
+    tree: Any
+    static: tuple[Any, ...]
+    leaves: tuple[tuple[Any, ...], ...]  # dtype and rank, and the type of a plain number
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a program was not used for a call.
+
+    `kind` is what differed: "structure", "static", "dtype", "rank", "number" (a plain number or an array), "name" (one
+    that the function reads was bound anew), "guard", or "evicted" (nothing did, but the program had been dropped);
+    `subject` is the argument, name or claim, `before` and `now` are its values for the program and for the call,
+    `program` is the number of the program.
+    """
+
+    kind: str
+    subject: str
+    before: str
+    now: str
+    program: int
+    where: Where | None = None
+
+    def __str__(self) -> str:
+        what = _WHAT[self.kind].format(self.subject)
+        line = f" ({self.where})" if self.where is not None else ""
+        if self.kind == "evicted":
+            return what
+        now = self.now
+        if self.kind == "guard" and ", " not in now:  # one size, named once
+            now = now.rpartition(" = ")[2]
+        return f"{what}{line}: {self.before} when traced, {now} now"
+
+
+_WHAT = {
+    "structure": "{}",
+    "static": "static argument {}",
+    "dtype": "dtype of {}",
+    "rank": "number of axes of {}",
+    "number": "{}",
+    "name": "{}",
+    "guard": "{}",
+    "evicted": "it was dropped, as {} programs are kept at most",
+}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Of one call: what programs are looked up by, the leaves, static values, and the names of parameters."""
+
+    key: Key
+    arrays: Sequence[Any]
+    static: Mapping[int | str, Any]
+    names: Sequence[str]
+
+    def static_name(self, place: int | str) -> str:
+        """A static argument by its parameter."""
+        if isinstance(place, str):
+            return place
+        return self.names[place] if place < len(self.names) else f"args[{place}]"
+
+
+def different_arguments(number: int, program: Program, made_for: Arguments, call: Arguments) -> Iterator[Reason]:
+    """How a call differs in what does not depend on sizes."""
+    before, now, names = made_for.key, call.key, call.names
+    if before.tree != now.tree:
+        path, one, other = tree_difference(before.tree, now.tree, names)
+        was, is_now = show_tree(one), show_tree(other)
+        if not path:
+            was, is_now = (show_call(a.key.tree, names, a.static) for a in (made_for, call))
+        yield Reason("structure", path or "the arguments", shorten(was), shorten(is_now), number)
+        return
+    for (place, *one), (_, *other) in zip(before.static, now.static, strict=True):
+        if one != other:
+            was, is_now = (shorten(repr(a.static[place])) for a in (made_for, call))
+            yield Reason("static", call.static_name(place), was, is_now, number)
+    for path, one, other in zip(program.trace.labels, before.leaves, now.leaves, strict=True):
+        if one[2:] != other[2:]:
+            yield Reason("number", path, number_text(one), number_text(other), number)
+            continue
+        for kind, a, b in zip(("dtype", "rank"), one, other, strict=False):
+            if a != b:
+                yield Reason(kind, path, str(a), str(b), number)
+
+
+def failed_guard(
+    number: int, program: Program, words: Words, sizes: Mapping[DimVar, int], arrays: Sequence[Any]
+) -> Iterator[Reason]:
+    """The first guard that the sizes of a call break: there Python would have taken another path."""
+    now = compile_entry(program.entry, arrays=True)(*arrays)
+    for guard in [c for c in program.graph.conditions if c.kind == "guard"]:
+        if not _holds(guard.claim, now):
+            was, is_now = (words.values(guard.claim.variables(), at) for at in (sizes, now))
+            yield Reason("guard", words.claim(guard.claim), was, is_now, number, guard.where)
+            return
+
+
+def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
+    """The claim is true of these sizes; one that has no meaning for them is not."""
+    try:
+        return claim.holds(to_mapping(sizes))
+    except (ZeroDivisionError, ShapeError):
+        return False
+
+
+def number_text(leaf: tuple[Any, ...]) -> str:
+    """What a leaf of a key is: a plain number or an array."""
+    return f"a Python {leaf[2].__name__}" if len(leaf) > 2 else f"an array of {np.dtype(leaf[0])}"
+
+
+def shorten(text: str) -> str:
+    """The text, or the beginning of a long one."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
