@@ -51,7 +51,7 @@ class Entry:
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # keeps no array alive
         self.relied = relied
         self._words: Words | None = None
-        self.used = True
+        self.used = False  # since it was made, or since a program was dropped
 
     @property
     def guards(self) -> list[Condition]:
@@ -138,7 +138,7 @@ class Cache:
             self.flat[tuple([x for leaf in entry.key.leaves for x in leaf])] = entries
         self.traces += 1
         while len(kept := self.entries()) > self.limit:
-            self._evict(next((e for e in kept if not e.used), kept[0]))
+            self._evict(next((e for e in kept[:-1] if not e.used), kept[0]))
 
     def _evict(self, entry: Entry) -> None:
         """Drop one entry; the others are to show anew that they are used."""

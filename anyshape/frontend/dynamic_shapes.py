@@ -26,7 +26,7 @@ from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.entry import compile_solver
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.extents import TensorMeta, tensor
-from anyshape.graph.scope import Scope, SymbolicSize
+from anyshape.graph.scope import Kept, Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
 from anyshape.numpy.traced import Array
 
@@ -109,7 +109,7 @@ class _Reading:
     values: dict[int, Size] = field(default_factory=dict)
     given: list[SymbolicSize] = field(default_factory=list)
     fixed: list[tuple[DimVar, str]] = field(default_factory=list)
-    kept: dict[DimVar, bool] = field(default_factory=dict)
+    kept: dict[DimVar, Kept] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = [x for x in optree.tree_leaves(self.shapes.declared, is_leaf=_is_size) if isinstance(x, Dim)]
@@ -120,6 +120,9 @@ class _Reading:
         array, path_to_leaf = self.leaves.arrays[i], self.leaves.paths[i]
         label, shown = readable(path_to_leaf, self.names), named(path_to_leaf, self.names)
         sizes: list[Size] = []
+        if not array.ndim and isinstance(spec, (str, SymbolicSize)) and array.dtype.kind not in "iu":
+            problem = f"is of dtype {array.dtype}, and dynamic_shapes declares it to be a size"
+            raise ArgumentError(self.shapes.function, shown, problem, "pass an integer")
         if not array.ndim and array.dtype.kind in "iu" and spec is not None and spec is not AUTO:
             self.values[i] = self._size(spec, label, shown, path)
         else:
@@ -159,7 +162,7 @@ class _Reading:
             if entry is STATIC:
                 self.fixed.append((variable, shown))
             elif entry is DYNAMIC or (entry is None and self.shapes.strict):
-                self.kept[variable] = self.shapes.strict
+                self.kept[variable] = Kept(shown, self.shapes.strict)
             return dims.from_atom(variable)
         if isinstance(entry, str):
             sizes = self._read(entry, path)
@@ -174,7 +177,7 @@ class _Reading:
         if len(sizes) != 1:
             raise self.shapes._wrong(path, f"is {entry!r}, which is not one size", "give one size for each axis")
         if self.shapes.strict:
-            self.kept.update(dict.fromkeys(dims.variables(sizes[0]), True))
+            self.kept.update({v: Kept(str(v), True) for v in dims.variables(sizes[0])})
         return sizes[0]
 
     def _read(self, text: str, path: str) -> tuple[Size, ...]:

@@ -43,6 +43,13 @@ class Reliance(NamedTuple):
     answer: ShapeExtent
 
 
+class Kept(NamedTuple):
+    """A size that nothing may bind to one value, by the name it is known by; `strictly`: no decision may narrow it."""
+
+    name: str
+    strictly: bool
+
+
 class Scope:
     """What is known about the sizes of one program. `hints` are the sizes of the current call, under jit.
 
@@ -63,7 +70,7 @@ class Scope:
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
-        self.kept: dict[DimVar, bool] = {}  # sizes that nothing may fix; True: and no decision may depend on
+        self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
         self.conditions: list[Condition] = []
         self.relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
         self._known = Knowledge(self.hints)
@@ -163,13 +170,14 @@ class Scope:
         """Record what holds from now on, unless it binds a size that was declared to stay dynamic."""
         self.assume(condition)
         for variable in condition.claim.variables() if self.kept else ():
-            low, high = self.bounds(dims.from_atom(variable)) if variable in self.kept else (0, None)
+            kept = self.kept.get(variable)
+            low, high = self.bounds(dims.from_atom(variable)) if kept is not None else (0, None)
             constant = low if low == high else None
-            if constant is not None or (condition.kind == "guard" and self.kept.get(variable)):
+            if kept is not None and (constant is not None or (kept.strictly and condition.kind == "guard")):
                 hints = self.hints or {}
                 sizes = {str(v): hints[v] for v in condition.claim.variables() if v in hints}
                 claim, where = str(condition.claim), condition.where
-                raise SpecializationError(str(variable), claim, sizes, constant, condition.why, where)
+                raise SpecializationError(kept.name, claim, sizes, constant, condition.why, where)
 
     def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> InconclusiveDimensionError:
         declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
