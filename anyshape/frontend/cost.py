@@ -14,6 +14,7 @@ from anyshape.errors import ArgumentError, SizeLimitError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.dims import DimVar, Leaf, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.examples import nearest
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
 from anyshape.graph.ir import Graph, Node
 from anyshape.graph.substitution import leaves_of, substitute_leaves
@@ -74,9 +75,9 @@ class ProgramCost:
             self._refuse(f"gives {name!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
         for variable in variables:
             size = sizes.get(variable.label)
-            if not isinstance(size, int) or size < variable.lower:
+            if not isinstance(size, int) or size != nearest(variable, size):
                 found = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
-                self._refuse(found, f"give an integer, at least {variable.lower}")
+                self._refuse(found, f"give an integer {range_of(variable)}")
             values[variable] = int(size)
         for condition in self.graph.conditions:
             if not condition.claim.holds(to_mapping(values)):
@@ -114,6 +115,11 @@ def variables_of(graph: Graph) -> tuple[DimVar, ...]:
             if not isinstance(extent, Unknown):
                 found.update(dict.fromkeys(dims.variables(extent.size)))
     return tuple(found)
+
+
+def range_of(variable: DimVar) -> str:
+    """The declared range: `>= 0`, `from 1 to 512`."""
+    return f">= {variable.lower}" if variable.upper is None else f"from {variable.lower} to {variable.upper}"
 
 
 def value_at(size: Size, values: Mapping[DimVar, int]) -> int:

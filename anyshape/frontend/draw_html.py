@@ -15,8 +15,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from anyshape.frontend.cost import Cost, variables_of
-from anyshape.frontend.draw_picture import Box, Picture, guarantee, line_of, picture, range_of, source_of, type_pieces
+from anyshape.frontend.cost import Cost, range_of, variables_of
+from anyshape.frontend.draw_picture import Box, Picture, guarantee, line_of, picture, source_of, type_pieces
 from anyshape.frontend.draw_svg import Drawing, arrange, draw_svg
 from anyshape.graph.dims import Call, DimVar, Size
 from anyshape.graph.examples import Valuation, candidates, nearest, truth

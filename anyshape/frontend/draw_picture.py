@@ -10,7 +10,7 @@ from typing import Any, Literal
 from anyshape.frontend.cost import Cost, ProgramCost, cost
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import DimVar, InputAxis, RuntimeScalar
+from anyshape.graph.dims import InputAxis, RuntimeScalar
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, UpperBound, short_dtype
 from anyshape.graph.ir import DimSource, Graph, Node, Value
 from anyshape.graph.show import show_param, value_names
@@ -148,8 +148,3 @@ def source_of(graph: Graph, source: DimSource) -> str:
         return dims.show(source.size, leaf_text) if not isinstance(source.size, int) else str(source.size)
     target = dims.show(dims.floordiv(read.target, read.divisor), leaf_text)
     return target if read.curve is None else f"{read.curve} = {target}"
-
-
-def range_of(variable: DimVar) -> str:
-    """The declared range: `>= 0`, `1 to 512`."""
-    return f">= {variable.lower}" if variable.upper is None else f"{variable.lower} to {variable.upper}"
