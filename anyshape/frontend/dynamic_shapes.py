@@ -16,16 +16,18 @@ import numpy as np
 import optree
 
 from anyshape.errors import ArgumentError, SizeMismatchError, SpecError
+from anyshape.frontend.inline_program import call_inside
 from anyshape.frontend.scopes import Dim, SymbolicScope, scope_of_sizes
 from anyshape.frontend.tracing import Leaves, Prepared
-from anyshape.frontend.trees import NAMESPACE, named, readable, unflatten
+from anyshape.frontend.trees import NAMESPACE, as_leaf, flatten, leaf_paths, named, parameter_names, readable, unflatten
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, user_line
+from anyshape.graph.builder import Builder, Traced, user_line
 from anyshape.graph.conditions import Condition, Where, equal
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.entry import compile_solver
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.extents import TensorMeta, tensor
+from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Kept, Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
 from anyshape.numpy.traced import Array
@@ -60,6 +62,19 @@ class DynamicShapes:
         for leaf, spec, path in self._by_leaf(leaves, _bound(function, names, leaves)):
             reading.declare(leaf, spec, path)
         return reading.builder()
+
+    def require(self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]) -> None:
+        """In a trace, what is declared of the arguments becomes preconditions of the enclosing program."""
+        names, paths = parameter_names(function), leaf_paths(args, kwargs)
+        raw, tree = flatten((args, kwargs))
+        every = Leaves(raw, [], tree, paths)
+        chosen = [x for x in self._by_leaf(every, _bound(function, names, every)) if x[1] is not None]
+        given = [raw[i] for i, _, _ in chosen]
+        arrays = [_described(x, paths[i], self.function) for x, (i, _, _) in zip(given, chosen, strict=True)]
+        reading = _Reading(self, Leaves(arrays, [], tree, [paths[i] for i, _, _ in chosen]), names)
+        for position, (_, spec, path) in enumerate(chosen):
+            reading.declare(position, spec, path)
+        call_inside(reading.signature(), given, reading.leaves.paths)
 
     def _by_leaf(self, leaves: Leaves, bound: Mapping[str, Any]) -> list[tuple[int, Any, str]]:
         """What is declared of each leaf."""
@@ -127,6 +142,8 @@ class _Reading:
             self.values[i] = self._size(spec, label, shown, path)
         else:
             for axis, entry in enumerate(self._entries(spec, array, path)):
+                if entry is STATIC and isinstance(array.shape[axis], SymbolicSize):
+                    entry = int(array.shape[axis])  # a decision of the enclosing program
                 sizes.append(self._size(entry, f"{label}_{axis}", f"{shown}.shape[{axis}]", f"{path}[{axis}]"))
         self.metas.append(tensor(array.dtype, sizes))
 
@@ -201,6 +218,17 @@ class _Reading:
         scope.kept = self.kept
         return builder, self.metas
 
+    def signature(self) -> Graph:
+        """A program that takes what is declared and gives nothing."""
+        declared = scope_of_sizes(self.given, self.scope, self.metas, self.values)
+        builder = Builder(declared, handle=Array)
+        builder.values = self.values
+        for meta in self.metas:
+            builder.input(meta)
+        builder.define_solved(self.metas, solve_dims(self.metas, self.values, declared.conditions))
+        builder.hide()
+        return builder.finish([], self.shapes.function, [named(p, self.names) for p in self.leaves.paths])
+
     def _sizes(self, conditions: Sequence[Condition]) -> dict[DimVar, int]:
         """The value of each variable in this call, or what does not fit."""
         labels = [named(p, self.names) for p in self.leaves.paths]
@@ -218,6 +246,13 @@ class _Reading:
                     self.shapes.function, str(condition.claim), sizes, condition.why, condition.where
                 )
         return found
+
+
+def _described(x: Any, path: str, function: str) -> Any:
+    """An argument inside a trace, as something with a dtype and a shape."""
+    if isinstance(x, Traced):
+        return x
+    return np.zeros((), np.int64) if isinstance(x, SymbolicSize) else as_leaf(x, path, function)
 
 
 def _is_size(x: Any) -> bool:

@@ -17,6 +17,7 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
+from anyshape.frontend.explanation import Explanation, explain_cache
 from anyshape.frontend.program import Program
 from anyshape.frontend.reasons import Arguments, Key
 from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
@@ -72,6 +73,8 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_builders():
+            if self.options.shapes is not None:
+                self.options.shapes.require(args, kwargs, self.__wrapped__)
             return self.function(*args, **kwargs)
         if not kwargs:
             key: list[Any] = []
@@ -134,7 +137,7 @@ class Jitted:
             args, kwargs, static = self.options.static.split(args, kwargs)
         raw, tree = flatten((args, kwargs))
         arrays = raw
-        kinds = []
+        kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):
             kind = type(x)
             if kind is np.ndarray:
@@ -185,6 +188,17 @@ class Jitted:
     def cache_info(self) -> CacheInfo:
         """Numbers of traces, of calls that needed none, of programs kept and dropped, and how many are kept at most."""
         return self._cache.info()
+
+    def explain(self) -> Explanation:
+        """The programs in the cache: their sizes and conditions, why each was traced, and when another will be."""
+        return explain_cache(self.name, self._cache)
+
+    def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
+        """The same, with the program for these arguments among them, which is traced if it is missing and not run."""
+        call = self._read(args, kwargs)
+        found = self._cache.find(call.key, call.arrays)
+        entry = self._trace(call) if found is None else found
+        return explain_cache(self.name, self._cache, entry.number, found is None)
 
     def clear_cache(self) -> None:
         """Forget every program, and the numbers."""
