@@ -10,6 +10,7 @@ from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
+from anyshape.frontend.explain import explain
 from anyshape.frontend.export import export, load
 from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
@@ -31,6 +32,7 @@ __all__ = [
     "check_grads",
     "errors",
     "eval_shape",
+    "explain",
     "export",
     "grad",
     "hessian",

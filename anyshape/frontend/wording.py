@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anyshape.frontend.trees import Static, unflatten
@@ -96,11 +96,11 @@ def _plainly(text: str) -> str:
 # -- structures --------------------------------------------------------------------------------------------------
 
 
-def show_tree(tree: Any) -> str:
-    """A structure as Python writes its like, with * for leaves: `{'w': *, 'b': (*, *)}`."""
+def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
+    """A structure as Python writes its like, with these texts or * for leaves: `{'w': *, 'b': (*, *)}`."""
     if tree.is_leaf():
-        return "*"
-    parts = [show_tree(child) for child in tree.children()]
+        return "*" if leaves is None else next(leaves)
+    parts = [show_tree(child, leaves) for child in tree.children()]
     kind = tree.type
     if kind is tuple:
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

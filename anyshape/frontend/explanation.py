@@ -1,0 +1,226 @@
+"""What a cache holds, as data that prints: programs with their sizes and conditions, and why each was traced."""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from anyshape.frontend.cache import Cache, CacheInfo, Entry
+from anyshape.frontend.explain_text import explanation_text
+from anyshape.frontend.reasons import Reason, number_text, shorten
+from anyshape.frontend.wording import Words, show_call, show_tree
+from anyshape.graph import dims
+from anyshape.graph.conditions import Condition, Where
+from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.scope import Scope
+
+
+@dataclass(frozen=True)
+class ArgumentInfo:
+    """An array among the arguments: `number` says which plain number it was, `size` which size its value is."""
+
+    path: str
+    meta: str
+    dtype: str
+    extents: tuple[str, ...]
+    number: str = ""
+    size: str = ""
+
+
+@dataclass(frozen=True)
+class SizeInfo:
+    """An unknown size: where a call reads it, its value in the call that was traced, and what range is known."""
+
+    name: str
+    source: str
+    value: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class ConditionInfo:
+    """What a program relies on; `otherwise` is what holds where a guard does not, `code` the line that asked."""
+
+    kind: str
+    claim: str
+    otherwise: str
+    op: str
+    reason: str
+    where: Where | None
+    code: str
+
+
+@dataclass(frozen=True)
+class RelianceInfo:
+    """A size that rules of an op were given, for a field of theirs, and how often."""
+
+    op: str
+    field: str
+    size: str
+    times: int
+
+
+@dataclass(frozen=True)
+class ProgramInfo:
+    """One program: `because` says why it was traced, `retraces` when it does not serve, `stale` why it never will.
+
+    `watched` are the names whose binding it was traced with.
+    """
+
+    number: int
+    arguments: tuple[ArgumentInfo, ...]
+    structure: str
+    static: dict[str, str]
+    result: str
+    outputs: tuple[tuple[str, ...], ...]
+    sizes: tuple[SizeInfo, ...]
+    conditions: tuple[ConditionInfo, ...]
+    because: tuple[Reason, ...]
+    retraces: tuple[str, ...]
+    watched: tuple[str, ...]
+    stale: tuple[str, ...]
+    _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
+    _words: Words | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def reliances(self) -> list[RelianceInfo]:
+        """The exact sizes that rules of ops were given while tracing, each once."""
+        words = self._words
+        assert words is not None
+        found = Counter(
+            (op, name, words.size(extent.size))
+            for op, name, _, extents in self._relied
+            for extent in extents
+            if isinstance(extent, Exact)
+        )
+        return [RelianceInfo(*what, times) for what, times in found.items()]
+
+    def guards(self) -> list[ConditionInfo]:
+        """What must hold of the sizes for the program to be used."""
+        return [c for c in self.conditions if c.kind == "guard"]
+
+    def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
+        """All of it as dicts, lists, texts and numbers."""
+        found = asdict(replace(self, _relied=(), _words=None))
+        found = {k: v for k, v in found.items() if not k.startswith("_")}
+        return found | {"reliances": [asdict(r) for r in self.reliances]} if reliances else found
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The programs of a function. Prints as text, and as a table in `rich`; `to_dict` gives it as plain data.
+
+    `program` is the number of the one that serves the arguments that were asked about, `traced` says that it was traced
+    to answer.
+    """
+
+    name: str
+    cache: CacheInfo
+    programs: tuple[ProgramInfo, ...]
+    program: int | None = None
+    traced: bool = False
+
+    @property
+    def reliances(self) -> list[RelianceInfo]:
+        """What rules asked of sizes in the program that serves the arguments, or in the last one."""
+        found = [p for p in self.programs if self.program in (None, p.number)]
+        return found[-1].reliances if found else []
+
+    def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
+        """All of it as dicts, lists, texts and numbers, as JSON holds them."""
+        return {
+            "name": self.name,
+            "cache": self.cache._asdict(),
+            "program": self.program,
+            "traced": self.traced,
+            "programs": [p.to_dict(reliances=reliances) for p in self.programs],
+        }
+
+    def __str__(self) -> str:
+        return explanation_text(self)
+
+    def __rich__(self) -> Any:
+        return importlib.import_module("anyshape.frontend.explain_table").explanation_table(self)
+
+
+def explain_cache(name: str, cache: Cache, program: int | None = None, traced: bool = False) -> Explanation:
+    """The programs that a cache holds now."""
+    return Explanation(name, cache.info(), tuple([_program(e) for e in cache.entries()]), program, traced)
+
+
+def _program(entry: Entry) -> ProgramInfo:
+    """One program as data."""
+    program, words, made_for = entry.program, entry.words, entry.made_for
+    graph, plan = program.graph, program.plan
+    scope = Scope(conditions=graph.conditions)
+    arguments = tuple(_arguments(entry, words))
+    sizes = tuple(
+        SizeInfo(str(v), words.source(v), entry.sizes.get(v), *scope.bounds(dims.from_atom(v))) for v in words.solved
+    )
+    metas = [v.meta for v in graph.outputs]
+    watched = () if entry.unchanged is None else tuple(dict.fromkeys(t.read.label for t in entry.unchanged.tests))
+    stale = [] if entry.unchanged is None else entry.unchanged.changed()
+    static = {made_for.static_name(place): shorten(repr(value)) for place, value in made_for.static.items()}
+    structure = show_call(entry.key.tree, made_for.names, made_for.static)
+    conditions = tuple(_condition(c, words) for c in graph.conditions)
+    return ProgramInfo(
+        number=entry.number,
+        arguments=arguments,
+        structure=structure,
+        static=static,
+        result=show_tree(program.trace.out_tree, iter([str(m) for m in metas])),
+        outputs=tuple((str(m.dtype), *_extents(m)) for m in metas),
+        sizes=sizes,
+        conditions=conditions,
+        because=entry.reasons,
+        retraces=_retraces(conditions, arguments, structure, static, watched),
+        watched=watched,
+        stale=tuple(str(Reason("name", *change, entry.number)) for change in stale),
+        _relied=entry.relied,
+        _words=words,
+    )
+
+
+def _arguments(entry: Entry, words: Words) -> Iterator[ArgumentInfo]:
+    """The leaves of the arguments, which come before hidden inputs."""
+    plan, labels = entry.program.plan, entry.program.trace.labels
+    values = {i: words.size(size) for i, size in plan.values}
+    for i, (path, meta, leaf) in enumerate(zip(labels, plan.input_metas, entry.key.leaves, strict=False)):
+        number = number_text(leaf) if leaf[2:] else ""
+        yield ArgumentInfo(path, str(meta), str(meta.dtype), _extents(meta), number, values.get(i, ""))
+
+
+def _extents(meta: TensorMeta) -> tuple[str, ...]:
+    return tuple(str(e) for e in meta.extents)
+
+
+def _condition(condition: Condition, words: Words) -> ConditionInfo:
+    where = condition.where
+    code = linecache.getline(where.file, where.line).strip() if where is not None else ""
+    otherwise = words.negated(condition.claim) if condition.kind == "guard" else ""
+    reason = words.text(condition.why)
+    return ConditionInfo(
+        condition.kind, words.claim(condition.claim), otherwise, condition.primitive, reason, where, code
+    )
+
+
+def _retraces(
+    conditions: Sequence[ConditionInfo],
+    arguments: Sequence[ArgumentInfo],
+    structure: str,
+    static: Mapping[str, str],
+    watched: Sequence[str],
+) -> tuple[str, ...]:
+    """What of a call makes the program unfit for it."""
+    found = [c.otherwise for c in conditions if c.kind == "guard"]
+    for a in arguments:
+        kind = a.number or f"an array of {a.dtype} with {len(a.extents)} ax{'is' if len(a.extents) == 1 else 'es'}"
+        found.append(f"{a.path} is not {kind}")
+    found += [f"{name} is not {value}" for name, value in static.items()]
+    found.append(f"the arguments are not {structure}")
+    return (*found, *[f"{name} is bound anew" for name in watched])
