@@ -198,3 +198,11 @@ def test_a_program_refuses_sizes_of_another_path():
         program(np.ones(3), np.ones(5))
     with pytest.raises(ShapeError):
         program(np.ones(9), np.ones(2))
+
+
+def test_a_guard_on_a_size_with_calls_inside_calls_is_asked_at_every_call():
+    """The inner call is computed first, under a name of its own."""
+    run = jit(lambda x: x * 2 if -abs(3 - x.shape[0]) % 4 == 2 else x)
+    for n in (5, 3, 1, 4, 0, 6):
+        assert run(np.ones(n)).sum() == (2 * n if abs(3 - n) == 2 else n)
+    assert run.cache_info().traces == 2

@@ -84,8 +84,9 @@ def predicate_source(claims: Iterable[Claim], local: Mapping[DimVar, str], first
 
     def call(atom: Call) -> str:
         if atom not in names:
-            lines.append(f"c{len(names)} = {call_source(atom, name, call)}")
+            source = call_source(atom, name, call)  # before its name: calls inside it are named first
             names[atom] = f"c{len(names)}"
+            lines.append(f"{names[atom]} = {source}")
         return names[atom]
 
     for claim in claims:  # one after the other: a quotient is taken only where the guards before it hold
