@@ -18,6 +18,7 @@ import secrets
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from anyshape.graph.check import check_graph
 from anyshape.graph.decode import MOST, Malformed, decode_graph, fields, integer, items, text
 from anyshape.graph.encode import encode_graph, printable
 from anyshape.graph.ir import Graph
+from anyshape.graph.scope import Scope
 from anyshape.numpy.convert import NUMERIC
-from anyshape.ops.legal import problem
+from anyshape.ops.legal import claims, problem
 
 FORMAT, VERSION = "anyshape program", 1
 _DOCUMENT = "program.json"
@@ -168,8 +170,7 @@ def _unpack(data: bytes, name: str, tick: Callable[[], None]) -> Trace:
         if members.keys() != expected:
             raise Malformed("its members are not those that it names")
         arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
-    decoded = decode_graph(graph, arrays, tick)
-    _check(decoded, tick)
+    decoded = _checked(decode_graph(graph, arrays, tick), tick)
     trees = decode_tree(arguments, "the arguments"), decode_tree(result, "the result")
     given = len(decoded.inputs) - decoded.hidden
     paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", given)]) for ps in (paths, labels))
@@ -268,11 +269,20 @@ def _constant(data: bytes, digest: Any) -> np.ndarray:
     return array
 
 
-def _check(graph: Graph, tick: Callable[[], None]) -> None:
-    """Nodes are as functions make them, and the shape rules give what they promise."""
+def _checked(graph: Graph, tick: Callable[[], None]) -> Graph:
+    """The graph, if nodes are as functions make them and the shape rules give what they promise.
+
+    What nodes need of sizes and is not proved becomes an assertion.
+    """
+    scope = Scope(conditions=graph.conditions)
     for node in graph.nodes:
         tick()
         wrong = problem(node)
         if wrong:
             raise Malformed(wrong)
     check_graph(graph, tick)
+    for node in graph.nodes:
+        tick()
+        for claim in claims(node, scope):
+            scope.require(claim, node.op.name, "it would leave its operand", (), node.where)
+    return replace(graph, conditions=tuple(scope.conditions))

@@ -43,7 +43,12 @@ def _check_metadata(scope: Scope, node: Node) -> None:
         raise IllegalGraphError(
             _text(node), f"relies on `{scope.conditions[-1].claim}`, which the graph does not state"
         )
-    for value, meta in zip(node.outputs, result if isinstance(result, tuple) else (result,), strict=True):
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) != len(node.outputs):
+        raise IllegalGraphError(
+            _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
+        )
+    for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
 

@@ -13,8 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph import dims
+from anyshape.graph.conditions import Claim, at_least
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimExpr, InputAxis
 from anyshape.graph.ir import Node, Op, freeze, has_local
+from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
 from anyshape.ops.core import find_kernel
 
@@ -59,6 +63,25 @@ def problem(node: Node) -> str:
     if fits is not None and not fits(node, params):
         return f"{node.op}: its params do not go together: {params!s:.200}"
     return _wrong_dtype(node)
+
+
+def claims(node: Node, scope: Scope) -> list[Claim]:
+    """What must hold of sizes for the kernel to give what the shape rule says, beyond what that asks for."""
+    context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
+    params = {name: context.bind(p, field=name) for name, p in node.params}
+    if node.op.name == "iota":
+        return [at_least(params["size"], 0)]
+    if node.op.name == "pad":
+        return [at_least(amount, 0) for name in ("low", "high", "interior") for amount in params[name]]
+    if node.op.name != "slice":
+        return []
+    found = []
+    for axis, (start, size, step) in enumerate(zip(params["starts"], params["sizes"], params["steps"], strict=True)):
+        found += [at_least(start, 0), at_least(size, 0), at_least(step, 1)]
+        if not isinstance(step, int) or step > 0:
+            whole = context.exact(node.inputs[0], axis, field="starts")
+            found.append(at_least(dims.maximum(dims.ceildiv(whole - start, step), 0), size))
+    return found
 
 
 # -- one param
