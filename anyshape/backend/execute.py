@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import linecache
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,8 @@ from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
 from anyshape.ops.core import find_kernel
 
+_PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
+
 
 def checking() -> bool:
     """Whether ANYSHAPE_CHECK=1 asks for metadata to be verified after each step."""
@@ -32,7 +36,11 @@ def checking() -> bool:
 
 
 def compile_plan(plan: Plan) -> Callable[..., list[Any]]:
-    """The function that runs a plan. Its source is kept as `__source__`."""
+    """The function that runs a plan. Its source is kept as `__source__`.
+
+    Whether calls are logged is settled here: the function itself asks nothing.
+    """
+    _PLAN.debug("%s", plan)
     writer = _Writer(plan)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
@@ -41,7 +49,23 @@ def compile_plan(plan: Plan) -> Callable[..., list[Any]]:
     exec(compile(source, file, "exec"), space)
     run = space["run"]
     run.__source__ = source
-    return run
+    return _logged(run, plan) if _RUN.isEnabledFor(logging.DEBUG) else run
+
+
+def _logged(run: Callable[..., list[Any]], plan: Plan) -> Callable[..., list[Any]]:
+    """The function of a plan, which tells of each call its sizes and how long it took."""
+
+    @functools.wraps(run)
+    def logged(*arrays: Any) -> list[Any]:
+        started = perf_counter()
+        outputs = run(*arrays)
+        taken = 1e6 * (perf_counter() - started)
+        if _RUN.isEnabledFor(logging.DEBUG):
+            shapes = [f"{n} {np.shape(x)}" for n, x in zip(plan.input_names, arrays, strict=False)]
+            _RUN.debug("%s: %s in %.1f us", plan.name, ", ".join(shapes) or "no arguments", taken)
+        return outputs
+
+    return logged
 
 
 class _Writer:

@@ -214,7 +214,7 @@ class _Reading:
         builder.define_solved(self.metas, solve_dims(self.metas, self.values, declared.conditions))
         for variable, shown in self.fixed:
             claim = equal(dims.from_atom(variable), sizes[variable], f"{shown} == {sizes[variable]}")
-            scope.assume(Condition("guard", claim, "jit", f"{shown} was declared STATIC", self.shapes.origin))
+            scope.record(Condition("guard", claim, "jit", f"{shown} was declared STATIC", self.shapes.origin))
         scope.kept = self.kept
         return builder, self.metas
 

@@ -69,9 +69,7 @@ def argument(a: Any) -> str:
 
 def because(reasons: Sequence[Any]) -> list[str]:
     """Why a program was traced."""
-    if not reasons:
-        return ["there was no program yet"]
-    return [f"program {r.program}: {r}" for r in reasons]
+    return [f"program {r.program}: {r}" for r in reasons] or ["there was no program yet"]
 
 
 def condition(c: Any) -> str:

@@ -156,7 +156,7 @@ def explain_cache(name: str, cache: Cache, program: int | None = None, traced: b
 def _program(entry: Entry) -> ProgramInfo:
     """One program as data."""
     program, words, made_for = entry.program, entry.words, entry.made_for
-    graph, plan = program.graph, program.plan
+    graph = program.graph
     scope = Scope(conditions=graph.conditions)
     arguments = tuple(_arguments(entry, words))
     sizes = tuple(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import logging
 import pickle
 import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
 from anyshape.frontend.explanation import Explanation, explain_cache
 from anyshape.frontend.program import Program
-from anyshape.frontend.reasons import Arguments, Key
+from anyshape.frontend.reasons import Arguments, Key, Listed
 from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
 from anyshape.frontend.tracing import Leaves, trace_call
 from anyshape.frontend.trees import (
@@ -32,6 +34,8 @@ from anyshape.frontend.trees import (
     parameter_names,
 )
 from anyshape.graph.builder import active, active_builders
+
+_LOG = logging.getLogger("anyshape.trace")
 
 
 @dataclass(frozen=True)
@@ -170,11 +174,12 @@ class Jitted:
             prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
             function = with_static(self.function, call.static)
             given = Arguments(call.key, leaves.arrays, call.static, names)
-            reasons = self._cache.reasons(given)
+            reasons, number, started = self._cache.reasons(given), self._cache.traces + 1, perf_counter()
+            _LOG.debug("%s: program %d is needed; %s", self.name, number, Listed(reasons))
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
-            number = self._cache.traces + 1
             entry = Entry(Program(trace), unchanged, given, number, scope.hints or {}, reasons, scope.relied)
             self._cache.add(entry, call.flat)
+            _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
             return entry
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:

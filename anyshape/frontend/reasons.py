@@ -68,6 +68,16 @@ _WHAT = {
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Reasons as one text, made when it is asked for."""
+
+    reasons: Sequence[Reason]
+
+    def __str__(self) -> str:
+        return "; ".join(f"program {r.program}: {r}" for r in self.reasons) or "there was no program yet"
+
+
+@dataclass(frozen=True)
 class Arguments:
     """Of one call: what programs are looked up by, the leaves, static values, and the names of parameters."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +22,8 @@ from anyshape.graph.scope import Scope
 from anyshape.numpy.convert import asarray
 from anyshape.numpy.symdim import symdim
 from anyshape.numpy.traced import Array
+
+_LOG = logging.getLogger("anyshape.trace")
 
 
 @dataclass(frozen=True)
@@ -104,15 +108,23 @@ def trace_in(
     names: Sequence[str],
 ) -> Trace:
     """Run the function on new inputs of the builder and finish its graph."""
+    labels, started = tuple(named(p, names) for p in leaves.paths), perf_counter()
+    if _LOG.isEnabledFor(logging.DEBUG):
+        _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
     handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
     builder.hide()
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
-        results, out_tree = run_traced(function, name, args, kwargs)
+        try:
+            results, out_tree = run_traced(function, name, args, kwargs)
+        except Exception as error:
+            _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
+            raise
         graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), tuple(named(p, names) for p in leaves.paths))
+    _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels)
 
 
 def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved, hidden_axis, local_sizes
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
+_LOG = logging.getLogger("anyshape.shapes")
 _FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
 
 
@@ -82,6 +84,7 @@ class Builder:
         self.values: dict[int, Size] = {}  # by position, the sizes that scalar integer inputs give by their value
         self.hidden: list[DimVar] = []
         self.where: Where | None = None
+        self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
     # -- what enters
 
@@ -155,6 +158,8 @@ class Builder:
     def append(self, node: Node) -> None:
         """Append a finished node, whose metadata are known to hold here."""
         self.nodes.append(node)
+        if self.logs:
+            _LOG.debug("%s%s", "  " * self.depth, node)
 
     def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> Graph:
         """The finished graph. Captured values are its last inputs, in the order of `captures()`."""

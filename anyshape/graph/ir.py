@@ -15,7 +15,7 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
 from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import TensorMeta
-from anyshape.graph.show import show_graph
+from anyshape.graph.show import show_graph, show_node
 from anyshape.graph.solve import Solved
 from anyshape.graph.substitution import substitute_leaves
 
@@ -86,6 +86,9 @@ class Node:
     @property
     def operands(self) -> tuple[Value, ...]:
         return self.inputs + self.sources
+
+    def __str__(self) -> str:
+        return show_node(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ class Scope:
 
     def _refine(self, condition: Condition) -> None:
         """Record what holds from now on, unless it binds a size that was declared to stay dynamic."""
-        self.assume(condition)
+        self.record(condition)
         for variable in condition.claim.variables() if self.kept else ():
             kept = self.kept.get(variable)
             low, high = self.bounds(dims.from_atom(variable)) if kept is not None else (0, None)
@@ -206,6 +206,11 @@ class Scope:
         if not self._known.allows(condition.claim):
             core = [str(c) for c in self._known.core(condition.claim)]
             raise ContradictionError(str(condition.claim), core, condition.where)
+        self.assume(condition)
+
+    def record(self, condition: Condition) -> None:
+        """Assume what is first met here, and log it."""
+        _LOG.debug("%s", condition)
         self.assume(condition)
 
     def assume(self, condition: Condition) -> None:

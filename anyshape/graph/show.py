@@ -38,6 +38,12 @@ def value_names(graph: Any) -> dict[Any, str]:
     return names
 
 
+def show_node(node: Any) -> str:
+    """A node by itself: `%7: f64[n] = add(%5, %6)  # user.py:3`, with the numbers that its values have anywhere."""
+    names = {v: f"%{v.id}" for v in (*node.operands, *node.outputs)}
+    return _node_text(node, names) + (f"  # {node.where}" if node.where is not None else "")
+
+
 def _node_text(node: Any, names: dict[Any, str]) -> str:
     outputs = ", ".join(f"{names[v]}: {v.meta}" for v in node.outputs)
     operands = ", ".join(names[v] for v in node.inputs)

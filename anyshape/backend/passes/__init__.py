@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
+
 from anyshape.backend.passes.dead_code import remove_dead_code
 from anyshape.backend.passes.rewrite import rewrite
 from anyshape.graph.ir import Graph
+
+_LOG = logging.getLogger("anyshape.passes")
 
 __all__ = ["remove_dead_code", "rewrite", "simplify"]
 
 
 def simplify(graph: Graph) -> Graph:
     """The graph without dead code, repeated computations, foldable constants and operations that do nothing."""
-    return remove_dead_code(rewrite(remove_dead_code(graph)))
+    for apply in (remove_dead_code, rewrite, remove_dead_code):
+        before, graph = graph, apply(graph)
+        if _LOG.isEnabledFor(logging.DEBUG):
+            _LOG.debug("%s: %s: %s", graph.name, apply.__name__, _difference(before, graph))
+    return graph
+
+
+def _difference(before: Graph, after: Graph) -> str:
+    """`12 nodes, 9 after: -2 mul, -2 full, +1 neg`."""
+    counts = f"{len(before.nodes)} nodes, {len(after.nodes)} after"
+    left, right = (Counter(n.op.name for n in g.nodes) for g in (before, after))
+    changes = [f"{right[name] - left[name]:+d} {name}" for name in left | right if right[name] != left[name]]
+    return f"{counts}: {', '.join(changes)}" if changes else counts
