@@ -110,6 +110,7 @@ def printed():
         "passes": program.graph,
         "plan": program.plan,
         "run": program.run.__source__,
+        "cost": forward.cost(),
     }
     return {k: cut(str(v)) for k, v in blocks.items()} | {n: message(n) for n in (*shown.MISTAKES, *shown.DEFECTS)}
 

@@ -197,6 +197,7 @@ class Page(HTMLParser):
 
 def page_of(program):
     page = Page(to_html(program))
+    assert not set("<>&") & set(page.texts["data"])
     assert len(page.ids) == len(set(page.ids))
     return page
 
@@ -217,6 +218,12 @@ def test_the_page_is_well_formed_and_holds_every_box_and_condition():
     for condition in program.graph.conditions:
         for text in (condition.claim, condition.why, condition.where):
             assert str(text) in page.texts["aside"]
+
+
+def test_programs_draw_and_count_themselves():
+    program = traced(layer, "n, d", "d, k", "k")
+    assert program.html() == to_html(program) and program.dot() == to_dot(program)
+    assert program.cost() == cost(program)
 
 
 def test_the_page_shows_lines_sizes_and_costs():

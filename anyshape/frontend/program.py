@@ -14,6 +14,9 @@ from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeMismatchError
+from anyshape.frontend.cost import ProgramCost, cost
+from anyshape.frontend.draw_dot import to_dot
+from anyshape.frontend.draw_html import to_html
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.program_file import save_trace
 from anyshape.frontend.tracing import Trace
@@ -108,6 +111,18 @@ class Program:
             if holds is not None and not holds(*arrays):
                 sizes = {f"{n}.shape": x.shape for n, x in zip(self.plan.input_names, arrays, strict=True)}
                 raise SizeMismatchError(self.name, str(guard.claim), sizes, guard.why, guard.where)
+
+    def cost(self) -> ProgramCost:
+        """Operations, bytes read and bytes written, of each node and in all, as sizes over the dims of the program."""
+        return cost(self.graph)
+
+    def html(self) -> str:
+        """One page of HTML that draws the program, with what it relies on and what it costs."""
+        return to_html(self.graph)
+
+    def dot(self) -> str:
+        """Graphviz source that draws the program."""
+        return to_dot(self.graph)
 
     def __reduce__(self) -> Any:
         return Program, (self.trace,)
