@@ -123,7 +123,7 @@ def specimens():
     pair = anyshape.symbolic_args_specs((np.ones((4, 3)), np.ones((4, 2))), ("a*a, 3", "4, b"), ["b >= 1", "a >= b"])
     by_value = anyshape.export(first)(Spec("n, d"), Spec("d, 3"), Spec((), int, value="k"))
     return [
-        (by_value, (rng.random((4, 2)), rng.random((2, 3)), 2)),
+        (by_value, (rng.random((4, 3)), rng.random((3, 3)), 2)),
         (anyshape.export(second)(Spec("3*m"), np.float64(2)), (rng.random(9), 2.0)),
         (anyshape.export(third)(*pair), (rng.random((4, 3)), rng.random((4, 2)))),
     ]

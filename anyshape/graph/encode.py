@@ -28,6 +28,11 @@ def printable(text: str) -> str:
     return "".join([c if c.isprintable() or c in "\n\t" else "?" for c in text])
 
 
+def _base(file: str) -> str:
+    """The name of a file as messages show it: in which folder of whose machine it was is nobody's business."""
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
 def encode_number(x: Any) -> Any:
     """A literal number, or None: floats by their bits, as hexadecimal text."""
     if x is None or isinstance(x, (bool, int)):
@@ -73,7 +78,7 @@ class _Encoder:
         tables = {
             "variables": [self.name_and_range(v) for v in self.variable],
             "sizes": self.entries,
-            "lines": [[printable(w.file), w.line, printable(w.function)] for w in self.lines],
+            "lines": [[printable(_base(w.file)), w.line, printable(w.function)] for w in self.lines],
         }
         return {**body, **tables}
 

@@ -1,0 +1,129 @@
+"""The programs whose files are kept in tests/golden/v1, and how those were made. They must load for ever.
+
+python -m tests.golden.make: writes the files of this version of the format that are not there yet, and changes none.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import anyshape
+from anyshape import ShapeDtypeStruct as Spec
+from anyshape.frontend.program_file import VERSION
+
+FOLDER = Path(__file__).parent / f"v{VERSION}"
+SIZES = (1, 2, 3, 5, 8)
+TABLE = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
+
+
+def mlp(params, x, y):
+    for w, b in params[:-1]:
+        x = np.tanh(x @ w + b)
+    w, b = params[-1]
+    return np.mean((x @ w + b - y) ** 2)
+
+
+def mlp_by_hand(params, x, y):
+    """The value and the gradient of `mlp` for two layers."""
+    (w, b), (v, c) = params
+    h = np.tanh(x @ w + b)
+    error = h @ v + c - y
+    d_out = 2 * error / error.size
+    d_h = d_out @ v.T * (1 - h * h)
+    return np.mean(error**2), [(x.T @ d_h, d_h.sum(0)), (h.T @ d_out, d_out.sum(0))]
+
+
+def attention(x, w):
+    query, key, value = np.split(x @ w, 3, axis=-1)
+    scores = query @ key.T / np.sqrt(query.shape[-1])
+    place = np.arange(x.shape[0], **({"like": x} if not isinstance(x, np.ndarray) else {}))
+    seen = np.where(place[:, None] >= place[None, :], scores, -np.inf)
+    weights = np.exp(seen - seen.max(axis=-1, keepdims=True))
+    return weights @ value / weights.sum(axis=-1, keepdims=True)
+
+
+def ordered(x, i):
+    order = np.argsort(x, axis=0, kind="stable")
+    best = np.take_along_axis(x, order, axis=0)[::-1]
+    return {"best": best[:2], "rows": x[i], "ranks": order, 3: np.cumsum(np.sort(x[:, 0])), "none": None}
+
+
+def top(x, k):
+    return np.sort(x, axis=-1)[..., x.shape[-1] - k :].sum(-1) / k, x[:k]
+
+
+def roots(x):
+    return x.sum(axis=1), x.shape[0] * 1.0
+
+
+def roots_by_hand(x):
+    return x.sum(axis=1), np.float64(x.shape[0])
+
+
+def spectrum(z, w):
+    turned = np.conj(z * np.exp(1j * w)) * (2 - 0.5j)
+    return turned, np.abs(turned), (turned.real > 0) & ~np.isnan(w)
+
+
+def closed_over(x):
+    gaps = np.where(x > 0, x, -0.0), np.where(x > 1, np.inf, x), np.where(x < -1, np.nan, x)
+    return (x @ TABLE.astype(x.dtype).T, np.concatenate([np.zeros((0, 3), x.dtype), x]), *gaps)
+
+
+def halves(x, y):
+    half = x.shape[0] // 2
+    return (x[:half] * y).sum(0) + x[half:].sum(0), x.reshape(2, half, -1).max(0)
+
+
+def narrow(x, flags):
+    return (x.astype(np.int8) << 1, np.where(flags, x, 7), x.astype(np.float16) / 3)
+
+
+def _rng(n):
+    return np.random.default_rng(n)
+
+
+def _layers(n):
+    rng = _rng(n)
+    return [(rng.normal(size=(n, 4)), rng.normal(size=4)), (rng.normal(size=(4, 2)), rng.normal(size=2))]
+
+
+_MLP = [(Spec("d, h"), Spec("h")), (Spec("h, o"), Spec("o"))]
+_ROOTS = anyshape.symbolic_args_specs((np.ones((6, 8)),), ("a*(a + 1), 2*b*b",), ["a >= 1", "b >= 1"])
+_HALVES = anyshape.symbolic_args_specs(
+    (np.ones((4, 2)), np.ones((2, 2))), ("2*h, c", "h, c"), ["h >= 1", "c >= 1", "h + c <= 40"]
+)
+
+# name: (what is exported, its specifications, the same in NumPy, arguments at a size)
+PROGRAMS = {
+    "mlp_gradient": (anyshape.value_and_grad(mlp), (_MLP, Spec("n, d"), Spec("n, o")), mlp_by_hand,
+                     lambda n: (_layers(n), _rng(n).normal(size=(n + 1, n)), _rng(n).normal(size=(n + 1, 2)))),
+    "attention": (attention, (Spec("n, d"), Spec("d, 3*d")), attention,
+                  lambda n: (_rng(n).normal(size=(n, 4)), _rng(n).normal(size=(4, 12)))),
+    "ordered": (ordered, (Spec("n, m"), Spec("k", np.int32)), ordered,
+                lambda n: (_rng(n).normal(size=(n + 1, 3)), np.array([0, -1, n], np.int32))),
+    "top": (top, (Spec("m, n + k"), Spec((), int, value="k")), top, lambda n: (_rng(n).normal(size=(5, n + 3)), n)),
+    "roots": (roots, _ROOTS, roots_by_hand, lambda n: (_rng(n).normal(size=(n * (n + 1), 2 * n * n)),)),
+    "spectrum": (spectrum, (Spec("n, 2", complex), Spec("2")), spectrum,
+                 lambda n: (_rng(n).normal(size=(n, 2)) * (1 - 2j), _rng(n).normal(size=2))),
+    "closed_over": (closed_over, (Spec("n, 3"),), closed_over, lambda n: (_rng(n).normal(size=(n, 3)) * 2,)),
+    "halves": (halves, _HALVES, halves, lambda n: (_rng(n).normal(size=(2 * n, 3)), _rng(n).normal(size=(n, 3)))),
+    "narrow": (narrow, (Spec("n", np.int8), Spec("m, n", bool)), narrow,
+               lambda n: (np.arange(n, dtype=np.int8) - 3, _rng(n).random((2, n)) > 0.5)),
+}  # fmt: skip
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    for name, (function, specs, _, _) in PROGRAMS.items():
+        path = FOLDER / f"{name}.anyshape"
+        if path.exists():
+            print(f"{path} stays as it is")
+        else:
+            anyshape.export(function)(*specs).save(path)
+            print(f"{path}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
