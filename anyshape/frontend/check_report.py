@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +16,9 @@ from rich.table import Table
 
 from anyshape.frontend.checks import Checker, Measurement
 from anyshape.frontend.load_function import Arguments, UsageError, one_line
+from anyshape.frontend.size_choices import assignments, read_numbers, read_sizes, shown
 from anyshape.frontend.tracing import is_inexact
 
-_MOST = 64  # assignments of sizes to names; beyond, a random choice
 _LISTED = 16  # in longer tables, what NumPy refuses is only counted
 _REFUSALS = (ValueError, IndexError, ZeroDivisionError)  # what NumPy raises for sizes it cannot take
 
@@ -50,11 +49,9 @@ def main(function: Callable[..., Any], arguments: Arguments, options: argparse.N
     """Check the function at every assignment of sizes and print what was found; 1 if anything disagrees."""
     if options.order < 1:
         raise UsageError(f"--order is {options.order}; give 1, 2 or more")
-    domain, sizes = read_numbers("--domain", options.domain, float), read_numbers("--sizes", options.sizes, int)
+    domain, sizes = read_numbers("--domain", options.domain, float), read_sizes(options.sizes)
     if len(domain) != 2 or not domain[0] < domain[1]:
         raise UsageError(f"--domain is {options.domain!r}; give two numbers, the smaller first: --domain=-2,2")
-    if min(sizes) < 0:
-        raise UsageError(f"--sizes is {options.sizes!r}; a size is at least 0")
     if not any(is_inexact(d) for d in arguments.dtypes):
         raise UsageError("a check needs an argument of a float dtype; give one in --dtypes")
     checker = Checker(function, options.order)
@@ -67,33 +64,6 @@ def main(function: Callable[..., Any], arguments: Arguments, options: argparse.N
             rows.append(check_at(checker, function, arguments, case, domain, options.seed))
             bar.advance(task)
     return report(Console(), options.target, rows, checker)
-
-
-def read_numbers(option: str, text: str, kind: type) -> list[Any]:
-    """Numbers separated by commas."""
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"{option} is {text!r}; give numbers separated by commas") from None
-
-
-def assignments(arguments: Arguments, sizes: Sequence[int], seed: int) -> Iterator[dict[str, int]]:
-    """A size for each name: every combination, or many of them; those that make no negative size."""
-    names = arguments.names
-    combinations = [dict(zip(names, c, strict=True)) for c in _choices(list(dict.fromkeys(sizes)), len(names), seed)]
-    possible = [c for c in combinations if all(s >= 0 for shape in arguments.shapes(c) for s in shape)]
-    if not possible:
-        raise UsageError("no size in --sizes makes all of --shapes at least 0")
-    yield from possible
-
-
-def _choices(sizes: Sequence[int], count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    if len(sizes) ** count <= _MOST:
-        yield from itertools.product(sizes, repeat=count)
-        return
-    yield from ((s,) * count for s in sizes)
-    rng = np.random.default_rng(seed)
-    yield from dict.fromkeys(tuple(rng.choice(sizes, count).tolist()) for _ in range(_MOST - len(sizes)))
 
 
 def check_at(
@@ -148,11 +118,6 @@ def _quietly() -> Iterator[None]:
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------
-
-
-def shown(sizes: dict[str, int]) -> str:
-    """n=2, m=5."""
-    return ", ".join(f"{name}={size}" for name, size in sizes.items()) or "fixed"
 
 
 def report(console: Console, target: str, rows: Sequence[Row], checker: Checker) -> int:

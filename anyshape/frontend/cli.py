@@ -1,18 +1,19 @@
-"""The command line: anyshape demo | show | check."""
+"""The command line: anyshape demo | show | explain | check."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from anyshape.errors import AnyshapeError
 from anyshape.frontend.derivatives import value_and_grad
 from anyshape.frontend.draw_dot import to_dot
 from anyshape.frontend.draw_html import to_html
-from anyshape.frontend.load_function import UsageError, load_function, one_line, read_arguments, write_text
+from anyshape.frontend.explain_report import explain_report
+from anyshape.frontend.load_function import Arguments, UsageError, load_function, one_line, read_arguments, write_text
 from anyshape.frontend.program import Program
 from anyshape.frontend.specs import ShapeDtypeStruct, trace
 from anyshape.frontend.tracing import is_inexact
@@ -20,6 +21,7 @@ from anyshape.frontend.tracing import is_inexact
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
+  anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
@@ -67,6 +69,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
     show.add_argument("--dot", metavar="FILE", help="draw the graph as Graphviz source (-: print it)")
     show.set_defaults(run=_show)
+    explained = commands.add_parser("explain", help="say which programs sizes need, and what each relies on")
+    _describe(explained)
+    explained.add_argument("--grad", action="store_true", help="of its value and gradient")
+    explained.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
+    explained.set_defaults(run=_explain)
     check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
     _describe(check)
     check.add_argument("--order", type=int, default=2, metavar="N", help="order of derivatives (%(default)s)")
@@ -101,13 +108,7 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
 
 def _traced(options: argparse.Namespace) -> Program:
     """The program of the function and arguments that were named."""
-    function = load_function(options.target)
-    arguments = read_arguments(function, options.shapes, options.dtypes)
-    if options.grad:
-        moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
-        if not moving:
-            raise UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
-        function = value_and_grad(function, argnums=moving)
+    function, arguments = _described(options)
     specs = [ShapeDtypeStruct(s, d) for s, d in zip(arguments.specs, arguments.dtypes, strict=True)]
     try:
         return trace(function)(*specs)
@@ -115,6 +116,23 @@ def _traced(options: argparse.Namespace) -> Program:
         raise
     except Exception as error:
         raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+
+
+def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
+    """The function that was named, or its value and gradient, and its arguments."""
+    function = load_function(options.target)
+    arguments = read_arguments(function, options.shapes, options.dtypes)
+    if not options.grad:
+        return function, arguments
+    moving = tuple(i for i, d in enumerate(arguments.dtypes) if is_inexact(d))
+    if not moving:
+        raise UsageError("--grad needs an argument of a float dtype; give one in --dtypes")
+    return value_and_grad(function, argnums=moving), arguments
+
+
+def _explain(options: argparse.Namespace, rest: list[str]) -> int:
+    print(explain_report(*_described(options), options.sizes, options.target))
+    return 0
 
 
 def _check(options: argparse.Namespace, rest: list[str]) -> int:

@@ -18,6 +18,7 @@ def explanation_text(explanation: Any) -> str:
     if explanation.program is not None:
         how = "traced for them now" if explanation.traced else "found"
         lines.append(f"these arguments are served by program {explanation.program}, {how}")
+        lines += [f"  but a call is an error: {text}" for text in explanation.broken]
     for program in explanation.programs:
         lines += ["", *program_lines(explanation.name, program)]
     return "\n".join(lines)

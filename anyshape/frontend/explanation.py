@@ -11,7 +11,7 @@ from typing import Any
 
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.explain_text import explanation_text
-from anyshape.frontend.reasons import Reason, number_text, shorten
+from anyshape.frontend.reasons import Reason, broken_claims, number_text, shorten
 from anyshape.frontend.wording import Words, show_call, show_tree
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
@@ -116,7 +116,7 @@ class Explanation:
     """The programs of a function. Prints as text, and as a table in `rich`; `to_dict` gives it as plain data.
 
     `program` is the number of the one that serves the arguments that were asked about, `traced` says that it was traced
-    to answer.
+    to answer, `broken` what it needs of sizes and these arguments do not satisfy.
     """
 
     name: str
@@ -124,6 +124,7 @@ class Explanation:
     programs: tuple[ProgramInfo, ...]
     program: int | None = None
     traced: bool = False
+    broken: tuple[str, ...] = ()
 
     @property
     def reliances(self) -> list[RelianceInfo]:
@@ -138,6 +139,7 @@ class Explanation:
             "cache": self.cache._asdict(),
             "program": self.program,
             "traced": self.traced,
+            "broken": list(self.broken),
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 
@@ -148,9 +150,15 @@ class Explanation:
         return importlib.import_module("anyshape.frontend.explain_table").explanation_table(self)
 
 
-def explain_cache(name: str, cache: Cache, program: int | None = None, traced: bool = False) -> Explanation:
+def explain_cache(name: str, cache: Cache) -> Explanation:
     """The programs that a cache holds now."""
-    return Explanation(name, cache.info(), tuple([_program(e) for e in cache.entries()]), program, traced)
+    return Explanation(name, cache.info(), tuple([_program(e) for e in cache.entries()]))
+
+
+def explain_entry(name: str, cache: Cache, entry: Entry, arrays: Sequence[Any], traced: bool) -> Explanation:
+    """The same, with what there is to say of a call that one of the programs serves."""
+    broken = tuple(broken_claims(entry.program, entry.words, arrays))
+    return replace(explain_cache(name, cache), program=entry.number, traced=traced, broken=broken)
 
 
 def _program(entry: Entry) -> ProgramInfo:

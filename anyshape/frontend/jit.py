@@ -19,7 +19,7 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
-from anyshape.frontend.explanation import Explanation, explain_cache
+from anyshape.frontend.explanation import Explanation, explain_cache, explain_entry
 from anyshape.frontend.program import Program
 from anyshape.frontend.reasons import Arguments, Key, Listed
 from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
@@ -203,7 +203,7 @@ class Jitted:
         call = self._read(args, kwargs)
         found = self._cache.find(call.key, call.arrays)
         entry = self._trace(call) if found is None else found
-        return explain_cache(self.name, self._cache, entry.number, found is None)
+        return explain_entry(self.name, self._cache, entry, call.arrays, found is None)
 
     def clear_cache(self) -> None:
         """Forget every program, and the numbers."""

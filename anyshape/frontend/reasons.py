@@ -128,6 +128,13 @@ def failed_guard(
             return
 
 
+def broken_claims(program: Program, words: Words, arrays: Sequence[Any]) -> list[str]:
+    """What a program needs of sizes besides its guards, and these do not satisfy: the call is an error."""
+    now = compile_entry(program.entry, arrays=True)(*arrays)
+    broken = [c.claim for c in program.graph.conditions if c.kind != "guard" and not _holds(c.claim, now)]
+    return [f"{words.claim(claim)} does not hold for {words.values(claim.variables(), now)}" for claim in broken]
+
+
 def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
     """The claim is true of these sizes; one that has no meaning for them is not."""
     try:
