@@ -110,6 +110,8 @@ def total(costs: Iterable[Cost]) -> Cost:
 def variables_of(graph: Graph) -> tuple[DimVar, ...]:
     """The dims of a program, those that its inputs give first."""
     found = {source.variable: None for source in graph.dims}
+    for condition in graph.conditions:
+        found.update(dict.fromkeys(condition.claim.variables()))
     for value in graph.numbering:
         for extent in value.meta.extents:
             if not isinstance(extent, Unknown):

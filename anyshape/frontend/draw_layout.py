@@ -20,6 +20,7 @@ GAP_DOWN, GAP_OF_MARKS = 34.0, 48.0  # between rows; where a mark stands at the 
 _SWEEPS = 16  # that sort rows, down and up in turn
 _PLACINGS = 24  # that move boxes within rows
 _BALANCES = 4
+_ASIDE = 800.0  # to the side, that a weak edge may go before it is cut
 _STRAIGHT = 8.0  # how much more a bend between bends weighs than one at a box
 _CENTRE = (0.3, 0.03)  # how much the middle of the drawing weighs, at first and later: no chain drifts away
 
@@ -28,7 +29,8 @@ _CENTRE = (0.3, 0.03)  # how much the middle of the drawing weighs, at first and
 class Wire:
     """An edge as the layout sees it: it leaves and enters boxes at these parts of their widths.
 
-    A weak one leads down like any other and draws nothing near. One that crosses more than `reach` layers is cut.
+    A weak one leads down like any other, draws nothing near, and is cut if it goes far to the side. Any is cut that
+    crosses more than `reach` layers.
     """
 
     tail: int
@@ -256,10 +258,11 @@ class _Rows:
         """Corners and routes, with the leftmost box at 0."""
         left = min([x - w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
         right = max([x + w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
+        marked = {self.depth[w.head] for w, chain in zip(self.wires, self.chains, strict=True) if chain is None}
         heights = [max([self.sizes[v][1] for v in row if not self._is_bend(v)], default=0.0) for row in self.rows]
         tops, bottom = [], 0.0
         for i, height in enumerate(heights):
-            tops.append(bottom + self._gap_above(i))
+            tops.append(bottom + self._gap_above(i, marks=i in marked))
             bottom = tops[i] + height
         corners = []
         for v, (width, height) in enumerate(self.sizes):
@@ -270,12 +273,12 @@ class _Rows:
             bends: list[Point] = []
             for k, v in enumerate(chain[1:-1] if chain else (), self.depth[wire.tail] + 1):
                 bends += [(self.x[v] - left, tops[k]), (self.x[v] - left, tops[k] + heights[k])]
-            routes.append(tuple(bends) if chain else None)
+            aside = abs(self.x[wire.tail] - self.x[wire.head])
+            routes.append(tuple(bends) if chain and not (wire.weak and aside > _ASIDE) else None)
         return Layout(tuple(corners), tuple(routes), tuple(self.depth), crossings, right - left, bottom)
 
-    def _gap_above(self, i: int) -> float:
+    def _gap_above(self, i: int, *, marks: bool) -> float:
         """Room for the edges into a row: more for those that go far to the side."""
-        marks = any(c is None and self.depth[w.head] == i for w, c in zip(self.wires, self.chains, strict=True))
         aside = [abs(self.x[v] - self._straight(v, p)) for v in self.rows[i] for p in self.above[v]]
         return max(GAP_OF_MARKS if marks else 0.0, GAP_DOWN + min(max(aside) / 10, GAP_DOWN) if aside else 0.0)
 
