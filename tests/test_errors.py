@@ -678,6 +678,7 @@ INSTANCES = [
     errors.UnsupportedDynamicShapeError("reshape", "shape", 1, "<=n", AT),
     errors.MissingRuleError("foo", "jvp", "autodiff/rules/foo.py"),
     errors.IllegalGraphError("%1 = add(%0)", "reads %2 before it is made"),
+    errors.ProgramFileError("model.anyshape", "has version 2", "load it with 2.0", 2),
     errors.MetadataError("v3", "f64[n]", "f64[3, 3]", AT),
     errors.GradientCheckError("jvp of f", "fwd", 1, "the result", 1.0, 2.0, 1.0, 1e-6),
 ]

@@ -22,7 +22,7 @@ PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
     "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "stop_gradient", "check_grads", "ShapeDtypeStruct",
     "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
-    "min_dim",
+    "min_dim", "export", "load",
 )  # fmt: skip
 
 
