@@ -394,7 +394,7 @@ a*a >= 9 | a >= 3 | yes | yes
 a*b >= a + b - 1 | a >= 1; b >= 1 | yes | inconclusive
 a*b >= a + b | a >= 2; b >= 2 | yes | inconclusive
 a*a + b*b >= 2*a*b | | beyond yes | inconclusive
-a*a == 2 | | beyond no | inconclusive
+a*a == 2 | | no | inconclusive
 (a*a + a) % 2 == 0 | | beyond yes | inconclusive
 max(a, b)*c == max(a*c, b*c) | | beyond yes | inconclusive
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -11,7 +12,10 @@ from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimVar, Leaf, Size
 from anyshape.graph.evaluate import evaluate
+from anyshape.graph.leaves import remembered
 from anyshape.graph.substitution import substitute
+
+_PAIRED = 8  # sizes inside one broadcast
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
 
@@ -111,6 +115,24 @@ class Condition:
     def __str__(self) -> str:
         where = f"  # {self.where}" if self.where else ""
         return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
+
+
+def broadcasts_in(claim: Claim) -> tuple[Claim, ...]:
+    """What a claim takes for granted: that the sizes inside its broadcasts do broadcast."""
+    return _broadcasts_in(claim.left) + _broadcasts_in(claim.right)
+
+
+@remembered
+def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
+    if isinstance(size, int) or not size.depth:
+        return ()
+    found: dict[Claim, None] = {}
+    for call in [a for m, _ in size.terms for a, _ in m if isinstance(a, Call)]:
+        found.update(dict.fromkeys([c for arg in call.args for c in _broadcasts_in(arg)]))
+        if call.function == "broadcast":
+            pairs = itertools.combinations(call.args[:_PAIRED], 2)
+            found.update(dict.fromkeys([Claim("broadcasts", a, b) for a, b in pairs]))
+    return tuple(found)
 
 
 def substitute_claim(claim: Claim, replace: Callable[[dims.Atom], Size | None]) -> Claim:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from anyshape.graph import dims, intervals
+from anyshape.graph import dims, intervals, term_bounds
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.examples import refuted
 from anyshape.graph.intervals import Bound
-from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
+from anyshape.graph.linear_forms import Alternatives, Row, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -25,13 +25,14 @@ def _least(a: Size, b: Size, facts: Sequence[Claim], known: Bound) -> Bound:
     """A sound lower bound of a - b: the known one, or that of the distance to one fact `left - right >= 0`."""
     for fact in facts:
         if fact.relation == ">=":
-            low, _ = dims.sum_bounds((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
+            distance = dims.sum_terms((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
+            low, _ = term_bounds.of_terms(distance)
             known = intervals.tighter(known, low, max)
     return known
 
 
 def _is_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = dims.sum_bounds((a, 1), (b, -1))
+    low, high = term_bounds.of_terms(dims.gap_terms(a, b))
     if low is not None and low >= 0:
         return Verdict.YES
     if high is not None and high < 0:
@@ -45,7 +46,7 @@ def _is_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
 
 
 def _is_equal(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = dims.sum_bounds((a, 1), (b, -1))
+    low, high = term_bounds.of_terms(dims.gap_terms(a, b))
     verdict = _zero_within(low, high)
     if verdict is not Verdict.UNKNOWN:
         return verdict
@@ -103,12 +104,19 @@ def exact(
     ):
         if wanted:
             # alternatives one by one: each is then a fact that products can be taken with
-            questions = [[[rows]] for rows in asked[0]] if len(asked) == 1 else [asked]
+            questions = [[[rows]] for rows in asked[0] if _possible(rows)] if len(asked) == 1 else [asked]
             found = next((p for p in (_example(possible, q) for q in questions) if p is not None), None)
             if found is None:
                 return verdict, examples
             examples += [found] if found else []
     return Verdict.UNKNOWN, examples
+
+
+def _possible(rows: Sequence[Row]) -> bool:
+    """Bounds leave room for the one row that there is, where it says that something is not negative."""
+    row = rows[0]
+    high = term_bounds.of_terms(dims.gap_terms(row.size, row.other))[1] if row.relation == ">=" else None
+    return high is None or high + row.plus >= 0
 
 
 def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
@@ -121,11 +129,36 @@ def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar
 
 def quick(claim: Claim, facts: Facts = tuple) -> Verdict:
     """The verdict of canonical forms, intervals and single facts."""
+    verdict = by_form(claim)
+    return by_bounds(claim, facts) if verdict is Verdict.UNKNOWN else verdict
+
+
+def by_form(claim: Claim) -> Verdict:
+    """The verdict of canonical forms that differ by a constant."""
+    test = _OF_CONSTANTS.get(claim.relation)
+    gap = _constant_gap(claim.left, claim.right) if test is not None else None
+    if test is None or gap is None:
+        return Verdict.UNKNOWN
+    return Verdict.YES if test(gap) else Verdict.NO
+
+
+def _constant_gap(a: Size, b: Size) -> int | None:
+    """a - b, where the canonical forms differ by a constant."""
+    if isinstance(a, int) or isinstance(b, int):
+        return a - b if isinstance(a, int) and isinstance(b, int) else None
+    try:
+        x, y = a.terms, b.terms
+    except AttributeError:
+        raise TypeError(f"a claim about {a!r} and {b!r}, which are not both sizes") from None
+    c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
+    d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
+    return c - d if x == y else None
+
+
+def by_bounds(claim: Claim, facts: Facts = tuple) -> Verdict:
+    """The verdict of intervals and single facts."""
     relation, a, b = claim.relation, claim.left, claim.right
     if relation in _OF_CONSTANTS:
-        gap = dims.constant_gap(a, b)
-        if gap is not None:
-            return Verdict.YES if _OF_CONSTANTS[relation](gap) else Verdict.NO
         if relation == ">=":
             return _is_at_least(a, b, facts)
         return _is_equal(a, b, facts) if relation == "==" else _OPPOSITE[_is_equal(a, b, facts)]

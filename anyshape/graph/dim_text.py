@@ -15,16 +15,22 @@ def _is_call(atom: Any) -> bool:
 _INFIX = {"floordiv": "//", "mod": "%"}
 
 
-def _parenthesised(size: Any, name: Name) -> str:
-    text = _show(size, name)
-    return text if text.rstrip("'").replace("@", "").isidentifier() or isinstance(size, int) else f"({text})"
+def _parenthesised(text: str) -> str:
+    return text if text.rstrip("'").replace("@", "").isidentifier() or text.isdecimal() else f"({text})"
 
 
 def show_call(call: Any, name: Name) -> str:
     if call.function in _INFIX:
-        left, right = (_parenthesised(a, name) for a in call.args)
-        return f"{left} {_INFIX[call.function]} {right}"
+        left, right = (_show(a, name) for a in call.args)
+        if call.function == "mod" and isinstance(call.args[1], int):
+            left = _show_terms(_modulo(call.args[0].terms, call.args[1]), name)
+        return f"{_parenthesised(left)} {_INFIX[call.function]} {_parenthesised(right)}"
     return f"{call.function}({', '.join(_show(a, name) for a in call.args)})"
+
+
+def _modulo(terms: Any, by: int) -> list[Any]:
+    """The terms with -1 in place of by - 1, which is the same modulo `by`: `(-n) % 8` and not `(7*n) % 8`."""
+    return [(m, -1 if m and c == by - 1 and by > 2 else c) for m, c in terms]
 
 
 def show(size: Any, name: Name = str) -> str:
@@ -46,14 +52,18 @@ def show(size: Any, name: Name = str) -> str:
 def _show(size: Any, name: Name) -> str:
     if isinstance(size, int):
         return str(size)
+    return _show_terms(size.terms, name)
+
+
+def _show_terms(terms: Any, name: Name) -> str:
     pieces: list[str] = []
-    first = next((t for t in size.terms if t[1] > 0), size.terms[0])  # `m - n`, not `-n + m`
-    for monomial, coefficient in [first, *[t for t in size.terms if t is not first]]:
+    first = next((t for t in terms if t[1] > 0), terms[0])  # `m - n`, not `-n + m`
+    for monomial, coefficient in [first, *[t for t in terms if t is not first]]:
         factors = []
         for atom, power in monomial:
             text = show_call(atom, name) if _is_call(atom) else name(atom)
             infix = _is_call(atom) and atom.function in _INFIX
-            alone = len(size.terms) == 1 and len(monomial) == 1 and coefficient == 1 and power == 1
+            alone = len(terms) == 1 and len(monomial) == 1 and coefficient == 1 and power == 1
             text = f"({text})" if infix and not alone else text
             factors.append(text if power == 1 else f"{text}**{power}")
         if not monomial or abs(coefficient) != 1:

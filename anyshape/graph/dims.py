@@ -71,13 +71,14 @@ Atom: TypeAlias = DimVar | InputAxis | RuntimeScalar | Call
 class DimExpr(Interned):
     """A size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("_bounds", "_key", "atom", "depth", "nodes", "terms")
+    __slots__ = ("_bounds", "_key", "atom", "depth", "nodes", "remainders", "terms")
     _known: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
     atom: Atom | None  # the one that it is
     depth: int
     nodes: int
+    remainders: bool  # are among the factors of its terms
     _bounds: tuple[Bound, Bound] | None
     _key: tuple[Any, ...] | None
 
@@ -88,6 +89,7 @@ class DimExpr(Interned):
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = None
+        self.remainders = False
         depth = nodes = factors = ones = 0
         for monomial, coefficient in terms:
             nodes += 1 + len(monomial)
@@ -98,6 +100,7 @@ class DimExpr(Interned):
                 if type(atom) is Call:
                     nodes += atom.nodes
                     depth = max(depth, atom.depth)
+                    self.remainders = self.remainders or atom.function == "mod"
             factors = max(factors, powers)
         self.depth, self.nodes = depth, nodes
         self.atom = terms[0][0][0][0] if factors == 1 and len(terms) == 1 and terms[0][1] == 1 else None
@@ -194,20 +197,26 @@ def terms_of(size: Size) -> Terms:
 def from_terms(terms: Terms) -> Size:
     """The canonical size of a sum of terms."""
     kept = [item for item in terms.items() if item[1]]
-    if not kept:
-        return 0
-    if len(kept) == 1:
-        return DimExpr((kept[0],)) if kept[0][0] else kept[0][1]
-    remainders = [(m, a) for m, _ in kept for a, _ in m if type(a) is Call and a.function == "mod"]
-    for monomial, call in remainders:  # b * (a // b) + a % b is written as a
-        quotient = Call._known.get(("floordiv", *call.args))
-        parts = map(terms_of, call.args)
-        whole = polynomials.undivided(dict(kept), monomial, call, quotient, *parts) if quotient is not None else None
-        if whole is not None:
-            return from_terms(whole)
+    if len(kept) <= 1:
+        return 0 if not kept else DimExpr((kept[0],)) if kept[0][0] else kept[0][1]
+    for monomial, call in [(m, a) for m, _ in kept for a, _ in m if type(a) is Call and a.function == "mod"]:
+        for quotient, a, b in _quotients(call):  # b * (a // b) + a % b is written as a
+            whole = polynomials.undivided(dict(kept), monomial, call, quotient, a, b) if quotient is not None else None
+            if whole is not None:
+                return from_terms(whole)
     check_limit("terms", len(kept))
     kept.sort(key=polynomials.order_of_term)
     return DimExpr(tuple(kept))
+
+
+def _quotients(remainder: Call) -> Iterable[tuple[Call | None, Terms, Terms]]:
+    """Quotients q, where they exist, with remainder + b * q == a."""
+    a, b = map(terms_of, remainder.args)
+    yield Call._known.get(("floordiv", *remainder.args)), a, b
+    up = polynomials.rounded_up(a, b[()]) if len(b) == 1 and () in b else None
+    if up is not None:
+        dividend = DimExpr._known.get(tuple(sorted([t for t in up[0].items() if t[1]], key=polynomials.order_of_term)))
+        yield Call._known.get(("floordiv", dividend, b[()])), up[1], {(): -b[()]}
 
 
 @remembered
@@ -273,9 +282,8 @@ def floordiv(a: Size, b: Size) -> Size:
     a, b, _ = _reduced(a, b)
     if isinstance(b, int):
         return floordiv(a, b)
-    parts = polynomials.divide(terms_of(a), terms_of(b))
-    quotient = from_terms(parts[0])
-    rest = from_terms(parts[1]) if quotient != 0 else a
+    quotient, rest = map(from_terms, polynomials.divide(terms_of(a), terms_of(b)))
+    rest = a if quotient == 0 else rest
     if rest == 0 and nonzero(b):
         return quotient
     if quotient == 0 or rest == 0 or len(b.terms) > 1:
@@ -286,23 +294,22 @@ def floordiv(a: Size, b: Size) -> Size:
 def _reduced(a: Size, b: Size) -> tuple[Size, Size, Size]:
     """(p, q, g) with a = g * p and b = g * q, for a positive g of one term."""
     found = polynomials.reduce(terms_of(a), terms_of(b))
-    if found is None:
-        return a, b, 1
-    p, q, factor = map(from_terms, found)
+    p, q, factor = map(from_terms, found) if found is not None else (a, b, 1)
     return p, q, factor
 
 
 def _within(a: Size, b: Size) -> bool:
     """0 <= a < b follows from the bounds of the variables alone."""
     low = bounds(a)[0]
-    if low is None or low < 0:
-        return False
-    gap = sum_bounds((b, 1), (a, -1))[0]
+    gap = None if low is None or low < 0 else term_bounds.of_terms(gap_terms(b, a))[0]
     return gap is not None and gap >= 1
 
 
 def _floordiv_constant(a: DimExpr, b: int) -> Size:
     """a // b = q + r // b for a = q * b + r, term by term; nested quotients merge."""
+    parts = [(c, c % b) for m, c in a.terms if m and c % b]
+    if parts and all(c < 0 and 2 * r >= b for c, r in parts):  # -n // 3 is written as -((n + 2) // 3)
+        return mul(-1, floordiv(add(mul(-1, a), b - 1), b))
     rest = from_terms({m: c % b for m, c in a.terms})
     quotient = from_terms({m: c // b for m, c in a.terms})
     low, high = bounds(rest)
@@ -366,6 +373,8 @@ def _mod_constant(a: DimExpr, b: int) -> Size:
 
 def ceildiv(a: Size, b: Size) -> Size:
     """The smallest integer not below a / b."""
+    if isinstance(b, int) and b > 0:
+        return floordiv(add(a, b - 1), b)
     return mul(-1, floordiv(mul(-1, a), b))
 
 
@@ -381,39 +390,32 @@ def bounds(size: Size) -> tuple[Bound, Bound]:
     return size._bounds
 
 
-def constant_gap(a: Size, b: Size) -> int | None:
-    """a - b, where the canonical forms differ by a constant."""
-    if isinstance(a, int) or isinstance(b, int):
-        return a - b if isinstance(a, int) and isinstance(b, int) else None
-    try:
-        x, y = a.terms, b.terms
-    except AttributeError:
-        raise TypeError(f"a claim about {a!r} and {b!r}, which are not both sizes") from None
-    c, x = (0, x) if x[-1][0] else (x[-1][1], x[:-1])  # the constant is the last term
-    d, y = (0, y) if y[-1][0] else (y[-1][1], y[:-1])
-    return c - d if x == y else None
-
-
 def sum_terms(*parts: tuple[Size, int]) -> Terms:
     """The sum of sizes, each times its factor: the terms of its canonical form, of which no expression is made."""
     terms: Terms = {}
-    depth = 0
     for size, factor in parts:
-        if isinstance(size, int):
-            terms[()] = terms.get((), 0) + factor * size
-            continue
-        depth += size.depth
-        polynomials.add_into(terms, size.terms, factor)
-    if 0 in terms.values():
-        terms = {m: c for m, c in terms.items() if c}
-    if depth and {a.function for m in terms for a, _ in m if type(a) is Call} >= {"floordiv", "mod"}:
+        polynomials.add_into(terms, size.terms if isinstance(size, DimExpr) else (((), size),), factor)
+    return _canonical(terms, any(isinstance(size, DimExpr) and size.remainders for size, _ in parts))
+
+
+def gap_terms(a: Size, b: Size) -> Terms:
+    """As `sum_terms`, of a - b."""
+    terms = terms_of(a)
+    remainders = isinstance(a, DimExpr) and a.remainders
+    if isinstance(b, int):
+        if b:
+            terms[()] = terms.get((), 0) - b
+    else:
+        remainders = remainders or b.remainders
+        for monomial, coefficient in b.terms:
+            terms[monomial] = terms.get(monomial, 0) - coefficient
+    return _canonical(terms, remainders)
+
+
+def _canonical(terms: Terms, remainders: bool) -> Terms:
+    if remainders and any(a.function == "floordiv" for m in terms for a, _ in m if type(a) is Call):
         return terms_of(from_terms(terms))
-    return terms
-
-
-def sum_bounds(*parts: tuple[Size, int]) -> tuple[Bound, Bound]:
-    """The bounds of the sum of sizes, each times its factor."""
-    return term_bounds.of_terms(sum_terms(*parts))
+    return {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
 
 
 def nonzero(a: Size) -> bool:
@@ -439,10 +441,9 @@ def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
 
 def _extremum(function: str, args: tuple[Size, ...], sign: int) -> Size:
     """Keep the arguments that no other one beats everywhere."""
-
     kept: list[Size] = []
     for arg in _flatten(function, args):
-        gaps = [sum_bounds((other, 1), (arg, -1))[::sign] for other in kept]  # max: other >= arg if the first is >= 0
+        gaps = [term_bounds.of_terms(gap_terms(o, arg))[::sign] for o in kept]  # max: o >= arg if the first is >= 0
         if not [low for low, _ in gaps if low is not None and low * sign >= 0]:
             others = [o for o, (_, high) in zip(kept, gaps, strict=True) if high is None or high * sign > 0]
             kept = [*others, arg]
@@ -490,11 +491,9 @@ def broadcast(*args: Size) -> Size:
 def variables(size: Size) -> tuple[DimVar, ...]:
     """The distinct variables of the expression, in order."""
     found: dict[DimVar, None] = {}
-    for monomial, _ in size.terms if isinstance(size, DimExpr) else ():
-        for atom, _ in monomial:
-            if isinstance(atom, DimVar):
-                found[atom] = None
-            elif isinstance(atom, Call):
-                for arg in atom.args:
-                    found.update(dict.fromkeys(variables(arg)))
+    for atom in [a for m, _ in size.terms for a, _ in m] if isinstance(size, DimExpr) else ():
+        if isinstance(atom, Call):
+            found.update(dict.fromkeys([v for arg in atom.args for v in variables(arg)]))
+        elif isinstance(atom, DimVar):
+            found[atom] = None
     return tuple(found)

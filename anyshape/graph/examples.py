@@ -17,6 +17,7 @@ _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_WORK = 300_000  # parts of claims that are evaluated
 _FIXED = 12  # values of a factor that are tried from its least one on
 _FACTORS = 6
+_OPERATIONS_FOR_FIXED = 500  # of isl, for each combination
 _FIXED_LIMIT = 60  # combinations of them for each factor that is left free
 
 Valuation = dict[DimVar, int]
@@ -127,13 +128,15 @@ def _with_fixed(
     except ZeroDivisionError:
         return
     for asked in ([rows_of(asked_here)], denial_of(asked_here)):
-        for point in _points(known, asked, names):
+        for point in _points(known, asked, names, operations=_OPERATIONS_FOR_FIXED):
             yield {**point, **fixed}
 
 
-def _points(facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar]) -> Iterator[Valuation]:
+def _points(
+    facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar], **budget: int
+) -> Iterator[Valuation]:
     try:
-        for point in itertools.islice(IntegerSet(facts).points(asked, small=True), 6):
+        for point in itertools.islice(IntegerSet(facts).points(asked, small=True, **budget), 6):
             yield {v: point.get(v, v.lower) for v in names}
     except OutOfBudgetError:
         return

@@ -7,12 +7,13 @@ answer, and only then integer sets over the facts that are connected with the qu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError, SizeLimitError
-from anyshape.graph import dims, intervals
-from anyshape.graph.conditions import Claim, Verdict, at_least, equal, substitute_claim
-from anyshape.graph.decide import decide, exact, quick
+from anyshape.graph import dims, intervals, term_bounds
+from anyshape.graph.conditions import Claim, Verdict, at_least, broadcasts_in, equal, substitute_claim
+from anyshape.graph.decide import by_bounds, by_form, decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, truth
@@ -23,6 +24,7 @@ from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 8
+_DIVISORS = 1 << 16  # of constants up to this one are looked for
 ByVariable = dict[DimVar, list[Claim]]
 
 
@@ -36,6 +38,7 @@ class Knowledge:
         self._near_index: ByVariable | None = {}  # None: to be made anew
         self._stated_index: ByVariable | None = {}
         self._replacements: dict[Atom, Size] = {}
+        self._determined = False  # some equality determines a variable
         self._normal: dict[Size, Size] = {}
         self._simplest: dict[DimExpr, Size] = {}
         self._met: dict[int, dict[DimExpr, None]] = {}
@@ -50,22 +53,28 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        stated = _substituted(claim, self._named) if self._replacements else claim
-        self._stated.append(stated)
-        normal = _substituted(claim, self._replacements.get) if self._replacements else claim
-        replaced = _oriented(normal) if normal.relation == "==" else None
-        if replaced is not None:
-            self._replace(*replaced)
-            self._near_index = self._stated_index = None
-        else:
+        stated = self._stated_form(claim)
+        self._stated.extend(stated)
+        normal = _plain(_substituted(claim, self._replacements.get) if self._replacements else claim)
+        replacements = list(_replacements_by(normal))
+        for atom, size in replacements:
+            if atom not in self._replacements:
+                self._replace(atom, size)
+                self._near_index = self._stated_index = None
+        if not replacements or normal.relation != "==":
             self._facts.append(normal)
-            for index, new in ((self._near_index, normal), (self._stated_index, stated)):
+            for index, more in ((self._near_index, [normal]), (self._stated_index, stated)):
                 if index is not None:
-                    _enter(index, new)
+                    for new in more:
+                        _enter(index, new)
         self._examples = [e for e in self._examples if truth(claim, e)]
         self._open.clear()
         self._unproved.clear()
         self._bounds.clear()
+
+    def _stated_form(self, claim: Claim) -> list[Claim]:
+        """The claim over variables that no equality determines, and what it loses by that."""
+        return _restated(claim, self._named) if self._determined else [claim]
 
     def _replace(self, atom: Atom, size: Size) -> None:
         """Believe atom == size everywhere, in older equalities too."""
@@ -76,10 +85,11 @@ class Knowledge:
                     self._replacements[a] = substitute(s, single.get)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
-            self._facts.extend(Claim("stretches", part, size) for part in atom.args)
+            self._facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
         self._facts = [self._renewed(f, atom, self._replacements.get) for f in self._facts]
         if isinstance(atom, DimVar):
-            stated = [self._renewed(c, atom, single.get) for c in self._stated]
+            self._determined = True
+            stated = [new for c in self._stated for new in self._renewed_statement(c, atom, single.get)]
             self._stated = [c for c in [*stated, *_range_claims(atom, size)] if quick(c) is not Verdict.YES]
         self._normal.clear()
         self._simplest.clear()
@@ -87,6 +97,10 @@ class Knowledge:
     def _renewed(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> Claim:
         mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
         return _substituted(claim, replace) if mentioned else claim
+
+    def _renewed_statement(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> list[Claim]:
+        mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
+        return _restated(claim, replace) if mentioned else [claim]
 
     def _named(self, atom: Atom) -> Size | None:
         """What a variable is known to equal. Calls stay, so that nothing is lost."""
@@ -146,6 +160,9 @@ class Knowledge:
             return found
         if key in self._open:
             return Verdict.UNKNOWN
+        verdict = by_form(claim)
+        if verdict is not Verdict.UNKNOWN:
+            return verdict
         verdict = self._decide(claim)
         if verdict is Verdict.UNKNOWN:
             self._open.add(key)
@@ -165,6 +182,9 @@ class Knowledge:
         key = claim.relation, claim.left, claim.right
         found = self._settled.get(key)
         if found is None and key not in self._open and key not in self._unproved:
+            found = by_form(claim)
+            if found is not Verdict.UNKNOWN:
+                return found is Verdict.YES
             found = self._decide(claim, maybe_true=False)
             if found is Verdict.UNKNOWN:
                 self._unproved.add(key)
@@ -173,15 +193,17 @@ class Knowledge:
         return found is Verdict.YES
 
     def _decide(self, claim: Claim, maybe_true: bool = True) -> Verdict:
-        normal = claim
+        normal, verdict = claim, Verdict.UNKNOWN
         if self._replacements:
             try:
                 normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
+                verdict = by_form(normal)
             except ZeroDivisionError:  # it means nothing wherever all that is believed holds
                 return Verdict.NO
             except SizeLimitError:
                 normal = claim
-        verdict = quick(normal, lambda: self._near(normal))
+        if verdict is Verdict.UNKNOWN:
+            verdict = by_bounds(normal, lambda: self._near(normal))
         if verdict is not Verdict.UNKNOWN:
             return verdict
         answers: set[bool | None] = set()
@@ -189,8 +211,8 @@ class Knowledge:
             answers.add(truth(claim, known))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
-        claim = _substituted(claim, self._named) if self._replacements else claim
-        facts = self._connected(claim)
+        claim, *granted = self._stated_form(claim)
+        facts = [*granted, *self._connected(claim)]
         if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
             answers.add(self._differs(claim, facts))
             if False in answers and (True in answers or not maybe_true):
@@ -269,8 +291,8 @@ class Knowledge:
         low, high = dims.bounds(self.normal(size))
         if isinstance(size, int) or isinstance(self.normal(size), int):
             return low, high
-        asked = _substituted(Claim("==", size, 0), self._named)
-        within = _range_of(asked.left, self._connected(asked))
+        asked, *granted = self._stated_form(Claim("==", size, 0))
+        within = _range_of(asked.left, [*granted, *self._connected(asked)])
         return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
@@ -338,6 +360,14 @@ def _substituted(claim: Claim, replace: Callable[[Atom], Size | None]) -> Claim:
         return claim
 
 
+def _restated(claim: Claim, replace: Callable[[Atom], Size | None]) -> list[Claim]:
+    """As `_substituted`, and what the claim took for granted and no longer does: that sizes broadcast."""
+    new = _substituted(claim, replace)
+    kept = set(broadcasts_in(new))
+    granted = dict.fromkeys([_substituted(c, replace) for c in broadcasts_in(claim)])
+    return [new, *[c for c in granted if c not in kept]]
+
+
 def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
     try:
         return IntegerSet(facts).range(size) or dims.bounds(size)
@@ -380,12 +410,12 @@ def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
 
 def _is_open(claim: Claim) -> bool:
     """Intervals say all there is to say: the sides are linear in independent variables, and an equality can be met."""
-    terms = dims.sum_terms((claim.left, 1), (claim.right, -1))
+    terms = dims.gap_terms(claim.left, claim.right)
     if any(len(m) > 1 or m[0][1] > 1 or isinstance(m[0][0], Call) for m in terms if m):
         return False
     if claim.relation == ">=":
         return True
-    low, high = dims.sum_bounds((claim.left, 1), (claim.right, -1))
+    low, high = term_bounds.of_terms(terms)
     for monomial, coefficient in terms.items():
         if monomial and abs(coefficient) == 1 and monomial[0][0].bounds()[1] is None:
             reached = low is None or low <= 0 if coefficient == 1 else high is None or high >= 0
@@ -399,9 +429,48 @@ def _rank(atom: Atom) -> tuple[int, object]:
     return (1, atom.nodes) if isinstance(atom, Call) else (0, atom.sort_key()[2])
 
 
+def _plain(claim: Claim) -> Claim:
+    """A broadcast with a constant as the equality or the stretch that it is."""
+    relation, a, b = claim.relation, claim.left, claim.right
+    if relation == "broadcasts" and isinstance(a, int):
+        a, b = b, a
+    if relation == "broadcasts" and isinstance(b, int) and b != 1:
+        return _plain(Claim("stretches", a, b, claim.text))
+    if relation == "stretches" and (b == 1 or (isinstance(a, int) and a != 1)):
+        return Claim("==", a, b, claim.text)
+    return claim
+
+
+def _replacements_by(claim: Claim) -> Iterator[tuple[Atom, Size]]:
+    """The equalities `atom == size` that a claim amounts to, and others that follow from it."""
+    if claim.relation == "stretches":
+        atom = dims.as_atom(dims.broadcast(claim.left, claim.right))
+        if isinstance(atom, Call) and not _occurs(atom, claim.right):
+            yield atom, claim.right
+    found = _oriented(claim) if claim.relation == "==" else None
+    if found is not None:
+        yield found
+        yield from _remainders(*found)
+
+
+def _remainders(atom: Atom, size: Size) -> Iterator[tuple[Atom, Size]]:
+    """What a remainder by a constant says of those by the divisors of the constant."""
+    if not isinstance(atom, Call) or atom.function != "mod" or not isinstance(size, int):
+        return
+    dividend, by = atom.args
+    if isinstance(by, int) and 0 <= size < by <= _DIVISORS:
+        small = [d for d in range(2, math.isqrt(by) + 1) if by % d == 0]
+        for divisor in {*small, *[by // d for d in small]}:
+            rest = dims.as_atom(dims.mod(dividend, divisor))
+            if isinstance(rest, Call) and rest.function == "mod":
+                yield rest, size % divisor
+
+
 def _oriented(claim: Claim) -> tuple[Atom, Size] | None:
     """An equality as `atom == size` where the atom occurs nowhere in the size; None when it has no such form."""
     gap = dims.sub(claim.left, claim.right)
+    common = math.gcd(*dims.terms_of(gap).values())
+    gap = dims.from_terms({m: c // common for m, c in dims.terms_of(gap).items()}) if common > 1 else gap
     candidates = []
     for monomial, coefficient in dims.terms_of(gap).items():
         if len(monomial) == 1 and monomial[0][1] == 1 and abs(coefficient) == 1:

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from anyshape.graph import dims, polynomials, term_bounds
 from anyshape.graph.conditions import Claim
 from anyshape.graph.dims import Call, DimExpr, Size
-from anyshape.graph.polynomials import Monomial
+from anyshape.graph.intervals import Interval
+from anyshape.graph.polynomials import Monomial, Terms
 
 Form: TypeAlias = tuple[dict[int, int], int]  # coefficients by column, and the constant
 Relation: TypeAlias = Literal["==", ">="]
@@ -59,7 +60,7 @@ def products_in(size: Size) -> int:
 
 def products_of(row: Row) -> int:
     """As `products_in`, of the difference that the row is about."""
-    return _products_of(dims.sum_terms((row.size, 1), (row.other, -1)).items())
+    return _products_of(dims.gap_terms(row.size, row.other).items())
 
 
 def _products_of(terms: Iterable[tuple[Monomial, int]]) -> int:
@@ -123,17 +124,27 @@ class LinearForms:
 
     def _form(self, terms: Iterable[tuple[Monomial, int]]) -> Form:
         coefficients: dict[int, int] = {}
+        remainders: list[tuple[Call, int]] = []
         constant = 0
         for monomial, coefficient in terms:
-            if monomial:
-                coefficients[self._column(monomial)] = coefficient
-            else:
+            if not monomial:
                 constant = coefficient
+            elif type(monomial[0][0]) is Call and monomial not in self.columns and _is_remainder(monomial):
+                remainders.append((monomial[0][0], coefficient))
+            else:
+                coefficients[self._column(monomial)] = coefficient
+        for call, coefficient in remainders:  # a - b * (a // b) needs no column of its own
+            a, b = call.args
+            columns, plus = self.form(a)
+            constant += coefficient * plus
+            quotient = self._column(((Call("floordiv", (a, b)), 1),))
+            for column, factor in [*columns.items(), (quotient, -int(b))]:  # type: ignore[arg-type]
+                coefficients[column] = coefficients.get(column, 0) + coefficient * factor
         return coefficients, constant
 
     def constraint(self, row: Row) -> Constraint:
         """The row over the columns."""
-        terms = dims.sum_terms((row.size, 1), (row.other, -1))
+        terms = dims.gap_terms(row.size, row.other)
         coefficients, constant = self._form(terms.items())
         return Constraint(coefficients, constant + row.plus, row.relation)
 
@@ -213,7 +224,8 @@ class LinearForms:
     def multiply(self, facts: Sequence[Row]) -> list[Row]:
         """What follows from the facts for the products among the columns: f * g >= 0 where f >= 0 and g >= 0."""
         facts = [Row(f.gap, f.relation) for f in facts]
-        found: dict[Row, None] = {}
+        found = dict.fromkeys([row for f in facts for row in _factors_within(f)])
+        facts += found
         highest = max(map(_degree, self.products))
         parts = self._parts()
         for monomial in parts:
@@ -264,6 +276,12 @@ def _sum(relation: Relation, constant: int, *parts: tuple[Form, int]) -> Constra
     return Constraint(coefficients, constant, relation)
 
 
+def _is_remainder(monomial: Monomial) -> bool:
+    """The monomial is a remainder by a positive constant."""
+    atom, power = monomial[0]
+    return len(monomial) == power == 1 and atom.function == "mod" and isinstance(atom.args[1], int) and atom.args[1] > 0
+
+
 def _degree(monomial: Monomial) -> int:
     return sum([p for _, p in monomial])
 
@@ -281,6 +299,46 @@ def _monomial(factors: Iterable[Any]) -> Monomial:
 
 def _has(row: Row, monomial: Monomial) -> bool:
     return monomial in dims.terms_of(row.size)
+
+
+def _factors_within(row: Row) -> list[Row]:
+    """Ranges of the factors of a product, where the row says in which range the product is."""
+    terms = dims.terms_of(row.size)
+    found: list[Row] = []
+    for monomial in [m for m in terms if _degree(m) > 1]:
+        lows = [atom.bounds()[0] for atom, _ in monomial]
+        if any(low is None or low < 0 for low in lows):
+            continue
+        low, high = _range_in(terms, monomial, row.relation)
+        positive, alone = low is not None and low >= 1, len(monomial) == 1
+        for atom, power in monomial:
+            size = dims.from_atom(atom)
+            if low is not None and positive:
+                found.append(Row(dims.sub(size, _root(low - 1, power) + 1 if alone else 1)))
+            if high is not None and high >= 0 and (alone or positive):
+                found.append(Row(dims.sub(_root(high, power), size)))
+    return found
+
+
+def _range_in(terms: Terms, monomial: Monomial, relation: Relation) -> Interval:
+    """The range that `terms >= 0`, or `terms == 0`, leaves to one of its monomials."""
+    factor = terms[monomial]
+    below, above = term_bounds.of_terms({m: -c for m, c in terms.items() if m != monomial})  # factor * monomial
+    if relation == ">=":
+        above = None
+    if factor < 0:
+        below, above = (None if b is None else -b for b in (above, below))
+    factor = abs(factor)
+    return None if below is None else -(-below // factor), None if above is None else above // factor
+
+
+def _root(number: int, power: int) -> int:
+    """The largest integer whose power is at most the number."""
+    low, high = 0, 1 << (number.bit_length() // power + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**power <= number else (low, middle)
+    return low
 
 
 def _limits(monomial: Monomial) -> list[Row]:

@@ -105,6 +105,16 @@ def undivided(terms: Terms, monomial: Monomial, remainder: Any, floor: Any, a: T
     return result
 
 
+def rounded_up(a: Terms, b: int) -> tuple[Terms, Terms] | None:
+    """(y, z) with a % b == z + b * (y // b), for coefficients of a that are those of negative ones modulo b."""
+    if not all(2 * c >= b for m, c in a.items() if m):
+        return None
+    negative = {m: c - b if m else c for m, c in a.items()}
+    up = {m: -c for m, c in negative.items()}
+    up[()] = up.get((), 0) + b - 1
+    return up, negative
+
+
 def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms] | None:
     """(p, q, g) with a = g * p and b = g * q, where g is a positive term that divides every term of both.
 

@@ -28,9 +28,10 @@ _COLUMNS = 14  # with products, beyond which points are sought among the rationa
 _PRODUCTS = 6
 _ROWS = 8  # of a matrix that is filled: isl copies all of it for each entry
 # isl's search for an optimum counts no operations. Beyond these coefficients any point will do for a first one, and
-# bounds are those of intervals.
+# bounds are found by asking for points.
 _MODERATE = 1 << 8
 _LARGE = 1 << 20
+_DOUBLINGS = 100  # without meeting an end, after which there is taken to be no bound
 
 
 def _lazily(name: str) -> ModuleType:
@@ -81,11 +82,11 @@ class OutOfBudgetError(Exception):
 
 
 @contextlib.contextmanager
-def _budget() -> Iterator[None]:
+def _budget(operations: int = _OPERATIONS) -> Iterator[None]:
     """Stop isl, and say so, when a question takes too many operations."""
     context = _THREAD.start()
     context.reset_operations()
-    context.set_max_operations(_OPERATIONS)
+    context.set_max_operations(operations)
     try:
         yield
     except isl.Error as error:
@@ -141,23 +142,55 @@ class IntegerSet:
         ranges = []
         with _budget():
             for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
-                if self._is_hard() or self._largest > _LARGE:
+                if self._is_hard():
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
-                part = leaf.to_set()
-                ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
+                if self._largest > _LARGE:
+                    ranges.append(self._searched(leaf, position, size))
+                else:
+                    part = leaf.to_set()
+                    ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
         if not ranges:
             return None
         lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
         low = None if None in lows else min([x for x in lows if x is not None])
         return low, None if None in highs else max([x for x in highs if x is not None])
 
-    def points(self, more: Sequence[Alternatives] = (), *, small: bool = False) -> Iterator[dict[DimVar, int]]:
+    def _searched(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
+        """The range of one column, by halving: each step asks whether there is any point on one side."""
+        met = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
+        low, high = dims.bounds(size)
+        least = self._extreme(leaf, position, met, low, 1)
+        most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
+        return least, None if most is None else -most
+
+    def _extreme(self, leaf: Any, position: int, met: int, low: Bound, sign: int) -> Bound:
+        """The least value of sign * column, of which `met` is one and `low`, where given, is a lower bound."""
+
+        def reaches(value: int) -> bool:
+            below = self._polyhedron([Constraint({position: -sign}, value, ">=")])
+            return not leaf.intersect(below).is_empty()
+
+        step = 1
+        while low is None:
+            if step.bit_length() > _DOUBLINGS:
+                return None
+            value = met - step
+            met, low = (value, None) if reaches(value) else (met, value + 1)
+            step *= 2
+        while low < met:
+            middle = (low + met) // 2
+            met, low = (middle, low) if reaches(middle) else (met, middle + 1)
+        return low
+
+    def points(
+        self, more: Sequence[Alternatives] = (), *, small: bool = False, operations: int = _OPERATIONS
+    ) -> Iterator[dict[DimVar, int]]:
         """Candidates for assignments: to be tried out where there are products, assignments otherwise.
 
         `small`: where that is feasible, the first in lexicographic order comes first.
         """
-        with _budget():
+        with _budget(operations):
             for leaf in self._leaves(more):
                 if self._is_hard():
                     yield {}
@@ -165,7 +198,7 @@ class IntegerSet:
                 places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
                 for point in _points(leaf, small and self._largest <= _MODERATE):
                     values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
-                    yield {a: int(v.to_str()) for a, v in values.items() if isinstance(a, DimVar)}
+                    yield {a: _number(v) for a, v in values.items() if isinstance(a, DimVar)}
 
     # -- the search
 
@@ -182,6 +215,7 @@ class IntegerSet:
             self._cases = [_Case(a, self._polyhedron) for a in [*self._known, *self.forms.cases] if len(a) > 1]
         part = self._whole.intersect(self._polyhedron([*_sure(asked), *products]))
         cases = [*[_Case(a, self._polyhedron) for a in asked if len(a) > 1], *self._cases]
+        cases.sort(key=lambda case: len(case.alternatives))
         yield from self._split(part, cases[:_CASES], [_LEAVES])
 
     def _constrained(self, alternatives: Alternatives) -> list[list[Constraint]]:
@@ -237,7 +271,14 @@ _VALUE = dims.from_atom(RuntimeScalar(-1))
 
 
 def _integer(value: Any) -> Bound:
-    return int(value.to_str()) if value.is_int() else None
+    return _number(value) if value.is_int() else None
+
+
+def _number(value: Any) -> int:
+    text = value.to_str()
+    if text is None:  # printing counts as operations too
+        raise OutOfBudgetError
+    return int(text)
 
 
 def _points(leaf: Any, small: bool) -> Iterator[Any]:

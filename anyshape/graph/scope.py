@@ -22,7 +22,7 @@ from anyshape.errors import (
     SpecializationError,
 )
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
+from anyshape.graph.conditions import Claim, Condition, Verdict, Where, broadcasts_in, equal
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import ShapeExtent
@@ -149,7 +149,7 @@ class Scope:
         if self.hints is None or not all(v in self.hints for v in variables):
             return
         if not claim.holds(to_mapping(self.hints)):
-            sizes = {str(v): self.hints[v] for v in variables}
+            sizes = _by_name({v: self.hints[v] for v in variables})
             raise SizeMismatchError(primitive, str(claim), sizes, why, where)
 
     def ask(self, claim: Claim, where: Where | None) -> bool:
@@ -203,9 +203,11 @@ class Scope:
 
     def constrain(self, condition: Condition) -> None:
         """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""
-        if not self._known.allows(condition.claim):
-            core = [str(c) for c in self._known.core(condition.claim)]
-            raise ContradictionError(str(condition.claim), core, condition.where)
+        for claim in (*broadcasts_in(condition.claim), condition.claim):
+            if not self._known.allows(claim):
+                *core, _ = self._known.core(claim)
+                text = str(condition.claim)
+                raise ContradictionError(text, [*map(str, core), text], condition.where)
         self.assume(condition)
 
     def record(self, condition: Condition) -> None:
@@ -227,7 +229,18 @@ class Scope:
         """
         asked = claim.variables()
         found = self._known.witnesses(claim)
-        return {answer: {str(v): at[v] for v in dict.fromkeys([*asked, *at])} for answer, at in found.items()}
+        return {answer: _by_name({v: at[v] for v in dict.fromkeys([*asked, *at])}) for answer, at in found.items()}
+
+
+def _by_name(sizes: Mapping[DimVar, int]) -> dict[str, int]:
+    """The sizes by the names of their variables; those of one name are told apart, as in the text of a size."""
+    found: dict[str, int] = {}
+    for variable, size in sizes.items():
+        name = str(variable)
+        while name in found:
+            name += "'"
+        found[name] = size
+    return found
 
 
 def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:

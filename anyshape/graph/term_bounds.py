@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from anyshape.graph import intervals, polynomials
+from anyshape.graph import intervals
 from anyshape.graph.intervals import Interval
+from anyshape.graph.leaves import DimVar
 from anyshape.graph.polynomials import Monomial, Terms
 
 
@@ -22,14 +23,16 @@ def of_monomial(monomial: Monomial) -> Interval:
 
 def of_terms(terms: Terms) -> Interval:
     """An interval that holds every value of the polynomial."""
-    bounds = _sum(terms)
+    low, high = _sum(terms)
     calls = quotients(terms) if len(terms) > 1 else None
     if calls:
-        whole = math.lcm(*[call.args[1] for call in calls])
-        low, high = _multiplied(terms, calls, whole)
-        low = intervals.tighter(bounds[0], None if low is None else -(-low // whole), max)
-        bounds = low, intervals.tighter(bounds[1], None if high is None else high // whole, min)
-    return bounds
+        whole = calls[0].args[1] if len(calls) == 1 else math.lcm(*[call.args[1] for call in calls])
+        below, above = _multiplied(terms, calls, whole)
+        if below is not None:
+            low = -(-below // whole) if low is None else max(low, -(-below // whole))
+        if above is not None:
+            high = above // whole if high is None else min(high, above // whole)
+    return low, high
 
 
 def _sum(terms: Terms) -> Interval:
@@ -38,7 +41,8 @@ def _sum(terms: Terms) -> Interval:
     for monomial, coefficient in terms.items():
         if not coefficient:
             continue
-        below, above = of_monomial(monomial)
+        single = len(monomial) == 1 and monomial[0][1] == 1
+        below, above = monomial[0][0].bounds() if single else of_monomial(monomial)
         if coefficient < 0:
             below, above = above, below
         low = None if low is None or below is None else low + coefficient * below
@@ -50,9 +54,11 @@ def quotients(terms: Terms) -> list[Any]:
     """The quotients by constants that are terms of the polynomial."""
     found = []
     for monomial in terms:
-        if len(monomial) == 1 and monomial[0][1] == 1:
-            atom = monomial[0][0]
-            if getattr(atom, "function", "") == "floordiv" and isinstance(atom.args[1], int):
+        if len(monomial) == 1:
+            atom, power = monomial[0]
+            if type(atom) is DimVar or power != 1 or getattr(atom, "function", "") != "floordiv":
+                continue
+            if isinstance(atom.args[1], int):
                 found.append(atom)
     return found
 
@@ -63,10 +69,11 @@ def _multiplied(terms: Terms, calls: list[Any], whole: int) -> Interval:
     under = over = 0
     for call, times in [(call, result.pop(((call, 1),)) // call.args[1]) for call in calls]:  # quotients may be nested
         a, b = call.args
-        polynomials.add_into(result, a.terms, times)
+        for monomial, coefficient in a.terms:
+            result[monomial] = result.get(monomial, 0) + times * coefficient
         if times > 0:
             under += times * (1 - b)
         else:
             over += times * (1 - b)
     low, high = _sum(result)
-    return intervals.plus(low, under), intervals.plus(high, over)
+    return None if low is None else low + under, None if high is None else high + over
