@@ -7,13 +7,14 @@ another path first. An assertion may lean on everything: where it fails, somethi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.conditions import Claim, Condition, Verdict, equal
 from anyshape.graph.decide import follows
 from anyshape.graph.dim_text import call_source
-from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf
+from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, read_alone
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
 from anyshape.graph.linear_forms import divides_by_size
@@ -22,7 +23,10 @@ _QUESTIONS = 100  # of one program: a program with more conditions keeps some th
 
 
 def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """The conditions without those guards and assertions that follow from the rest, in their order."""
+    """The conditions without those guards and assertions that follow from the rest, in their order.
+
+    Two guards that bound a size from both sides are made one: `n >= 8` and `n <= 8` are `n == 8`.
+    """
     position = {id(c): i for i, c in enumerate(conditions)}
     kept = list(conditions)
     dropped = []
@@ -38,7 +42,27 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
         if near and follows(condition.claim, near):
             kept.remove(condition)
             dropped.append(condition)
-    return _complete(kept, dropped, position)
+    return _joined(_complete(kept, dropped, position))
+
+
+def _joined(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """An equality in place of the first of two opposite guards: where the second fails, so does the program."""
+    result: list[Condition] = []
+    bounds: dict[Size, int] = {}  # by what is not negative, the position of the guard
+    for condition in conditions:
+        claim = condition.claim
+        gap = dims.sub(claim.left, claim.right)
+        if condition.kind == "guard" and claim.relation == ">=":
+            other = bounds.get(dims.mul(-1, gap))
+            if other is not None:
+                first = result[other]
+                left, right = first.claim.left, first.claim.right
+                same = equal(right, left) if isinstance(left, int) else equal(left, right)
+                result[other] = replace(first, claim=same, why=f"{first.why}, {condition.why}")
+                continue
+            bounds.setdefault(gap, len(result))
+        result.append(condition)
+    return tuple(result)
 
 
 def _may_go(condition: Condition) -> bool:
