@@ -85,6 +85,14 @@ MEANS = {
             Question("(a + 1)//2 + a//2 == a"),
         ),
     ),
+    "known equalities": Means(
+        None,
+        (
+            Question("broadcast(a, b) == b", ("a is 1 or equals b",)),
+            Question("n % 4 == 0", ("n % 8 == 0",)),
+            Question("2*a >= 2*c + b", ("b == 2*a - 2*c",)),
+        ),
+    ),
     "intervals and one fact": Means(None, (Question("a + c >= b", ("a >= b + 8",)),)),
     INTEGER_SETS: Means(
         300.0,
@@ -94,9 +102,10 @@ MEANS = {
             Question("a >= d", ("a >= b", "b >= c", "c >= d")),
             Question("min(a, b) <= (a + b)//2"),
             Question("max(a, b) >= a"),
-            Question("broadcast(a, b) == b", ("a is 1 or equals b",)),
+            Question("broadcast(a, b) == b", ("b >= 2",)),
+            Question("broadcast(a, b) <= b + 1", ("a is 1 or equals b + 1",)),
             Question("a <= 6", ("2*a + 3*b == 12",)),
-            Question("n % 4 == 0", ("n % 8 == 0",)),
+            Question("(n + 1) % 4 == 1", ("n % 8 == 0",)),
         ),
     ),
     "integer sets, with products": Means(
@@ -209,7 +218,10 @@ def check_means(name: str, question: Question) -> None:
     settled = "the canonical form" if constant else "intervals"
     if decide.quick(claim) is Verdict.UNKNOWN:
         settled = "intervals and one fact"
-    if decide.quick(claim, lambda: facts) is Verdict.UNKNOWN:
+    normal = Claim(claim.relation, scope.normal(claim.left), scope.normal(claim.right))
+    if settled == "intervals and one fact" and decide.quick(normal) is not Verdict.UNKNOWN:
+        settled = "known equalities"
+    elif decide.quick(claim, lambda: facts) is Verdict.UNKNOWN:
         products = sum(linear_forms.products_in(s) for s in (claim.left, claim.right))
         settled = "integer sets, with products" if products else INTEGER_SETS
     if (settled, scope.decide(claim)) != (name, Verdict.YES):
