@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _WIDTH = 100
+_COMPARED = 3  # programs that were not used for a call
 _LISTED = 12  # sizes, conditions and arguments of one program
 
 
@@ -70,7 +71,8 @@ def argument(a: Any) -> str:
 
 def because(reasons: Sequence[Any]) -> list[str]:
     """Why a program was traced."""
-    return [f"program {r.program}: {r}" for r in reasons] or ["there was no program yet"]
+    lines = [f"program {r.program}: {r}" for r in reversed(reasons)]  # the newest tells most
+    return few(lines, _COMPARED) or ["there was no program yet"]
 
 
 def condition(c: Any) -> str:

@@ -12,8 +12,8 @@ from anyshape.errors import ShapeError
 from anyshape.frontend.program import Program
 from anyshape.frontend.wording import Words, show_call, show_tree, tree_difference
 from anyshape.graph.conditions import Claim, Where
-from anyshape.graph.dims import DimVar
-from anyshape.graph.entry import compile_entry
+from anyshape.graph.dims import DimVar, InputAxis
+from anyshape.graph.entry import Entry, compile_entry, read_alone
 from anyshape.graph.evaluate import to_mapping
 
 _LONGEST = 200  # characters of a value
@@ -120,7 +120,7 @@ def failed_guard(
     number: int, program: Program, words: Words, sizes: Mapping[DimVar, int], arrays: Sequence[Any]
 ) -> Iterator[Reason]:
     """The first guard that the sizes of a call break: there Python would have taken another path."""
-    now = compile_entry(program.entry, arrays=True)(*arrays)
+    now = _sizes(program.entry, arrays)
     for guard in [c for c in program.graph.conditions if c.kind == "guard"]:
         if not _holds(guard.claim, now):
             was, is_now = (words.values(guard.claim.variables(), at) for at in (sizes, now))
@@ -128,9 +128,17 @@ def failed_guard(
             return
 
 
+def _sizes(entry: Entry, arrays: Sequence[Any]) -> Mapping[DimVar, int]:
+    """The sizes of a call; read off where that is all there is to do, as a compiled solver takes longer to make."""
+    places = [(s.variable, read_alone(s)) for s in entry.solved]
+    if all(isinstance(place, InputAxis) for _, place in places):
+        return {v: arrays[p.operand].shape[p.axis] for v, p in places if isinstance(p, InputAxis)}
+    return compile_entry(entry, arrays=True)(*arrays)
+
+
 def broken_claims(program: Program, words: Words, arrays: Sequence[Any]) -> list[str]:
     """What a program needs of sizes besides its guards, and these do not satisfy: the call is an error."""
-    now = compile_entry(program.entry, arrays=True)(*arrays)
+    now = compile_entry(program.entry, arrays=True)(*arrays)  # which checks what is declared, as a call does
     broken = [c.claim for c in program.graph.conditions if c.kind != "guard" and not _holds(c.claim, now)]
     return [f"{words.claim(claim)} does not hold for {words.values(claim.variables(), now)}" for claim in broken]
 
