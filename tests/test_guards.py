@@ -206,3 +206,16 @@ def test_a_guard_on_a_size_with_calls_inside_calls_is_asked_at_every_call():
     for n in (5, 3, 1, 4, 0, 6):
         assert run(np.ones(n)).sum() == (2 * n if abs(3 - n) == 2 else n)
     assert run.cache_info().traces == 2
+
+
+def test_a_guard_that_divides_by_a_size_is_not_met_where_that_is_zero():
+    """That the divisor is not 0 may follow from a later guard, which is all that is kept."""
+
+    def function(x, y):
+        part = y.shape[0] % max(2, x.shape[0])
+        return x[:part] if len(x) > 4 else x * 2
+
+    run = jit(function)
+    for n, m in [(5, 7), (0, 5), (7, 0), (0, 0), (2, 3), (5, 7)]:
+        x, y = np.arange(n) * 1.0, np.ones(m)
+        np.testing.assert_array_equal(run(x, y), function(x, y), strict=True)

@@ -133,9 +133,10 @@ def test_what_is_no_number_does_not_mix(other):
 def test_division_by_a_size_that_is_zero():
     n, m, z = symbolic_shape("n, m, z", constraints=["z == 0"])
     for function in (operator.floordiv, operator.mod, divmod):
-        for zero in (0, z, m - m, np.int64(0), False):
+        for zero in (0, z, m - m, False):
             with pytest.raises(ZeroDivisionError):
                 function(n, zero)
+        assert function(n, np.int64(0)) in (0, (0, 0))  # as NumPy's own integers
         assert isinstance(function(n, m), (SymDim, tuple))  # it may be zero: a program asks at the call
     with pytest.raises(errors.SizeMismatchError, match="integer division or modulo by zero; m != 0 does not hold"):
         trace(lambda x: anp.zeros(x.shape[0] // x.shape[1]))(ShapeDtypeStruct((n, m)))(np.ones((2, 0)))
@@ -154,6 +155,48 @@ def test_a_division_by_zero_is_pythons_also_where_its_result_does_not_matter(unu
         else:
             with pytest.raises(ZeroDivisionError):
                 run(np.ones(shape))
+    assert run.cache_info().traces == 1
+
+
+_QUOTIENTS = {
+    "1 / n": lambda x: x * (1 / x.shape[0]),
+    "2.5 / n": lambda x: x * (2.5 / x.shape[0]),
+    "n / n": lambda x: x * (x.shape[0] / x.shape[0]),
+    "n / 2 / n": lambda x: x * (x.shape[0] / 2 / x.shape[0]),
+    "5.0 // n": lambda x: x * (5.0 // x.shape[0]),
+    "divmod(7.5, n)": lambda x: x * divmod(7.5, x.shape[0])[1],
+    "n ** -1": lambda x: x * x.shape[0] ** -1,
+    "n ** -0.5": lambda x: x * x.shape[0] ** -0.5,
+    "n / 0.0": lambda x: x * (x.shape[0] / 0.0),
+    "NumPy's 1 / n": lambda x: x * (np.float64(1) / x.shape[0]),
+    "x / n": lambda x: x / x.shape[0],
+    "sum / n": lambda x: x.sum() / x.shape[0],
+    "NumPy's n / n": lambda x: x * (np.prod(x.shape) / x.shape[0]),
+    "NumPy's n % n": lambda x: x * (3 % np.prod(x.shape)),
+    "NumPy's 0": lambda x: x * (x.shape[0] // np.int64(0)),
+}
+
+
+@pytest.mark.parametrize("name", _QUOTIENTS)
+def test_where_python_divides_by_a_size_of_zero_so_does_a_program(name):
+    """Python's numbers raise; NumPy's give 0, inf or nan."""
+    function = _QUOTIENTS[name]
+    run = jit(function)
+    for n in (3, 0, 1, 0):
+        try:
+            expected = function(np.arange(1.0, n + 1))
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                run(np.arange(1.0, n + 1))
+        else:
+            np.testing.assert_array_equal(run(np.arange(1.0, n + 1)), expected, strict=True)
+
+
+def test_numpy_reduces_a_shape_that_begins_with_numbers():
+    run = jit(lambda x: np.prod(x[None, None].shape) + np.max(x[None, None].shape) * x)
+    for n in (0, 1, 4):
+        x = np.ones(n)
+        np.testing.assert_array_equal(run(x), n + max(n, 1) * x, strict=True)
     assert run.cache_info().traces == 1
 
 

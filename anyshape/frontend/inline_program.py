@@ -28,7 +28,7 @@ from anyshape.graph.misfit import find
 from anyshape.graph.scope import SymbolicSize
 from anyshape.graph.solve import Solved, places
 from anyshape.graph.substitution import substitute
-from anyshape.numpy.symdim import common_scope
+from anyshape.numpy.size_operands import common_scope
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
 

@@ -21,7 +21,8 @@ from anyshape.graph.intervals import Bound
 from anyshape.graph.parse import Parsed, is_name, parse_relation, parse_shape
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.solve import connected, places
-from anyshape.numpy.symdim import SymDim, common_scope, symdim
+from anyshape.numpy.size_operands import common_scope
+from anyshape.numpy.symdim import SymDim, symdim
 
 
 class Dim(SymDim):

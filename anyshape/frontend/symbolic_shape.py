@@ -20,7 +20,8 @@ from anyshape.graph.parse import LARGEST
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.graph.shapes import infer_reshape
 from anyshape.graph.substitution import substitute
-from anyshape.numpy.symdim import Sizes, SymDim, common_scope, symdim
+from anyshape.numpy.size_operands import common_scope
+from anyshape.numpy.symdim import Sizes, SymDim, symdim
 
 _NUMBERS = (int, np.integer)
 

@@ -6,7 +6,7 @@ another path first. An assertion may lean on everything: where it fails, somethi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,7 +95,7 @@ def _shown(known: Knowledge, claim: Claim) -> bool:
 Predicate = Callable[..., bool]
 
 
-def predicate_source(claims: Iterable[Claim], local: Mapping[DimVar, str], first: Sequence[str], inputs: int) -> str:
+def predicate_source(claims: Sequence[Claim], local: Mapping[DimVar, str], first: Sequence[str], inputs: int) -> str:
     """Python source of a function `accepts` of the inputs that is true when every claim holds.
 
     The lines `first` leave each variable in its local.
@@ -116,8 +116,10 @@ def predicate_source(claims: Iterable[Claim], local: Mapping[DimVar, str], first
     for claim in claims:  # one after the other: a quotient is taken only where the guards before it hold
         test = claim.source(name, call)
         lines.append(f"if not ({test}): return False")
-    body = "\n    ".join([*lines, "return True"])
-    return f"def accepts({', '.join(f'x{i}' for i in range(inputs))}):\n    {body}\n"
+    head, lines = f"def accepts({', '.join(f'x{i}' for i in range(inputs))}):", [*lines, "return True"]
+    if any(divides_by_size(c) for c in claims):  # by 0 here: Python asked something before that has another answer now
+        lines = ["try:", *[f"    {line}" for line in lines], "except ZeroDivisionError:", "    return False"]
+    return "\n    ".join([head, *lines]) + "\n"
 
 
 def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:

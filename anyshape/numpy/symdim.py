@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, LeakedTracerError, ScopeMismatchError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import Traced, active, active_builders, user_line
 from anyshape.graph.conditions import Claim, Verdict, at_least, equal
@@ -20,10 +20,19 @@ from anyshape.graph.dims import Size
 from anyshape.graph.intervals import Bound
 from anyshape.graph.scope import Scope, SymbolicSize
 from anyshape.numpy.convert import enter
+from anyshape.numpy.size_operands import (
+    INTEGERS,
+    as_size,
+    check_divisor,
+    is_zero,
+    joint_dtype,
+    known_size,
+    numpy_dtype,
+    scope_of,
+)
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
 
-_INTEGERS = (int, np.integer, np.bool_)
 _NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
 _WIDE = np.dtype(np.int64)
 
@@ -36,82 +45,30 @@ def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
     return SymDim(known, scope, numpy_dtype)
 
 
-def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
-    """The scope of what two sizes make: a program's rather than that it was declared in, any rather than a free one."""
-    if a.scope is b.scope:
-        return a.scope
-    if not a.scope.related(b.scope):
-        for size in (a, b):
-            if size.scope.closed:
-                raise LeakedTracerError(f"size {size}", where=user_line())
-        raise ScopeMismatchError([str(a), str(b)], [a.scope.origin, b.scope.origin], user_line())
-    return max(a.scope, b.scope, key=lambda s: (not s.free, s.root is not s, not s.closed))
-
-
-def _size(x: Any) -> Size | None:
-    """An integer operand as a size; None for anything else."""
-    if isinstance(x, SymbolicSize):
-        return x.expr
-    return int(x) if isinstance(x, _INTEGERS) else None
-
-
-def _known(x: Any) -> Size | None:
-    """As `_size`, an int where the size is known to be one."""
-    return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else _size(x)
-
-
-def _scope(*integers: Any) -> Scope:
-    """The scope of what integers make, at least one of which is symbolic."""
-    symbolic = [x for x in integers if isinstance(x, SymbolicSize)]
-    found = symbolic[0]
-    for size in symbolic[1:]:
-        found = SymbolicSize(found.expr, common_scope(found, size))
-    return found.scope
-
-
-def _joint_dtype(*integers: Any) -> Any:
-    """The dtype of the NumPy integer that integers make; None for a Python int."""
-    kinds = [_numpy_dtype(x) for x in integers]
-    if all(k is None for k in kinds):
-        return None
-    return np.result_type(*[0 if k is None else k for k in kinds])
-
-
-def _numpy_dtype(x: Any) -> Any:
-    if isinstance(x, SymbolicSize):
-        return x.numpy_dtype
-    return x.dtype if isinstance(x, np.generic) else None
-
-
 # -- operators ---------------------------------------------------------------------------------------------------
 
 
 def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """An operator on a size and another operand: a size with an integer, an array value with anything else."""
-    left, right = _size(a), _size(b)
+    left, right = as_size(a), as_size(b)
     if left is None or right is None:
         numbers = isinstance(a if left is None else b, _NUMBERS)
+        if numbers and combine in _DIVISIONS:
+            check_divisor(a, b)
         return python(_as_array(a), _as_array(b)) if numbers else NotImplemented
-    dtype = _joint_dtype(a, b)
+    dtype = joint_dtype(a, b)
     if dtype is not None and dtype.kind not in "iu":
         return python(_as_array(a), _as_array(b))  # as int64 and uint64 make a float
-    scope = _scope(a, b)
-    if combine in (dims.floordiv, dims.mod) and _is_zero(right, scope):
+    if not isinstance(a, SymbolicSize) and not isinstance(b, SymbolicSize):
+        return python(a, b)
+    if combine in _DIVISIONS and is_zero(b, "floordiv", "integer division or modulo by zero"):
+        if dtype is not None:
+            return dtype.type(0)  # what NumPy's integers give
         raise ZeroDivisionError("integer division or modulo by zero")
-    return symdim(combine(left, right), scope, dtype)
+    return symdim(combine(left, right), scope_of(a, b), dtype)
 
 
-def _is_zero(size: Size, scope: Scope) -> bool:
-    """Whether Python would raise here. In a program a divisor that may be 0 is a decision, or a precondition."""
-    if isinstance(size, int):
-        return size == 0
-    verdict = scope.decide(claim := Claim("!=", size, 0, f"{size} != 0"))
-    if verdict is Verdict.UNKNOWN and not scope.closed:
-        if scope.hints is not None:
-            return not scope.ask(claim, user_line())
-        if any(b.scope is scope for b in active_builders()):
-            scope.require(claim, "floordiv", "integer division or modulo by zero", (), user_line())
-    return verdict is Verdict.NO
+_DIVISIONS = (dims.floordiv, dims.mod)
 
 
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
@@ -139,12 +96,12 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
             if not math.isfinite(other) or (whole is int and other != int(other)):
                 return python(0, other)  # as for any int
             other = whole(other)
-        mine, size = _known(self), _known(other)
+        mine, size = known_size(self), known_size(other)
         if size is None:
             return NotImplemented
         if isinstance(mine, int) and isinstance(size, int):
             return python(mine, size)
-        scope = _scope(self, other)
+        scope = scope_of(self, other)
         if not scope.closed:
             verdict = scope.decide(claim(mine, size, ""))
             if verdict is not Verdict.UNKNOWN:
@@ -158,10 +115,10 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """An operator on the bits of a size, which is asked for as an int, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if _size(other) is None else python(operator.index(self), _bits(other))
+        return NotImplemented if as_size(other) is None else python(operator.index(self), _bits(other))
 
     def backward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if _size(other) is None else python(_bits(other), operator.index(self))
+        return NotImplemented if as_size(other) is None else python(_bits(other), operator.index(self))
 
     return forward, backward
 
@@ -277,7 +234,7 @@ class SymDim(SymbolicSize):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            if ufunc in _OF_INTEGERS and all(_size(x) is not None for x in inputs):
+            if ufunc in _OF_INTEGERS and all(as_size(x) is not None for x in inputs):
                 return _OF_INTEGERS[ufunc](*_as_numpy(inputs))
             numbers = [_python_number(x) for x in inputs] if ufunc in _QUESTIONS else [None]
             if all(x is not None for x in numbers):
@@ -304,19 +261,23 @@ class SymDim(SymbolicSize):
     __lt__ = _comparison("<", operator.lt, lambda a, b, text: at_least(b, dims.add(a, 1), text), math.ceil)
 
     def __truediv__(self, other: Any) -> Any:
+        check_divisor(self, other)
         return self.as_array() / _as_array(other)
 
     def __rtruediv__(self, other: Any) -> Any:
+        check_divisor(other, self)
         return _as_array(other) / self.as_array()
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return pow(self, other) % modulus
-        if not isinstance(other, _INTEGERS):
+        if not isinstance(other, INTEGERS):
+            if type(other) is float and other < 0:
+                check_divisor(1, self)
             return self.as_array() ** _as_array(other) if isinstance(other, (SymDim, *_NUMBERS)) else NotImplemented
         if other < 0:
             return 1 / self ** -int(other)
-        return symdim(dims.power(self.expr, int(other)), self.scope, _joint_dtype(self, other))
+        return symdim(dims.power(self.expr, int(other)), self.scope, joint_dtype(self, other))
 
     def __rpow__(self, other: Any) -> Any:
         return other ** self.as_array()
@@ -369,16 +330,16 @@ def _extreme(
     name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[[Size, Size], Claim]
 ) -> Any:
     for x in sizes:
-        if _size(x) is None:
+        if as_size(x) is None:
             raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
     if len(sizes) < 2:
         raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
-    dtype = _joint_dtype(*sizes)
+    dtype = joint_dtype(*sizes)
     if not any(isinstance(x, SymbolicSize) for x in sizes):
         return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
-    scope = _scope(*sizes)
+    scope = scope_of(*sizes)
     kept: list[Size] = []
-    for size in [scope.normal(_size(x)) for x in sizes]:
+    for size in [scope.normal(as_size(x)) for x in sizes]:
         if not any(scope.proves(beats(other, size)) for other in kept):
             kept = [other for other in kept if not scope.proves(beats(size, other))] + [size]
     return symdim(combine(*kept), scope, dtype)
@@ -399,7 +360,7 @@ def _python_number(x: Any) -> Any:
 
 def _as_numpy(operands: Sequence[Any]) -> list[Any]:
     """Operands of a ufunc: without any NumPy integer among them it takes Python's as int64."""
-    if any(_numpy_dtype(x) is not None for x in operands):
+    if any(numpy_dtype(x) is not None for x in operands):
         return list(operands)
     return [SymDim(x.expr, x.scope, _WIDE) if isinstance(x, SymDim) else x for x in operands]
 
@@ -412,13 +373,18 @@ def _reduced_by_numpy(frame: types.FrameType) -> bool:
 
 def is_shape(x: Any, axis: Any = None, *options: Any) -> bool:
     """A list of ints and sizes that is to be reduced along its one axis, without further options."""
-    sizes = isinstance(x, (list, tuple)) and len(x) > 0 and all(_size(s) is not None for s in x)
+    sizes = isinstance(x, (list, tuple)) and len(x) > 0 and all(as_size(s) is not None for s in x)
     return sizes and (axis is None or axis in (0, -1)) and all(o is None for o in options)
 
 
 def reduce_sizes(ufunc: np.ufunc, sizes: Sequence[Any]) -> Any:
     """The sum, product, maximum or minimum of a list of sizes, as a NumPy integer."""
-    return functools.reduce(_OF_INTEGERS[ufunc], [_as_numpy([x])[0] for x in sizes])
+    return functools.reduce(_OF_INTEGERS[ufunc], map(_wide, sizes))
+
+
+def _wide(x: Any) -> Any:
+    """A size as NumPy takes it into an array."""
+    return _as_numpy([x])[0] if isinstance(x, SymDim) else _WIDE.type(x)
 
 
 class Sizes(tuple[Any, ...]):

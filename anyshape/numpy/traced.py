@@ -17,8 +17,10 @@ from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
+from anyshape.numpy.size_operands import check_divisor
 from anyshape.numpy.symdim import as_shape
 
+_DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
@@ -49,6 +51,8 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return NotImplemented
         if self.weak and not bools and is_weak(other):
             self, other = _counted(self), _counted(other)
+        if self.weak and name in _DIVISIONS:
+            check_divisor(self, other)
         return _weakly(NAMESPACE[name](self, other), self, other)
 
     def backward(self: Array, other: Any) -> Any:
