@@ -75,14 +75,14 @@ class _Lowering:
             return True
         if shape.sizes is None or any(m.sizes is None for m in metas):
             return False
+        if max((m.rank for m in metas), default=-1) != shape.rank:  # NumPy adds no axis, be it of size 1
+            return False
         result: list[Size] = [1] * shape.rank
         for meta in metas:
             for axis, size in enumerate(meta.sizes or ()):
                 place = shape.rank - meta.rank + axis
                 result[place] = dims.broadcast(result[place], size)
-        return bool(metas) and all(
-            self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True)
-        )
+        return all(self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True))
 
     # -- order and liveness
 
