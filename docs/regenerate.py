@@ -1,13 +1,20 @@
-"""Write what the code prints into the pages: every block below a line `<!-- printed: name -->`.
+"""Write what the code prints into the pages: every block below a line `<!-- printed: name -->`, and every block below
+`<!-- output -->`: what the Python block before it prints, run by itself as example.py.
 
 python docs/regenerate.py            write the pages
 python docs/regenerate.py --check    write nothing; exit with 1 and a diff if a page is out of date
 """
 
+import contextlib
 import difflib
+import gc
+import io
+import linecache
+import logging
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 os.environ["ANYSHAPE_CHECK"] = "0"  # the generated code of a plan holds no checks by default
@@ -17,9 +24,13 @@ import shown
 
 import anyshape
 from anyshape import value_and_grad
+from anyshape.frontend import logs
+from anyshape.graph import scope
 
 DOCS = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- printed: (.+?) -->\n```text\n)(.*?)(```)", re.DOTALL)
+EXAMPLE = re.compile(r"(```python\n([^`]*)```\n\n<!-- output -->\n```text\n)(.*?)(```)", re.DOTALL)
+TIME = re.compile(r"\b\d+\.\d+ (ms|us)\b")
 
 
 def arguments(n, d=3, m=2):
@@ -115,8 +126,38 @@ def printed():
     return {k: cut(str(v)) for k, v in blocks.items()} | {n: message(n) for n in (*shown.MISTAKES, *shown.DEFECTS)}
 
 
+def output(code):
+    """What an example prints; times differ from run to run and are left out."""
+    scope._warn_of_a_fixed_size.cache_clear()  # each example is warned of its lines, which have the numbers of others
+    linecache.cache["example.py"] = len(code), None, code.splitlines(True), "example.py"
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said), logging_as_it_was():
+        exec(compile(code, "example.py", "exec"), {"__name__": "example"})
+    gc.collect()  # so that a Dim of the same name can be made again
+    return folded(TIME.sub(r"... \1", said.getvalue()))
+
+
+def folded(text, width=118):
+    """The text with long lines continued on the next."""
+    wrapped = [textwrap.wrap(x, width, subsequent_indent=" " * 6, break_on_hyphens=False) for x in text.splitlines()]
+    return "\n".join(part for parts in wrapped for part in parts or [""])
+
+
+@contextlib.contextmanager
+def logging_as_it_was():
+    """Undo what an example configures."""
+    loggers = [logging.getLogger(name) for name in ("", *[f"anyshape.{name}" for name in logs.NAMES])]
+    before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    try:
+        yield
+    finally:
+        for logger, level, handlers in before:
+            logger.setLevel(level)
+            logger.handlers[:] = handlers
+
+
 def renewed(text, blocks):
     """The page with what the code prints now."""
+    text = EXAMPLE.sub(lambda found: f"{found[1]}{output(found[2]).rstrip()}\n{found[4]}", text)
     return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]].rstrip()}\n{found[4]}", text)
 
 

@@ -257,13 +257,13 @@ def test_names_that_are_shared_keep_their_name_and_say_where_they_are_read():
 
 
 def test_a_dim_has_its_range_and_a_size_by_its_value_its_argument():
-    k = Dim("k", min=1, max=9)
+    k = Dim("most", min=1, max=9)
     made = jit(lambda x, k: x[:k].sum(), dynamic_shapes={"x": "n", "k": k})
     (program,) = explain(made)(ones(12), 4).programs
     sizes = {s.name: (s.source, s.value, s.low, s.high) for s in program.sizes}
-    assert sizes["k"] == ("k", 4, 1, 9)
-    assert program.arguments[1].size == "k"
-    assert "k = k  " in str(explain(made)(ones(12), 4))
+    assert sizes["most"] == ("k", 4, 1, 9)
+    assert program.arguments[1].size == "most"
+    assert "most = k  " in str(explain(made)(ones(12), 4))
 
 
 def test_a_root_is_said_by_its_equation():
@@ -464,3 +464,33 @@ def test_sizes_of_one_name_are_told_apart():
 def test_what_is_no_function_is_refused():
     with pytest.raises(anyshape.errors.ArgumentError, match="explain"):
         explain(3)
+
+
+# -- what docs/debugging.md advises ------------------------------------------------------------------------------
+
+INSTEAD = {
+    "zeros": (lambda x: np.zeros(x.shape) + x, lambda x: np.zeros_like(x) + anyshape.numpy.zeros(x.shape) + x),
+    "full": (lambda x: np.full(x.shape, 2.0) + x, lambda x: anyshape.numpy.full(x.shape, 2.0) + x),
+    "arange": (lambda x: np.arange(int(x.shape[0])) + x, lambda x: np.arange(x.shape[0], like=x) + x),
+    "eye": (lambda x: np.eye(x.shape[0]) @ x, lambda x: anyshape.numpy.eye(x.shape[0]) @ x),
+    "range": (lambda x: sum(x[i] for i in range(x.shape[0])), lambda x: x.sum(axis=0)),
+    "reshape": (lambda x: x.reshape(int(x.shape[0]) // 2, 2), lambda x: x.reshape(x.shape[0] // 2, 2)),
+    "len": (lambda x: x.sum() * len(x), lambda x: x.sum() * x.shape[0]),
+    "float": (lambda x: x.sum() / float(x.shape[0]), lambda x: x.sum() / x.shape[0]),
+}
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_is_advised_is_traced_once_and_what_it_replaces_is_not(name):
+    before, after = map(jit, INSTEAD[name])
+    for n in (2, 4, 6):
+        np.testing.assert_allclose(after(np.arange(n) + 1.0), before(np.arange(n) + 1.0))
+    assert (before.cache_info().traces, after.cache_info().traces) == (3, 1)
+
+
+def test_the_greater_of_two_sizes_is_a_size_or_a_decision():
+    before = jit(lambda x: x.sum() * max(x.shape[0], 4))
+    after = jit(lambda x: x.sum() * anyshape.max_dim(x.shape[0], 4))
+    for n in (2, 3, 5, 9):
+        assert after(ones(n)) == before(ones(n)) == n * max(n, 4)
+    assert (before.cache_info().traces, after.cache_info().traces) == (2, 1)

@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import logging
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import anyshape
 import anyshape.errors
 import anyshape.numpy as anp
+from anyshape.frontend import logs
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [p.relative_to(ROOT).as_posix() for p in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])]
@@ -22,12 +24,13 @@ PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
     "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "stop_gradient", "check_grads", "ShapeDtypeStruct",
     "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
-    "min_dim", "export", "load",
+    "min_dim", "explain", "export", "load",
 )  # fmt: skip
 
 
 def test_all_is_sorted_and_without_repetition():
-    assert anyshape.__all__ == sorted(set(anyshape.__all__))
+    """Constants first, then classes, then functions, as Ruff sorts them."""
+    assert anyshape.__all__ == sorted(set(anyshape.__all__), key=lambda name: (not name.isupper(), name))
 
 
 @pytest.mark.parametrize("name", PROMISED)
@@ -101,7 +104,18 @@ def blocks(page):
         yield text[: found.start()].count("\n") + 2, found[1]
 
 
+@pytest.fixture
+def levels_as_they_were():
+    """Pages turn loggers on."""
+    loggers = [logging.getLogger(f"anyshape.{name}") for name in logs.NAMES]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if list(blocks(p))])
+@pytest.mark.usefixtures("levels_as_they_were")
 def test_the_code_that_a_page_shows_runs(page, tmp_path, monkeypatch):
     """The blocks of a page are one session, from top to bottom; prompts are checked as doctests."""
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from anyshape.frontend.environment import Watch
 from anyshape.frontend.program import Program
-from anyshape.frontend.reasons import Arguments, Key, Reason, different_arguments, failed_guard
+from anyshape.frontend.reasons import Arguments, Key, Reason, different_arguments, distance, failed_guard
 from anyshape.frontend.wording import Words
 from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimVar
@@ -69,6 +69,11 @@ class Entry:
         """A name that the function reads was bound anew: the program is of no use any more."""
         return self.unchanged is not None and not self.unchanged()
 
+    def anew(self) -> list[Reason]:
+        """The names that were bound anew."""
+        changes = [] if self.unchanged is None else self.unchanged.changed()
+        return [Reason("name", *change, self.number) for change in changes]
+
     def serves(self, leaves: Sequence[Any]) -> bool:
         """The program gives the right answer for these leaves."""
         return not self.stale() and (self.accepts is None or bool(self.accepts(*leaves)))
@@ -77,22 +82,27 @@ class Entry:
         """Why the program does not serve a call."""
         if call.key != self.key:
             return list(different_arguments(self.number, self.program, self.made_for, call))
-        if self.unchanged is not None and not self.unchanged():
-            return [Reason("name", *change, self.number) for change in self.unchanged.changed()]
+        if self.stale():
+            return self.anew()
         return list(failed_guard(self.number, self.program, self.words, self.sizes, call.arrays))
 
 
-class _Evicted(NamedTuple):
-    """What is left of a program that was dropped: enough to tell that it would have served."""
+class Dropped(NamedTuple):
+    """What is left of a program that is not kept any more, and `why`: evicted (""), or a name that was bound anew.
+
+    Of one that was evicted, enough to tell that it would have served.
+    """
 
     number: int
+    reasons: tuple[Reason, ...]
+    why: str
     key: Key
-    accepts: Callable[..., bool] | None
-    unchanged: Watch | None
+    accepts: Callable[..., bool] | None = None
+    unchanged: Watch | None = None
 
     def served(self, call: Arguments) -> bool:
-        """The program was right for a call."""
-        if call.key != self.key or (self.unchanged is not None and not self.unchanged()):
+        """The program was right for a call, and was evicted."""
+        if self.why or call.key != self.key or (self.unchanged is not None and not self.unchanged()):
             return False
         return self.accepts is None or self.accepts(*call.arrays)
 
@@ -105,7 +115,7 @@ class Cache:
         self.by_key: dict[Key, list[Entry]] = {}
         self.flat: dict[tuple[Any, ...], list[Entry]] = {}
         self.traces = self.hits = self.evictions = 0
-        self.evicted: deque[_Evicted] = deque(maxlen=_REMEMBERED)
+        self.dropped: deque[Dropped] = deque(maxlen=_REMEMBERED)
 
     def entries(self) -> list[Entry]:
         """Every entry, oldest first."""
@@ -121,19 +131,21 @@ class Cache:
 
     def reasons(self, call: Arguments) -> list[Reason]:
         """Why no program serves a call: those of its key are compared, else the one that is most like it."""
-        dropped = [e for e in self.evicted if e.served(call)]
+        dropped = [e for e in list(self.dropped) if e.served(call)]
         if dropped:
             return [Reason("evicted", str(self.limit), "", "", dropped[-1].number)]
         near = self.by_key.get(call.key, ())
         if near:
             return [reason for entry in near[-_COMPARED:] for reason in entry.refuses(call)]
         others = [entry.refuses(call) for entry in reversed(self.entries()[-_COMPARED:])]
-        return min(others, key=len, default=[])
+        return min(others, key=distance, default=[])
 
     def add(self, entry: Entry, flat: bool) -> None:
         """Keep a new entry in place of those that are stale, and at most `limit` in all."""
         entries = self.by_key.setdefault(entry.key, [])
-        entries[:] = [e for e in entries if not e.stale()] + [entry]
+        stale = [e for e in entries if e.stale()]
+        self.dropped.extend(Dropped(e.number, e.reasons, "; ".join(map(str, e.anew())), e.key) for e in stale)
+        entries[:] = [e for e in entries if e not in stale] + [entry]
         if flat:
             self.flat[tuple([x for leaf in entry.key.leaves for x in leaf])] = entries
         self.traces += 1
@@ -143,7 +155,7 @@ class Cache:
     def _evict(self, entry: Entry) -> None:
         """Drop one entry; the others are to show anew that they are used."""
         self.evictions += 1
-        self.evicted.append(_Evicted(entry.number, entry.key, entry.accepts, entry.unchanged))
+        self.dropped.append(Dropped(entry.number, entry.reasons, "", entry.key, entry.accepts, entry.unchanged))
         entries = self.by_key[entry.key]
         entries.remove(entry)
         if not entries:

@@ -7,7 +7,7 @@ from typing import Any
 
 _WIDTH = 100
 _COMPARED = 3  # programs that were not used for a call
-_LISTED = 12  # sizes, conditions and arguments of one program
+_LISTED = 12  # sizes, conditions and arguments of one program; programs that are gone
 
 
 def explanation_text(explanation: Any) -> str:
@@ -22,7 +22,15 @@ def explanation_text(explanation: Any) -> str:
         lines += [f"  but a call is an error: {text}" for text in explanation.broken]
     for program in explanation.programs:
         lines += ["", *program_lines(explanation.name, program)]
+    if explanation.dropped:
+        lines += ["", "programs that are not kept any more", *few([dropped(d) for d in explanation.dropped[::-1]])]
     return "\n".join(lines)
+
+
+def dropped(d: Any) -> str:
+    """A program that is gone, and why it had been traced."""
+    gone = f"as {d.stale}" if d.stale else "as others were used more lately"
+    return f"  program {d.number}, {gone}; was traced because {'; '.join(because(d.because))}"
 
 
 def counts(cache: Any) -> str:

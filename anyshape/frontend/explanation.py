@@ -112,11 +112,21 @@ class ProgramInfo:
 
 
 @dataclass(frozen=True)
+class DroppedInfo:
+    """A program that is not kept any more: why it was traced, and the names bound anew; none if it was evicted."""
+
+    number: int
+    because: tuple[Reason, ...]
+    stale: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The programs of a function. Prints as text, and as a table in `rich`; `to_dict` gives it as plain data.
 
     `program` is the number of the one that serves the arguments that were asked about, `traced` says that it was traced
-    to answer, `broken` what it needs of sizes and these arguments do not satisfy.
+    to answer, `broken` what it needs of sizes and these arguments do not satisfy. `dropped` are the last programs that
+    are not kept any more.
     """
 
     name: str
@@ -125,6 +135,7 @@ class Explanation:
     program: int | None = None
     traced: bool = False
     broken: tuple[str, ...] = ()
+    dropped: tuple[DroppedInfo, ...] = ()
 
     @property
     def reliances(self) -> list[RelianceInfo]:
@@ -140,6 +151,7 @@ class Explanation:
             "program": self.program,
             "traced": self.traced,
             "broken": list(self.broken),
+            "dropped": [asdict(d) for d in self.dropped],
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 
@@ -152,7 +164,9 @@ class Explanation:
 
 def explain_cache(name: str, cache: Cache) -> Explanation:
     """The programs that a cache holds now."""
-    return Explanation(name, cache.info(), tuple([_program(e) for e in cache.entries()]))
+    programs = tuple([_program(e) for e in cache.entries()])
+    dropped = tuple([DroppedInfo(d.number, d.reasons, d.why) for d in list(cache.dropped)])
+    return Explanation(name, cache.info(), programs, dropped=dropped)
 
 
 def explain_entry(name: str, cache: Cache, entry: Entry, arrays: Sequence[Any], traced: bool) -> Explanation:
@@ -172,7 +186,6 @@ def _program(entry: Entry) -> ProgramInfo:
     )
     metas = [v.meta for v in graph.outputs]
     watched = () if entry.unchanged is None else tuple(dict.fromkeys(t.read.label for t in entry.unchanged.tests))
-    stale = [] if entry.unchanged is None else entry.unchanged.changed()
     static = {made_for.static_name(place): shorten(repr(value)) for place, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
     conditions = tuple(_condition(c, words) for c in graph.conditions)
@@ -188,7 +201,7 @@ def _program(entry: Entry) -> ProgramInfo:
         because=entry.reasons,
         retraces=_retraces(conditions, arguments, structure, static, watched),
         watched=watched,
-        stale=tuple(str(Reason("name", *change, entry.number)) for change in stale),
+        stale=tuple(map(str, entry.anew())),
         _relied=entry.relied,
         _words=words,
     )

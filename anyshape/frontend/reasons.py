@@ -67,6 +67,14 @@ _WHAT = {
 }
 
 
+def distance(reasons: Sequence[Reason]) -> int:
+    """How far a program is from serving a call, to find the one that is most like what is needed."""
+    return sum(_FAR.get(r.kind, 1) for r in reasons)
+
+
+_FAR = {"structure": 1000, "rank": 2}
+
+
 @dataclass(frozen=True)
 class Listed:
     """Reasons as one text, made when it is asked for."""

@@ -198,7 +198,7 @@ class Scope:
             raise self._inconclusive(claim, f"the value of {size}", where)
         number = evaluate(size, to_mapping(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
-        _warn_of_a_fixed_size(str(size), str(where))
+        _warn_of_a_fixed_size(str(size), where)
         return number
 
     def constrain(self, condition: Condition) -> None:
@@ -251,7 +251,7 @@ def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_of_a_fixed_size(size: str, where: str) -> None:
+def _warn_of_a_fixed_size(size: str, where: Where | None) -> None:
     """Say once per line that each value of the size will have a trace of its own."""
     _LOG.warning(
         "%s: Python asked for the value of the size %s, so each value of it is traced anew "
