@@ -175,6 +175,43 @@ def test_check_leaves_out_negative_sizes(run):
     assert "n=1" in out and "n=0" not in out
 
 
+# -- explain -----------------------------------------------------------------------------------------------------
+
+
+def test_explain_says_which_sizes_need_which_program(run):
+    code, out, _ = run("explain", "f:decides", "--shapes", "n, 3", "--sizes", "0,1,5,7")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[:2] == ["program 1 serves n=0; n=1", "program 2 serves n=5; n=7"]
+    assert "decides: 2 programs; 2 traces, 0 calls without" in lines
+    assert any(line.strip().startswith("n > 1  # user_functions.py:") for line in lines)
+    assert any("n <= 1 (user_functions.py:" in line and "n = 0 when traced, 5 now" in line for line in lines)
+
+
+def test_explain_tells_sizes_that_are_an_error(run):
+    code, out, _ = run("explain", "f:layer", "--shapes", "n, k; m, 3", "--sizes", "2,4")
+    assert code == 0
+    assert "program 1 serves n=2, k=2, m=2; n=2, k=4, m=4; n=4, k=2, m=2; n=4, k=4, m=4" in out
+    assert "an error for n=2, k=2, m=4; n=2, k=4, m=2; n=4, k=2, m=4; n=4, k=4, m=2: k == m does not hold" in out
+
+
+def test_explain_of_a_gradient_and_of_an_index(run):
+    code, out, _ = run("explain", "f:loss", "--shapes", "n, k; k, 3", "--grad")
+    assert code == 0 and "program 1: value_and_grad(loss)(x: f64[n, k], w: f64[k, 3])" in out
+    code, out, _ = run("explain", "f:takes", "--shapes", "n; ", "--dtypes", "f64; i32", "--sizes", "4")
+    assert code == 0 and "i: i32[]" in out
+
+
+def test_explain_complains_on_one_line(run):
+    for options, word in [
+        (("f:decides", "--shapes", "n, 3", "--sizes", "-1"), "at least 0"),
+        (("f:decides", "--shapes", "n, 3", "--sizes", "many"), "numbers"),
+        (("f:breaks", "--shapes", "n"), "NameError"),
+    ]:
+        code, out, err = run("explain", *options)
+        assert (code, out) == (2, "") and word in err and err.count("\n") == 1
+
+
 # -- mistakes ----------------------------------------------------------------------------------------------------
 
 MISTAKES = [

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
-from anyshape.frontend.explain_text import argument, because, counts, explanation_text, few, range_text, retraces
+from anyshape.frontend.explain_text import argument, because, counts, cut, explanation_text, few, range_text, retraces
 
 _STYLES = {"guard": "yellow", "assertion": "red", "constraint": "cyan"}
 _KINDS = {"guard": "used where", "assertion": "or an error", "constraint": "declared"}
@@ -25,7 +25,7 @@ def explanation_table(explanation: Any) -> Any:
         number = f"[bold]{p.number}[/bold] *" if p.number == explanation.program else str(p.number)
         given = [argument(a) for a in p.arguments] + [f"{k}={v}" for k, v in p.static.items()]
         why = because(p.because) + [f"of no use any more: {s}" for s in p.stale]
-        summary.add_row(number, *["\n".join(map(escape, few(c))) for c in (given, [p.result], why, retraces(p))])
+        summary.add_row(number, *["\n".join(map(escape, few(c))) for c in (given, [cut(p.result)], why, retraces(p))])
     return Group(summary, *[_details(p) for p in explanation.programs if not p.stale])
 
 

@@ -64,7 +64,7 @@ def program_lines(name: str, program: Any) -> Iterator[str]:
 def signature(name: str, program: Any) -> list[str]:
     """The types of arguments and results, on a line each where they are many."""
     given = [argument(a) for a in program.arguments] + [f"{k}={v}" for k, v in program.static.items()]
-    head, end = f"program {program.number}: {name}(", f") -> {program.result}"
+    head, end = f"program {program.number}: {name}(", f") -> {cut(program.result)}"
     whole = head + ", ".join(given) + end
     if len(whole) <= _WIDTH + 10:
         return [whole]
@@ -89,7 +89,7 @@ def condition(c: Any) -> str:
     if c.kind == "guard" and c.code:
         return f"{c.claim}{where}  {c.code}"
     what = c.reason if c.op in ("python", c.kind) else f"{c.op}: {c.reason}"
-    return f"{c.claim}{where or '  #'}  {what}"
+    return f"{c.claim}{where or '  #'}  {cut(what)}"
 
 
 def size(s: Any) -> str:
@@ -109,9 +109,15 @@ def range_text(low: int | None, high: int | None) -> str:
 
 def retraces(program: Any) -> list[str]:
     """What of a call makes the program unfit for it, in short."""
-    given = [f"an argument has another dtype or number of axes, or together they are not {program.structure}"]
+    structure = cut(program.structure)
+    given = [f"an argument has another dtype or number of axes, or together they are not {structure}"]
     names = [f"one of these is bound anew: {', '.join(few(program.watched))}"] if program.watched else []
     return [*few([g.otherwise for g in program.guards()]), *given, *names]
+
+
+def cut(text: str) -> str:
+    """The text, or the beginning of a long one."""
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 def few(lines: Sequence[str], most: int = _LISTED) -> list[str]:
