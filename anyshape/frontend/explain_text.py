@@ -87,7 +87,7 @@ def condition(c: Any) -> str:
     """A condition, where it was asked, and what for."""
     where = f"  # {c.where}" if c.where is not None else ""
     if c.kind == "guard" and c.code:
-        return f"{c.claim}{where}  {c.code}"
+        return f"{c.claim}{where}  {cut(c.code)}"
     what = c.reason if c.op in ("python", c.kind) else f"{c.op}: {c.reason}"
     return f"{c.claim}{where or '  #'}  {cut(what)}"
 
