@@ -7,16 +7,16 @@ answer, and only then integer sets over the facts that are connected with the qu
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from anyshape.errors import ShapeError, SizeLimitError
 from anyshape.graph import dims, intervals, term_bounds
 from anyshape.graph.conditions import Claim, Verdict, at_least, broadcasts_in, equal, substitute_claim
 from anyshape.graph.decide import by_bounds, by_form, decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
+from anyshape.graph.equalities import occurs, plain, replacements_by, says_nothing
 from anyshape.graph.evaluate import evaluate, to_mapping
-from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, truth
+from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, nearest, truth
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import products_in
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
@@ -24,7 +24,6 @@ from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 8
-_DIVISORS = 1 << 16  # of constants up to this one are looked for
 ByVariable = dict[DimVar, list[Claim]]
 
 
@@ -53,10 +52,10 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        stated = self._stated_form(claim)
+        stated = [c for c in self._stated_form(claim) if not says_nothing(c)]
         self._stated.extend(stated)
-        normal = _plain(_substituted(claim, self._replacements.get) if self._replacements else claim)
-        replacements = list(_replacements_by(normal))
+        normal = plain(_substituted(claim, self._replacements.get) if self._replacements else claim)
+        replacements = list(replacements_by(normal))
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
@@ -80,7 +79,7 @@ class Knowledge:
         """Believe atom == size everywhere, in older equalities too."""
         single = {atom: size}
         for a, s in self._replacements.items():
-            if _occurs(atom, s):
+            if occurs(atom, s):
                 with contextlib.suppress(ZeroDivisionError, SizeLimitError):
                     self._replacements[a] = substitute(s, single.get)
         self._replacements[atom] = size
@@ -90,16 +89,17 @@ class Knowledge:
         if isinstance(atom, DimVar):
             self._determined = True
             stated = [new for c in self._stated for new in self._renewed_statement(c, atom, single.get)]
-            self._stated = [c for c in [*stated, *_range_claims(atom, size)] if quick(c) is not Verdict.YES]
+            stated += _range_claims(atom, size)
+            self._stated = [c for c in stated if broadcasts_in(c) or quick(c) is not Verdict.YES]
         self._normal.clear()
         self._simplest.clear()
 
     def _renewed(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> Claim:
-        mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
+        mentioned = occurs(atom, claim.left) or occurs(atom, claim.right)
         return _substituted(claim, replace) if mentioned else claim
 
     def _renewed_statement(self, claim: Claim, atom: Atom, replace: Callable[[Atom], Size | None]) -> list[Claim]:
-        mentioned = _occurs(atom, claim.left) or _occurs(atom, claim.right)
+        mentioned = occurs(atom, claim.left) or occurs(atom, claim.right)
         return _restated(claim, replace) if mentioned else [claim]
 
     def _named(self, atom: Atom) -> Size | None:
@@ -211,10 +211,11 @@ class Knowledge:
             answers.add(truth(claim, known))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
+        asked = claim
         claim, *granted = self._stated_form(claim)
         facts = [*granted, *self._connected(claim)]
         if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
-            answers.add(self._differs(claim, facts))
+            answers.add(self._differs(asked, [claim, *facts]))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
         if facts and products_in(claim.left) + products_in(claim.right):
@@ -269,6 +270,8 @@ class Knowledge:
         """False: nothing satisfies the claim together with what is believed. True means only that this is not known."""
         if any(truth(claim, e) for e in self._some()):
             return True
+        if broadcasts_in(claim):
+            return not _clash(claim, connected(claim, by_variable(self.claims)))
         return self.decide(claim) is not Verdict.NO
 
     def core(self, claim: Claim) -> list[Claim]:
@@ -276,7 +279,7 @@ class Knowledge:
         kept = connected(claim, by_variable(self.claims))
         for fact in list(kept):
             rest = [f for f in kept if f is not fact]
-            if decide(claim, rest) is Verdict.NO:
+            if _clash(claim, rest):
                 kept = rest
         return [*kept, claim]
 
@@ -319,14 +322,20 @@ class Knowledge:
         """False where sizes that broadcast and differ make the claim false; None where none do."""
         for sizes in apart(claim, facts):
             example = Example(self._completed(sizes), sizes.make)
-            if truth(claim, example) is False and all(truth(c, example) for c in self.claims):
+            if truth(claim, example) is False and self._satisfies(example):
                 self._learn(example)
                 return False
         return None
 
     def _learn(self, example: Example) -> None:
-        if len(self._examples) < _EXAMPLES and all(truth(c, example) for c in self.claims):
+        if len(self._examples) < _EXAMPLES and self._satisfies(example):
             self._examples.append(example)
+
+    def _satisfies(self, example: Example) -> bool:
+        """All that is believed holds there, and what equalities determine is within its range."""
+        if not all(truth(c, example) for c in self.claims):
+            return False
+        return not self._determined or all(nearest(v, size) == size for v, size in example.items())
 
     def _completed(self, example: Valuation) -> Valuation:
         """The example with the variables that equalities determine."""
@@ -366,6 +375,16 @@ def _restated(claim: Claim, replace: Callable[[Atom], Size | None]) -> list[Clai
     kept = set(broadcasts_in(new))
     granted = dict.fromkeys([_substituted(c, replace) for c in broadcasts_in(claim)])
     return [new, *[c for c in granted if c not in kept]]
+
+
+def _clash(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Nothing satisfies the facts, the claim, and what it takes for granted."""
+    known = list(facts)
+    for part in (*broadcasts_in(claim), claim):
+        if decide(part, known) is Verdict.NO:
+            return True
+        known.append(part)
+    return False
 
 
 def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
@@ -422,65 +441,3 @@ def _is_open(claim: Claim) -> bool:
             if reached:
                 return claim.relation in ("==", "!=") or all(dims.as_atom(s) for s in (claim.left, claim.right))
     return False
-
-
-def _rank(atom: Atom) -> tuple[int, object]:
-    """Prefer to replace calls over variables, and newer variables over older ones."""
-    return (1, atom.nodes) if isinstance(atom, Call) else (0, atom.sort_key()[2])
-
-
-def _plain(claim: Claim) -> Claim:
-    """A broadcast with a constant as the equality or the stretch that it is."""
-    relation, a, b = claim.relation, claim.left, claim.right
-    if relation == "broadcasts" and isinstance(a, int):
-        a, b = b, a
-    if relation == "broadcasts" and isinstance(b, int) and b != 1:
-        return _plain(Claim("stretches", a, b, claim.text))
-    if relation == "stretches" and (b == 1 or (isinstance(a, int) and a != 1)):
-        return Claim("==", a, b, claim.text)
-    return claim
-
-
-def _replacements_by(claim: Claim) -> Iterator[tuple[Atom, Size]]:
-    """The equalities `atom == size` that a claim amounts to, and others that follow from it."""
-    if claim.relation == "stretches":
-        atom = dims.as_atom(dims.broadcast(claim.left, claim.right))
-        if isinstance(atom, Call) and not _occurs(atom, claim.right):
-            yield atom, claim.right
-    found = _oriented(claim) if claim.relation == "==" else None
-    if found is not None:
-        yield found
-        yield from _remainders(*found)
-
-
-def _remainders(atom: Atom, size: Size) -> Iterator[tuple[Atom, Size]]:
-    """What a remainder by a constant says of those by the divisors of the constant."""
-    if not isinstance(atom, Call) or atom.function != "mod" or not isinstance(size, int):
-        return
-    dividend, by = atom.args
-    if isinstance(by, int) and 0 <= size < by <= _DIVISORS:
-        small = [d for d in range(2, math.isqrt(by) + 1) if by % d == 0]
-        for divisor in {*small, *[by // d for d in small]}:
-            rest = dims.as_atom(dims.mod(dividend, divisor))
-            if isinstance(rest, Call) and rest.function == "mod":
-                yield rest, size % divisor
-
-
-def _oriented(claim: Claim) -> tuple[Atom, Size] | None:
-    """An equality as `atom == size` where the atom occurs nowhere in the size; None when it has no such form."""
-    gap = dims.sub(claim.left, claim.right)
-    common = math.gcd(*dims.terms_of(gap).values())
-    gap = dims.from_terms({m: c // common for m, c in dims.terms_of(gap).items()}) if common > 1 else gap
-    candidates = []
-    for monomial, coefficient in dims.terms_of(gap).items():
-        if len(monomial) == 1 and monomial[0][1] == 1 and abs(coefficient) == 1:
-            atom = monomial[0][0]
-            rest = (gap - coefficient * dims.from_atom(atom)) * -coefficient
-            if not _occurs(atom, rest):
-                candidates.append((atom, rest))
-    return max(candidates, key=lambda c: _rank(c[0]), default=None)
-
-
-def _occurs(atom: Atom, size: Size) -> bool:
-    atoms = [a for m in dims.terms_of(size) for a, _ in m]
-    return any(a is atom or (isinstance(a, Call) and any(_occurs(atom, x) for x in a.args)) for a in atoms)

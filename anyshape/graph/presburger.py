@@ -22,7 +22,7 @@ from anyshape.graph.leaves import RuntimeScalar
 from anyshape.graph.linear_forms import Alternatives, Constraint, LinearForms, Row, products_in, products_of, rows_of
 
 _OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
-_LEAVES = 100
+_LEAVES = 400
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
 _PRODUCTS = 6
@@ -31,7 +31,7 @@ _ROWS = 8  # of a matrix that is filled: isl copies all of it for each entry
 # bounds are found by asking for points.
 _MODERATE = 1 << 8
 _LARGE = 1 << 20
-_DOUBLINGS = 100  # without meeting an end, after which there is taken to be no bound
+_DOUBLINGS = 64  # without meeting an end, after which there is taken to be no bound
 
 
 def _lazily(name: str) -> ModuleType:
@@ -157,12 +157,19 @@ class IntegerSet:
         return low, None if None in highs else max([x for x in highs if x is not None])
 
     def _searched(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
-        """The range of one column, by halving: each step asks whether there is any point on one side."""
+        """The range of one column, by halving: each step asks whether there is any point on one side.
+
+        Each side has a budget of its own, and is that of intervals where it takes more.
+        """
         met = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
         low, high = dims.bounds(size)
-        least = self._extreme(leaf, position, met, low, 1)
-        most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
-        return least, None if most is None else -most
+        with contextlib.suppress(OutOfBudgetError), _budget():
+            low = self._extreme(leaf, position, met, low, 1)
+        with contextlib.suppress(OutOfBudgetError), _budget():
+            most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
+            high = None if most is None else -most
+        _THREAD.context.set_max_operations(_OPERATIONS)
+        return low, high
 
     def _extreme(self, leaf: Any, position: int, met: int, low: Bound, sign: int) -> Bound:
         """The least value of sign * column, of which `met` is one and `low`, where given, is a lower bound."""

@@ -22,7 +22,7 @@ from anyshape.errors import (
     SpecializationError,
 )
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict, Where, broadcasts_in, equal
+from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import ShapeExtent
@@ -203,11 +203,9 @@ class Scope:
 
     def constrain(self, condition: Condition) -> None:
         """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""
-        for claim in (*broadcasts_in(condition.claim), condition.claim):
-            if not self._known.allows(claim):
-                *core, _ = self._known.core(claim)
-                text = str(condition.claim)
-                raise ContradictionError(text, [*map(str, core), text], condition.where)
+        if not self._known.allows(condition.claim):
+            core = [str(c) for c in self._known.core(condition.claim)]
+            raise ContradictionError(str(condition.claim), core, condition.where)
         self.assume(condition)
 
     def record(self, condition: Condition) -> None:
