@@ -256,6 +256,22 @@ def general_claim(rng, w: World, depth: int = 3, text: str = "") -> Claimed:
     return claim(rng, general(rng, w, depth), general(rng, w, depth - 1), text=text)
 
 
+def narrow(rng, w: World) -> Sized:
+    """A size that facts often make constant, or a broadcast of two such."""
+    x, y = (add(variable(w, rng.choice(w.variables)), constant(w, rng.choice((0, 0, 0, 1, 2)))) for _ in range(2))
+    return spread(x, y) if rng.random() < 0.35 else x
+
+
+def narrow_claim(rng, w: World, text: str = "") -> Claimed:
+    """What makes sizes constant, equal or 1, and gives their remainders; the same is asked."""
+    x, kind = narrow(rng, w), rng.choice(("constant", "remainder", "remainder", "pair", "pair", "pair"))
+    if kind == "remainder":
+        by = rng.choice((2, 3, 4, 6, 8, 12))
+        return claim(rng, remainder(x, constant(w, by)), constant(w, rng.randrange(by)), ("==", "==", ">="), text)
+    other = narrow(rng, w) if kind == "pair" else constant(w, rng.randint(0, 4))
+    return claim(rng, x, other, ("==", ">=", "broadcasts", "stretches", "stretches"), text)
+
+
 def satisfiable(rng, w: World, make: Callable[..., Claimed], most: int) -> tuple[list[Claimed], np.ndarray]:
     """Up to `most` constraints that some assignment of the box satisfies, and where they all hold."""
     kept: list[Claimed] = []

@@ -298,6 +298,12 @@ SEEN = [
     (dims.broadcast(n, 5), 5),
     (dims.broadcast(n, dims.broadcast(m, n)), dims.broadcast(m, n)),
     (dims.ceildiv(2 * n, 2), n),
+    (dims.ceildiv(n, 3), (n + 2) // 3),
+    (-(-n // 3), (n + 2) // 3),
+    (dims.ceildiv(dims.ceildiv(n, 2), 3), (n + 5) // 6),
+    (3 * (-n // 3) + -n % 3, -n),
+    (m * (-n % 7) - 7 * m * dims.ceildiv(n, 7), -m * n),
+    (dims.ceildiv(n + 4, 4), 1 + dims.ceildiv(n, 4)),
     ((n + m) * (n - m), n * n - m * m),
 ]
 

@@ -105,6 +105,19 @@ def test_chains_of_questions_leave_the_narrowest():
     assert essential(halves) == (halves[-1],)
 
 
+def test_guards_from_both_sides_are_one_equality():
+    """In whatever order, with guards between that lean on the first; as strong as before."""
+    below, above, between = guard(at_least(4, a)), guard(at_least(a, 4)), guard(at_least(b, a))
+    for first, second in ((below, above), (above, below)):
+        kept = essential([first, between, second])
+        assert [str(x.claim) for x in kept] == ["a == 4", "b >= a"]
+        assert kept[0].kind == "guard"
+    assert len(essential([below, guard(at_least(a, 3))])) == 2
+    assert len(essential([below, assertion(at_least(a, 4))])) == 2
+    run = jit(lambda x: x * 2 if x.shape[0] <= 3 and x.shape[0] >= 3 else x)
+    assert [float(run(np.ones(n)).sum()) for n in (2, 3, 4, 3)] == [2, 6, 4, 6]
+
+
 def test_that_sizes_broadcast_is_asserted_even_where_their_broadcast_is_met_later():
     first = assertion(Claim("broadcasts", a, b))
     later = assertion(Claim("broadcasts", dims.broadcast(a, b), c))

@@ -382,6 +382,14 @@ def test_witnesses_are_true():
     assert found > 200
 
 
+def test_witnesses_show_variables_of_one_name_apart():
+    n, other = dims.variable("n"), dims.variable("n")
+    found = Scope().witnesses(at_least(n, other + 1))
+    assert found[True].keys() == found[False].keys() == {"n", "n'"}
+    assert found[True]["n"] > found[True]["n'"]
+    assert found[False]["n"] <= found[False]["n'"]
+
+
 def test_an_undecided_claim_with_small_witnesses_gets_both():
     """Where both answers occur among the small assignments, a witness of each is found."""
     for claim in claims(400, 10):

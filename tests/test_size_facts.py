@@ -5,8 +5,10 @@ from collections import Counter
 
 import pytest
 
+import anyshape
+from anyshape.errors import ContradictionError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict
+from anyshape.graph.conditions import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.parse import parse_relation, parse_size
 from anyshape.graph.scope import Scope
 from tests.size_facts import FACTS, names, sides
@@ -170,3 +172,64 @@ def test_the_table_is_large_and_says_each_thing_once():
 def test_most_of_what_jax_leaves_open_is_not_left_open_here():
     left_open = [f for f in FACTS if f.jax in ("inconclusive", "error") and f.truth != "unknown" and not f.beyond]
     assert len(left_open) >= 100
+
+
+IMPOSSIBLE = [
+    (["a*a == 2"], 1),
+    (["a*a + a == 7"], 1),
+    (["a**3 == 9"], 1),
+    (["a*b == 7", "b >= 1", "a >= 8"], 2),
+    (["a*a <= 5", "b >= a", "a >= 3"], 2),
+    (["2*a*b == 7"], 1),
+    (["a == 2", "c >= 1", "b == 3", "broadcast(a, b) >= 1"], 3),
+    (["broadcast(a, b) >= 1", "a >= 2", "b >= a + 1"], 3),
+    (["broadcast(a, b) + broadcast(a, b + 1) == 5", "a >= 2"], 2),
+    (["a % 12 == 8", "b >= 1", "a % 6 == 1"], 2),
+]
+
+
+@pytest.mark.parametrize(("constraints", "core"), IMPOSSIBLE, ids=lambda x: str(x))
+def test_what_nothing_satisfies_is_refused_with_what_clashes(constraints, core):
+    *first, last = constraints
+    scope = anyshape.SymbolicScope(constraints=first, dims=[anyshape.Dim(name) for name in "abc"])
+    with pytest.raises(ContradictionError) as caught:
+        anyshape.symbolic_shape("a, b, c", scope=scope, constraints=[last])
+    assert len(caught.value.core) == core
+
+
+POSSIBLE = [
+    ["a*a == 9"], ["a*b == 7", "a >= 7"], ["a*a + a == 6"], ["a**3 == 8"], ["a*a <= 5", "a >= 2"],
+    ["a*b == 0", "a >= 3"], ["broadcast(a, b) >= 5", "a == 1"], ["a % 12 == 8", "a % 6 == 2"],
+    ["broadcast(a, b) == 4", "a >= 2", "b >= 2"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("constraints", POSSIBLE, ids=str)
+def test_what_something_satisfies_is_not_refused(constraints):
+    anyshape.symbolic_shape("a, b", constraints=constraints)
+
+
+def test_what_a_broadcast_says_outlasts_that_a_side_becomes_constant():
+    scope = Scope()
+    a, b = dims.variable("a"), dims.variable("b")
+    whole = dims.broadcast(a, b)
+    for claim in (at_least(whole, 2), equal(b, 3)):
+        scope.constrain(Condition("constraint", claim, "test", "given"))
+    assert scope.decide(at_least(3, a)) is Verdict.YES
+    assert scope.decide(equal(a, 2)) is Verdict.NO
+    fresh = Scope(conditions=[Condition("constraint", equal(b, 3), "test", "given")])
+    assert fresh.decide(at_least(whole, a)) is Verdict.YES
+
+
+@pytest.mark.parametrize("large", [2**21, 2**30 + 1, 10**15])
+def test_bounds_are_tight_with_large_coefficients(large):
+    scope = Scope()
+    n, m = dims.variable("n"), dims.variable("m", upper=50)
+    for claim in (at_least(5 * large + 3, large * n), at_least(large * n + m, 7), at_least(m, large * n - 2 * large)):
+        scope.constrain(Condition("constraint", claim, "test", "given"))
+    assert scope.bounds(n) == (0, 2)
+    assert scope.bounds(large * n + m) == (7, 2 * large + 50)
+    assert scope.bounds(n - m) == (-50, 2)
+    low, high = scope.bounds(dims.variable("k") - large * n)
+    assert low == -2 * large or (low is None and large > 2**40)  # more steps than there is a budget for
+    assert high is None

@@ -297,6 +297,36 @@ def check_core(w, by_text, core, newest):
         assert rest.any(), f"{core} clashes without {core[i]}"
 
 
+@cases(400)
+def test_broadcasts_and_remainders_of_sizes_that_facts_make_simple(numbers):
+    """Sizes become constants after they were broadcast, one stretches to another, a remainder is known."""
+    left_open = []
+    for number in numbers:
+        rng = random.Random(f"narrow {number}")
+        w = size_cases.world(rng, ranged=True)
+        scope, kept, where = Scope(), [], np.full(w.points, True)
+        for i in range(4):
+            new = size_cases.narrow_claim(rng, w, text=f"constraint {i}")
+            both = where & new.holds & new.valid
+            core = constrained(scope, new)
+            shown = [f"{c.claim.left} {c.claim.relation} {c.claim.right}" for c in (*kept, new)]
+            assert core is None or not both.any(), f"{shown} ({ranges(w)}): core {core}"
+            if core is None and not both.any():
+                left_open.append(shown)
+                break
+            if core is None:
+                kept, where = [*kept, new], both
+            asked = size_cases.narrow_claim(rng, w)
+            met = where & asked.valid
+            if met.any():
+                answers = set(asked.holds[met].tolist())
+                expected = Verdict.UNKNOWN if len(answers) == 2 else Verdict.YES if True in answers else Verdict.NO
+                found = scope.decide(asked.claim)
+                assert found in (expected, Verdict.UNKNOWN), f"{asked.claim} given {shown} ({ranges(w)}): {found}"
+                left_open += [(asked.claim, shown)] if found is not expected else []
+    assert len(left_open) <= 1, left_open
+
+
 # -- the same, with cases that shrink --------------------------------------------------------------------------
 
 
