@@ -243,17 +243,17 @@ def test_sizes_that_are_solved_for():
 
 
 def test_declarations_hold_inside_other_traces():
-    f = jit(lambda x, w, k: (x @ w)[:k], dynamic_shapes={"x": ("batch", "n"), "w": ("n", 2), "k": Dim("k", max=3)})
+    f = jit(lambda x, w, k: (x @ w)[:k], dynamic_shapes={"x": ("batch", "n"), "w": ("n", 2), "k": Dim("held", max=3)})
     outer = jit(lambda x, w: f(x, w, x.shape[0]) * 2)
     for b, n in ((0, 1), (1, 0), (3, 2)):
         np.testing.assert_array_equal(outer(np.ones((b, n)), np.ones((n, 2))), np.full((b, 2), 2 * n))
     assert traces(outer) == 1
-    fails(SizeMismatchError, lambda: outer(np.ones((4, 2)), np.ones((2, 2))), "k is at most 3")
+    fails(SizeMismatchError, lambda: outer(np.ones((4, 2)), np.ones((2, 2))), "held is at most 3")
     fails(SizeMismatchError, lambda: outer(np.ones((2, 2)), np.ones((3, 2))), "w.shape[0] does not fit n")
     fails(ValueError, lambda: outer(np.ones((2, 2)), np.ones((2, 3))), "w.shape[1] does not fit 2")
     rows = jit(lambda x, w, k: anyshape.vmap(lambda row: f(row, w, k))(x), dynamic_shapes={"k": "k"})
     np.testing.assert_array_equal(rows(np.ones((5, 4, 3)), np.ones((3, 2)), 2), np.full((5, 2, 2), 3))
-    fails(SizeMismatchError, lambda: rows(np.ones((5, 4, 3)), np.ones((3, 2)), 4), "k is at most 3")
+    fails(SizeMismatchError, lambda: rows(np.ones((5, 4, 3)), np.ones((3, 2)), 4), "held is at most 3")
     fixed = jit(lambda y: y * int(y.shape[1]), dynamic_shapes=({1: STATIC},))
     program = anyshape.trace(lambda x: fixed(x))
     assert program(anyshape.ShapeDtypeStruct("n, 3"))(np.ones((2, 3))).tolist() == [[3] * 3] * 2
