@@ -47,10 +47,12 @@ SMOOTH = (
 )  # fmt: skip
 ROUGH = (
     "np.maximum({x}, {y})", "np.where({x} > 0.1, {x}, {y})", "abs({x})", "np.floor({x})", "{x} ** 2 % 3",
+    "{x} / ({s} + 1)",
 )  # fmt: skip
 WITH_SIZES = (
-    "{x} * {s}", "{x} + {s}", "{s} - {x}", "{x} / ({s} + 1)", "{x} / max({s}, 1)", "{x} * ({s} / 3)", "{x} * (1 / {s})",
-    "{x} * ({s} / {s2})", "{x} + 1.5 * {s}", "{x} + (1 if {t} else {s})", "({x} if {t} else {x} * 2)",
+    "{x} * {s}", "{x} + {s}", "{s} - {x}", "{x} / (abs({s}) + 1)", "{x} / max({s}, 1)", "{x} * ({s} / 3)",
+    "{x} * (1 / {s})", "{x} * ({s} / {s2})", "{x} + 1.5 * {s}", "{x} + (1 if {t} else {s})",
+    "({x} if {t} else {x} * 2)",
     "{x} + float({s})", "np.sin({x} * {s} + {s2})", "{x} * (2.5 - {s})", "{x} + max({s}, 0) ** 0.5",
 )  # fmt: skip
 SLICES = (
@@ -65,8 +67,10 @@ RESHAPES = (
     ("{x}.reshape({s}, -1)", lambda t: ("?", "?")), ("{x}.reshape({x}.size // 2, 2)", lambda t: ("?", 2)),
 )  # fmt: skip
 RESHAPES_OF_MATRICES = (
-    ("{x}.reshape({x}.shape[0], -1)", lambda t: (t[0], "?")), ("np.swapaxes({x}, 0, 1)", lambda t: (t[1], t[0], *t[2:])),
-    ("{x}.reshape({x}.shape[0] * {x}.shape[1], *{x}.shape[2:])", lambda t: ("?", *t[2:])), ("np.tril({x})", lambda t: t),
+    ("{x}.reshape({x}.shape[0], -1)", lambda t: (t[0], "?")),
+    ("np.swapaxes({x}, 0, 1)", lambda t: (t[1], t[0], *t[2:])),
+    ("{x}.reshape({x}.shape[0] * {x}.shape[1], *{x}.shape[2:])", lambda t: ("?", *t[2:])),
+    ("np.tril({x})", lambda t: t),
     ("{x} @ np.swapaxes({x}, -1, -2)", lambda t: (*t[:-1], t[-2])),
 )  # fmt: skip
 JOINS = (
@@ -249,7 +253,7 @@ class Writer:
     def like(self, tags):
         """An array that broadcasts with these tags, as far as is known."""
         found = [n for n, t in self.arrays if len(t) <= len(tags) and all(
-            a == b or a == 1 for a, b in zip(reversed(t), reversed(tags), strict=False))]  # fmt: skip
+            a in (b, 1) for a, b in zip(reversed(t), reversed(tags), strict=False))]  # fmt: skip
         return self.random.choice(found) if found and self.chance(0.9) else self.array()[0]
 
     def expression(self):
@@ -355,7 +359,8 @@ class Writer:
         self.block(self.random.randrange(1, 3))
         self.sizes.remove(i)
         if self.chance(0.3):
-            self.lines.append("    " * (self.depth + 2) + f"if {i} {self.one('>', '==')} {self.axis_of_input()} // 2: {self.one('break', 'continue')}")
+            leave = self.fill(f"if {i} {self.one('>', '==')} {{input}} // 2: {self.one('break', 'continue')}")
+            self.line(f"    {leave}")
 
     def while_loop(self):
         k = self.fresh("k")
@@ -369,8 +374,7 @@ class Writer:
         self.line(f"{k} = {start}")
         self.line(f"while {end}:")
         self.line(f"    {change}")
-        is_array = start.startswith(name)
-        if not is_array:
+        if "[" not in change.replace(".shape[", ""):
             self.sizes.append(k)
             self.depth += 1
             self.update()
@@ -442,35 +446,37 @@ class Writer:
         x, y = self.array()[0], self.array()[0]
         if self.smooth:
             return f"np.sum(np.tanh({x})) + 0.5 * np.sum(np.sin({y}))"
-        return self.one(x, f"{x}, {y}", f"[*out, {x}]", f"{{'a': {x}, 'b': {y}.sum()}}", f"{x}, {self.size(1)}", f"out, {x}")
+        results = ("{x}", "{x}, {y}", "[*out, {x}]", "{{'a': {x}, 'b': {y}.sum()}}", "{x}, {s}", "out, {x}")
+        return self.pick(results, x=x, y=y)
 
     # -- the whole
 
-    def write(self, seed):
+    def write(self, seed, value, length):
         inputs = []
         for i in range(self.random.choice([1, 1, 2, 2, 3])):
             shape = self.random.choice(RANKS if i == 0 or self.chance(0.9) else ((),))
             inputs.append((shape, "float64" if self.smooth else self.random.choice(DTYPES)))
             self.arrays.append((f"x{i}", shape))
-        signature = "positional" if self.chance(0.7) else self.random.choice(SIGNATURES)
+        signature = "positional" if value or self.chance(0.7) else self.random.choice(SIGNATURES)
+        self.sizes += ["k"] * value
         names = [f"x{i}" for i in range(len(inputs))]
-        heads = {"positional": ", ".join(names), "keywords": ", ".join([names[0], "*", *names[1:]] if names[1:] else names),
-                 "dict": "d", "nested": "pair"}  # fmt: skip
+        marked = [names[0], "*", *names[1:]] if names[1:] else names
+        heads = {"positional": ", ".join(names), "keywords": ", ".join(marked), "dict": "d", "nested": "pair"}
         if signature == "dict":
             self.line(", ".join(names) + " = " + ", ".join(f"d['{n}']" for n in names))
         elif signature == "nested":
-            self.line(f"{names[0]}, ({''.join(n + ', ' for n in names[1:])}) = pair" if names[1:] else f"{names[0]}, _ = pair")
+            self.line(f"{names[0]}, {'(' + ', '.join(names[1:]) + ',)' if names[1:] else '_'} = pair")
         self.line("out = []")
-        for _ in range(self.random.randrange(3, 9)):
+        for _ in range(self.random.randrange(*length)):
             self.statement()
         self.line(f"return {self.result()}")
-        source = "\n".join([f"def f({heads[signature]}):", *self.lines]) + "\n"
+        source = "\n".join([f"def f({heads[signature]}{', k' if value else ''}):", *self.lines]) + "\n"
         return Program(seed, source, tuple(inputs), signature)
 
 
-def program(seed, smooth=False):
-    """The program of a seed."""
-    return Writer(seed, smooth).write(seed)
+def program(seed, smooth=False, value=False, length=(3, 9)):
+    """The program of a seed; `value`: it takes an integer `k` too, which is a size as others are."""
+    return Writer(seed, smooth).write(seed, value, length)
 
 
 __all__ = ["Program", "anp", "program"]

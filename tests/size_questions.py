@@ -104,7 +104,7 @@ def _both(*names):
 
 
 _ARITHMETIC = _both("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-for _name in [*_ARITHMETIC, "__neg__", "__pos__", "__abs__", "__invert__", "__divmod__"]:
+for _name in [*_ARITHMETIC, "__neg__", "__pos__", "__abs__", "__invert__", "__divmod__", "__rdivmod__"]:
     setattr(Size, _name, _made(_name))
 for _name in ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]:
     setattr(Size, _name, _answered(_name))

@@ -4,8 +4,12 @@ The programs are Python source; the path of a call is what an instrumented run o
 A seed that fails prints its program: `print(program(seed))`.
 """
 
+import itertools
 import random
 import threading
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import optree
@@ -13,11 +17,13 @@ import pytest
 
 import anyshape
 from anyshape import AUTO, STATIC, Dim, jit
-from anyshape.errors import ShapeError, SizeLimitError, SpecializationError
+from anyshape.errors import SizeLimitError, SpecializationError
 from anyshape.graph.builder import active_builders
 from tests.size_programs import anp, program
+from tests.size_questions import Size
 from tests.sweep import ERRORS, check_equal, leaves, outcome
 
+pytestmark = pytest.mark.filterwarnings("ignore:Mean of empty slice")
 CALLS = 50
 FAMILIES = (AssertionError, *ERRORS)
 
@@ -54,10 +60,9 @@ class Tally:
             if isinstance(got, Exception):
                 raise AssertionError(f"NumPy gives a result, and not {got!r}, at {note}") from got
             check_equal(got, expected, tolerance, note)
-            asked = tuple(q for q in path if q[0] != "from the end")
-            assert traced or asked in self.served, f"no trace for a new path {asked}, at {note}"
+            assert traced or asked(path) in self.served, f"no trace for a new path {path}, at {note}"
             assert not traced or path not in self.apart, f"a second trace for the path {path}, at {note}"
-            self.served.add(asked)
+            self.served.add(asked(path))
             self.apart.add(path)
 
     def finish(self):
@@ -66,6 +71,11 @@ class Tally:
         if not self.limited:
             assert len(self.served) <= traces <= len(self.apart), f"{traces} traces for {self.served} of {self.note}"
         return np.array([self.good, self.bad, traces])
+
+
+def asked(path):
+    """The path without what Python does not ask for itself."""
+    return tuple(q for q in path if q[0] != "from the end")
 
 
 def outcome_of(function, *args, **kwargs):
@@ -90,7 +100,8 @@ def calls_of(p, count):
         args, kwargs = p.arguments(p.arrays(shapes, i))
         expected = outcome_of(function, *args, **kwargs)
         path = outcome_log(p, args, kwargs)
-        assert isinstance(path, Exception) == isinstance(expected, Exception), f"{path!r}, {expected!r}: {shapes} of {p}"
+        both = isinstance(path, Exception) == isinstance(expected, Exception)
+        assert both, f"{path!r}, {expected!r}: {shapes} of {p}"
         yield shapes, args, kwargs, expected, path
 
 
@@ -142,7 +153,7 @@ def check_gradient(seed, calls=30):
     for shapes, args, kwargs, expected, path in calls_of(p, calls):
         directions = [0 * x for x in optree.tree_leaves(args)]
         if not isinstance(expected, Exception):
-            value, derivative, directions = slope(lambda *a: function(*a, **kwargs), args, seed)
+            value, derivative, directions = slope(partial(function, **kwargs), args, seed)
             expected = [np.asarray(value), np.asarray(derivative)]
             if not np.isfinite(expected).all():
                 continue
@@ -159,7 +170,8 @@ def check_vmap(seed, calls=25):
     for i, shapes in enumerate(p.shapes(rng, calls)):
         batch = rng.choice((0, 1, 2, 5))
         examples = [p.arguments(p.arrays(shapes, i + 100 * j)) for j in range(max(batch, 1))]
-        args, kwargs = optree.tree_map(lambda *xs: np.stack(xs)[:batch], *examples)
+        args, kwargs = optree.tree_map(lambda *xs: np.stack(xs), *examples)
+        args, kwargs = optree.tree_map(itemgetter(slice(batch)), (args, kwargs))
         found = [outcome_of(function, *a, **k) for a, k in examples]
         path, expected = outcome_log(p, *examples[0]), found[0]
         if not isinstance(expected, Exception):
@@ -168,20 +180,158 @@ def check_vmap(seed, calls=25):
     return tally.finish()
 
 
-CHECKS = {"gradient": check_gradient, "vmap": check_vmap}
+# -- what users say ----------------------------------------------------------------------------------------------
+
+
+def declared(p, rng):
+    """What is said of the axes of each input, by parameter, and a test of shapes against it."""
+    shared = rng.random() < 0.5
+    dims = {name: rng.choice([name, name, Dim(name, min=1, max=5), Dim(name, max=4)]) for name in "nm"}
+    dims["k"] = "kk"  # `k` is the integer argument
+    spec, fixed = {}, []
+    for i, (shape, _) in enumerate(p.inputs):
+        own = [rng.choice([AUTO, STATIC, None, f"own{i}{axis}"]) for axis in range(len(shape))]
+        entries = [dims.get(s, s) for s in shape] if shared else own
+        fixed += [(i, axis) for axis, entry in enumerate(entries) if entry is STATIC]
+        spec[f"x{i}"] = rng.choice([tuple, lambda e: dict(enumerate(e))])(entries)
+
+    def fits(shapes):
+        sizes = {}
+        for (tags, _), shape in zip(p.inputs, shapes, strict=True):
+            for tag, size in zip(tags, shape, strict=True):
+                if shared and (sizes.setdefault(tag, size) != size or (isinstance(tag, int) and tag != size)):
+                    return False
+        ranges = [(d, sizes.get(n, d.lower)) for n, d in dims.items() if not isinstance(d, str)]
+        return all(d.lower <= size <= d.upper for d, size in ranges)
+
+    return spec, fixed, fits
+
+
+def check_declared(seed, calls=30):
+    """Shared names and ranges are checked at the call; a STATIC size and a static value have traces of their own."""
+    p, rng = program(seed, value=True), random.Random(seed)
+    spec, fixed, fits = declared(p, rng)
+    kind = rng.choice(["size", "size", "static", "static name"])
+    said = {"size": {}, "static": {"static_argnums": len(p.inputs)}, "static name": {"static_argnames": "k"}}[kind]
+    spec |= {"k": "k"} if kind == "size" else {}
+    function = p.function()
+    tally = Tally(jit(p.function(anp), dynamic_shapes=spec, **said), f"{spec}, {said} of {p}")
+    for i, shapes in enumerate(p.shapes(rng, calls)):
+        k, arrays = rng.randrange(6), p.arrays(shapes, i)
+        args, kwargs = ((*arrays, k), {}) if kind != "static name" else (tuple(arrays), {"k": k})
+        path = outcome_log(p, (*arrays, Size(k)), {})
+        expected = outcome_of(function, *arrays, k) if fits(shapes) else ValueError("the declaration")
+        if not isinstance(path, Exception):
+            path += (("static", k if kind != "size" else None, *[shapes[x][axis] for x, axis in fixed]),)
+        tally.call(expected, path, (shapes, k), *args, **kwargs)
+    return tally.finish()
+
+
+def check_strict(seed, calls=20):
+    """Under on_decision="error" a call is right or refused, and one trace serves all; refused is what has paths."""
+    p, rng = program(seed, value=True, length=(1, 4)), random.Random(seed)
+    spec = {f"x{i}": {axis: f"own{i}{axis}" for axis in range(len(s))} for i, (s, _) in enumerate(p.inputs)}
+    run, function = jit(p.function(anp), dynamic_shapes=spec | {"k": "k"}, on_decision="error"), p.function()
+    paths, good, refused = set(), 0, 0
+    for i, shapes in enumerate(p.shapes(rng, calls)):
+        k, arrays = rng.randrange(6), p.arrays(shapes, i)
+        expected, path = outcome_of(function, *arrays, k), outcome_log(p, (*arrays, Size(k)), {})
+        got = outcome_of(run, *arrays, k)
+        if isinstance(expected, Exception):
+            assert isinstance(got, Exception), f"NumPy raises {expected!r}, and not {got}, at {shapes}, {k} of {p}"
+        elif isinstance(got, SpecializationError | SizeLimitError):
+            refused += 1
+            assert str(got.where).startswith("<program"), f"no line of the program in {got!r} of {p}"
+        else:
+            good += 1
+            paths.add(asked(path))
+            check_equal(got, expected, 1e-9, f"{shapes}, {k} of {p}")
+    assert run.cache_info().traces <= 1 and len(paths) <= 1, f"{run.cache_info()} for {paths} of {p}"
+    return np.array([good, refused, run.cache_info().traces])
+
+
+def check_threads(seed, calls=40):
+    """Eight threads with their own order of calls: each result is right, and there is one trace for each path."""
+    p = program(seed)
+    run, wrong = jit(p.function(anp)), []
+    known = [c for c in calls_of(p, calls) if not isinstance(c[3], Exception)]
+    start = threading.Barrier(8)
+
+    def work(order):
+        with np.errstate(all="ignore"):
+            start.wait()
+            for shapes, args, kwargs, expected, _ in order:
+                try:
+                    check_equal(leaves(run(*args, **kwargs)), expected, 1e-9, f"{shapes} of {p}")
+                except Exception as error:
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(random.Random(i).sample(known, len(known)),)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong, wrong[0]
+    traces = run.cache_info().traces
+    paths = {c[4] for c in known}
+    assert len(set(map(asked, paths))) <= traces <= len(paths), f"{traces} traces for {paths} of {p}"
+    return np.array([len(known), calls - len(known), traces])
+
+
+def check_interrupted(seed, calls=15):
+    """A trace that is interrupted anywhere leaves nothing behind, and the calls after it are as ever."""
+    p, rng = program(seed), random.Random(seed)
+    ticks = itertools.count()
+    lines = p.source.splitlines()
+    body = [i for i, line in enumerate(lines) if line.startswith("    ") and line.strip()[0] in "aso"]
+    for i in body[::-1]:
+        lines.insert(i, lines[i][: len(lines[i]) - len(lines[i].lstrip())] + "tick()")
+    due = {first + i * (i + 1) // 2 for first in [rng.randrange(4)] for i in range(99)}  # further and further apart
+
+    def tick():
+        if next(ticks) in due:
+            raise KeyboardInterrupt
+
+    ticking = replace(p, source="\n".join(lines) + "\n").function(anp)
+    ticking.__globals__["tick"] = tick
+    run = jit(ticking)
+    interrupted = good = 0
+    for shapes, args, kwargs, expected, _ in calls_of(p, calls):
+        for _ in range(20):
+            before = run.cache_info().entries
+            try:
+                got = outcome_of(run, *args, **kwargs)
+                break
+            except KeyboardInterrupt:
+                interrupted += 1
+                assert run.cache_info().entries == before and not active_builders(), f"{shapes} of {p}"
+        else:
+            continue
+        assert isinstance(got, Exception) == isinstance(expected, Exception), f"{got!r} at {shapes} of {p}"
+        if not isinstance(got, Exception):
+            good += 1
+            check_equal(got, expected, 1e-9, f"{shapes} of {p}")
+    return np.array([good, interrupted, run.cache_info().traces])
+
+
+CHECKS = {
+    "gradient": (check_gradient, 14), "vmap": (check_vmap, 15), "declared": (check_declared, 16),
+    "strict": (check_strict, 20), "threads": (check_threads, 6), "interrupted": (check_interrupted, 12),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_transforms_of_random_programs_have_one_trace_for_each_path(name):
-    total = sum(CHECKS[name](seed) for seed in range(25))
-    assert total[0] > total[1] and total[2] > 25, "too few calls that give a result, or too few paths"
+def test_random_programs_transformed_declared_and_shared(name):
+    check, count = CHECKS[name]
+    total = sum(check(seed) for seed in range(count))
+    assert total[0] > count and total[1] > 0 and total[2] > count / 8, f"too little happens: {total}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
-def test_transforms_of_random_programs_have_one_trace_for_each_path_slow(name):
+def test_random_programs_transformed_declared_and_shared_slow(name):
     for seed in range(1000, 2000):
-        CHECKS[name](seed)
+        CHECKS[name][0](seed)
 
 
 # -- what was found ----------------------------------------------------------------------------------------------
