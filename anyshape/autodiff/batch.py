@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from anyshape.autodiff.forward import replay_node, start
+from anyshape.autodiff.forward import Replay, replay_node, start
 from anyshape.autodiff.tables import find_batcher
 from anyshape.graph.builder import Builder, Traced, at_line
 from anyshape.graph.context import ShapeGuardContext
@@ -29,7 +28,7 @@ def batch(
     return [(env[v], v in carrying) for v in graph.outputs]
 
 
-def _replay_unbatched(builder: Builder, node: Node, env: dict[Value, Any], carrying: set[Value]) -> None:
+def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[Value]) -> None:
     """A node whose operands carry no batch. Sources that do have their axes one further on."""
     operands = node.operands
     if carrying.isdisjoint(operands):
@@ -42,9 +41,11 @@ def _replay_unbatched(builder: Builder, node: Node, env: dict[Value, Any], carry
     params = {name: bind_local(p, shifted) for name, p in node.params}
     outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
     env.update(zip(node.outputs, outputs, strict=True))
+    if node.op.mints:
+        env.made(builder, node)
 
 
-def _batch_node(builder: Builder, node: Node, env: dict[Value, Any], carrying: set[Value], size: Size) -> None:
+def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
     rule = find_batcher(node.op)
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands])
     params = {name: context.bind(p, field=name) for name, p in node.params}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.autodiff.tables import find_jvp
 from anyshape.graph.builder import Builder, Traced, at_line
+from anyshape.graph.conditions import substitute_claim
 from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Atom, Size
+from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Graph, Node, Value
 from anyshape.ops.core import apply_all
 
@@ -19,26 +22,65 @@ def has_tangent(dtype: np.dtype) -> bool:
     return dtype.kind in "fc"
 
 
-def replay_node(builder: Builder, node: Node, env: dict[Value, Any]) -> tuple[Any, ...]:
+class Replay(dict[Value, Any]):
+    """The value that stands for each value of a graph, and what the graph relies on of sizes that depend on data.
+
+    Such a size is another one in each replay; what is asserted of it is required anew as soon as it has been made.
+    `sizes` are those that stand for variables of the graph.
+    """
+
+    def __init__(self, graph: Graph, inputs: Sequence[Any], sizes: Mapping[Atom, Size] | None = None) -> None:
+        super().__init__(zip(graph.inputs, inputs, strict=True))
+        self.missing = set(graph.runtime)
+        about = [c for c in graph.conditions if self.missing and c.kind == "assertion"]
+        self.waiting = [c for c in about if not self.missing.isdisjoint(c.claim.variables())]
+        self.sizes = dict(sizes or {})
+        if self.missing:
+            self._take_in([(v, x) for v, x in self.items() if isinstance(x, Traced)])
+
+    def made(self, builder: Builder, node: Node) -> None:
+        """The outputs of a node have been made: what was waiting for their sizes holds of these now."""
+        self._take_in([(v, self[v]) for v in node.outputs])
+        ready = [c for c in self.waiting if self.missing.isdisjoint(c.claim.variables())]
+        self.waiting = [c for c in self.waiting if c not in ready]
+        for c in ready:
+            builder.scope.require(substitute_claim(c.claim, self.sizes.get), c.primitive, c.why, (), c.where)
+
+    def _take_in(self, pairs: Iterable[tuple[Value, Any]]) -> None:
+        for old, new in pairs:
+            for variable, axis in old.meta.named():
+                extent = new.meta.extents[axis]
+                if isinstance(extent, Exact):
+                    self.sizes.setdefault(variable, extent.size)
+                    self.missing.discard(variable)
+
+
+def replay_node(builder: Builder, node: Node, env: Replay) -> tuple[Any, ...]:
     """Emit the node again, on the values that stand for its operands."""
     inputs = [env[v] for v in node.inputs]
     sources = [env[v] for v in node.sources]
     outputs = apply_all(node.op, *inputs, sources=sources, **dict(node.params))
     env.update(zip(node.outputs, outputs, strict=True))
+    if node.op.mints:
+        env.made(builder, node)
     return outputs
 
 
-def start(builder: Builder, graph: Graph, inputs: Sequence[Any]) -> dict[Value, Any]:
+def start(
+    builder: Builder, graph: Graph, inputs: Sequence[Any], sizes: Mapping[Atom, Size] | None = None
+) -> Replay:
     """The environment of a replay: inputs and constants."""
-    env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+    env = Replay(graph, inputs, sizes)
     for value, array in graph.constants:
         env[value] = builder.constant(array)
     return env
 
 
-def inline(builder: Builder, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """Replay a graph; the values of its outputs."""
-    env = start(builder, graph, inputs)
+def inline(
+    builder: Builder, graph: Graph, inputs: Sequence[Any], sizes: Mapping[Atom, Size] | None = None
+) -> list[Any]:
+    """Replay a graph; the values of its outputs. `sizes` stand for variables of the graph that no input has alone."""
+    env = start(builder, graph, inputs, sizes)
     for node in graph.nodes:
         with at_line(builder, node.where):
             replay_node(builder, node, env)
@@ -66,7 +108,7 @@ def push(
 def _push_node(
     builder: Builder,
     node: Node,
-    env: dict[Value, Any],
+    env: Replay,
     tangents: list[Any],
     outputs: tuple[Any, ...],
     slopes: dict[Value, Any],

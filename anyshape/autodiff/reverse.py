@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anyshape.autodiff.forward import push, replay_node, start
+from anyshape.autodiff.forward import Replay, push, replay_node, start
 from anyshape.autodiff.tables import Linear, add_tangents, find_transpose
 from anyshape.errors import AnyshapeError
 from anyshape.graph.builder import Builder, Traced, at_line
@@ -67,7 +67,7 @@ def transpose(
 
 
 def _pull_node(
-    builder: Builder, node: Node, env: dict[Value, Any], linear: set[Value], collected: dict[Value, Any]
+    builder: Builder, node: Node, env: Replay, linear: set[Value], collected: dict[Value, Any]
 ) -> None:
     rule = find_transpose(node.op)
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands])

@@ -75,7 +75,9 @@ class _Writer:
         self.plan = plan
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
-        self.size_name = {s.variable: f"n{i}" for i, s in enumerate(plan.dims)}
+        variables = [*[s.variable for s in plan.dims], *plan.runtime]
+        self.size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
+        self.pending = set(plan.runtime)
         self.lines: list[str] = []
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
@@ -92,6 +94,7 @@ class _Writer:
         plan = self.plan
         for slot, array in plan.constants:
             self.names[slot] = array
+        self.needed = self._needed()
         self._sizes()
         self._assertions()
         if self.checks:
@@ -108,7 +111,7 @@ class _Writer:
     def _sizes(self) -> None:
         """Read off the inputs the variables that anything needs, and check that the inputs fit."""
         writer = EntrySource(self.entry, self.size_name, "x{}.shape".format, "int(x{})".format)
-        self.lines += writer.lines(self._needed())
+        self.lines += writer.lines(self.needed - self.pending)
         self.names |= writer.names
 
     def _needed(self) -> set[DimVar]:
@@ -134,12 +137,19 @@ class _Writer:
         Guards were checked before, and no axis is negative.
         """
         axes = {size for place, size in self.entry.shown.items() if isinstance(place, InputAxis)}
-        kept = [c for c in self.plan.conditions if c.kind != "guard"]
+        kept = [c for c in self.plan.conditions if c.kind not in ("guard", "fact")]
         kept = [c for c in kept if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
         return sorted(kept, key=lambda c: divides(c.claim.left) or divides(c.claim.right))
 
     def _assertions(self) -> None:
-        for condition in self._conditions():
+        self.waiting = self._conditions()
+        self._assert_what_is_known()
+
+    def _assert_what_is_known(self) -> None:
+        """Check each condition as soon as its sizes exist."""
+        ready = [c for c in self.waiting if self.pending.isdisjoint(c.claim.variables())]
+        self.waiting = [c for c in self.waiting if c not in ready]
+        for condition in ready:
             sizes = {str(v): self.size_name[v] for v in condition.claim.variables()}
             self._assert(condition.claim.source(self.name, self._call), condition, sizes)
 
@@ -154,12 +164,24 @@ class _Writer:
             self._view(step)
         else:
             self._call_kernel(step)
+        if self.pending:
+            self._note(step)
         if self.checks:
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self._verify(slot, meta, step.where)
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
+
+    def _note(self, step: Step) -> None:
+        """Lines that note the sizes that depend on data and that an output of the step is the first to have."""
+        for slot, meta in zip(step.outputs, step.results, strict=True):
+            for variable, axis in meta.named():
+                if variable in self.pending:
+                    self.pending.discard(variable)
+                    if variable in self.needed:
+                        self.lines.append(f"{self.size_name[variable]} = {slot}.shape[{axis}]")
+        self._assert_what_is_known()
 
     def _call_kernel(self, step: Step) -> None:
         inputs = [self._operand(i) for i in step.inputs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.graph import dims
@@ -88,7 +89,8 @@ class _Lowering:
 
     def _live(self) -> set[Node]:
         live: set[Node] = set()
-        todo = [self.producer[v] for v in self.graph.outputs if v in self.producer]
+        ends = [*self.graph.outputs, *asserted(self.graph)]
+        todo = [self.producer[v] for v in ends if v in self.producer]
         while todo:
             node = todo.pop()
             if node not in live:
@@ -98,8 +100,13 @@ class _Lowering:
         return live
 
     def _noted(self, node: Node) -> list[Value]:
-        """Sources whose sizes have no name and are read from the arrays themselves."""
-        return [v for v in node.sources if v.meta.sizes is None]
+        """What gives sizes that depend on data, and sources whose sizes have no name: these are read from arrays."""
+        unnamed = [v for v in node.sources if v.meta.sizes is None]
+        runtime = self.graph.runtime
+        if not runtime:
+            return unnamed
+        named = [s for v in (*node.operands, *node.outputs) for s in v.meta.sizes or ()]
+        return [*unnamed, *[runtime[v][0] for s in named for v in dims.variables(s) if v in runtime]]
 
     # -- steps
 
@@ -124,6 +131,7 @@ class _Lowering:
             output_metas=tuple(v.meta for v in graph.outputs),
             copied=buffers.copied(),
             values=graph.values,
+            runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
 
     def _output(self, value: Value) -> Slot:

@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import InputAxis, RuntimeScalar, Size
+from anyshape.graph.dims import DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.graph.solve import Solved
@@ -82,7 +82,8 @@ def _text(param: Any) -> str:
 class Plan:
     """Steps, with the slots that inputs and constants start in and those that outputs are taken from.
 
-    `dims` says how a call finds the variables, `values` which inputs are sizes by their value. `copied` outputs may
+    `dims` says how a call finds the variables, `values` which inputs are sizes by their value, `runtime` which sizes
+    depend on data: each is noted where a step first gives an array that has it. `copied` outputs may
     share memory with an input, a constant or each other, and are copied before they are returned.
     """
 
@@ -98,6 +99,7 @@ class Plan:
     output_metas: tuple[TensorMeta, ...]
     copied: tuple[bool, ...] = field(default=())
     values: tuple[tuple[int, Size], ...] = ()
+    runtime: tuple[DimVar, ...] = ()
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))

@@ -68,7 +68,7 @@ def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> li
     context = ShapeGuardContext(builder.scope, graph.name, user_line(), [x.meta for x in given])
     found = _Sizes(builder, context, graph, [x if i not in sizes else None for i, x in enumerate(values)], sizes)
     hidden = [full(tuple([found.now(s) for s in v.meta.sizes or ()]), False, bool) for v in graph.inputs[len(metas) :]]
-    return inline(builder, graph, [*values, *hidden])
+    return inline(builder, graph, [*values, *hidden], found.known)
 
 
 def _is_read(graph: Graph, i: int) -> bool:
@@ -209,7 +209,8 @@ class _Sizes:
                 context.require_at_least(v.upper, self.known[v], f"{v} is at most {v.upper}")
         for place, size in places([v.meta for v in graph.inputs[:given]], dict(graph.values)):
             context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
-        for condition in sorted(graph.conditions, key=lambda c: divides(c.claim.left) or divides(c.claim.right)):
+        stated = [c for c in graph.conditions if all(v in self.known for v in c.claim.variables())]
+        for condition in sorted(stated, key=lambda c: divides(c.claim.left) or divides(c.claim.right)):
             claim = condition.claim
             now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
             context.require(now, f"{claim}: {condition.why}")

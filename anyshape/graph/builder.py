@@ -15,12 +15,12 @@ import scipy
 
 from anyshape.errors import LeakedTracerError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Where
+from anyshape.graph.conditions import Condition, Where
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.guards import essential
-from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, params_tuple
+from anyshape.graph.ir import DimSource, Graph, Node, Op, Value, freeze, params_tuple
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved, hidden_axis, local_sizes
 
@@ -83,6 +83,8 @@ class Builder:
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
         self.values: dict[int, Size] = {}  # by position, the sizes that scalar integer inputs give by their value
         self.hidden: list[DimVar] = []
+        self.runtime: dict[DimVar, tuple[Value, int]] = {}  # a size that depends on data: an axis of this value
+        self.made: dict[Any, tuple[Value, ...]] = {}  # what nodes compute: an op applied again gives the same values
         self.where: Where | None = None
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
@@ -135,7 +137,7 @@ class Builder:
     def dim_owner(self, variable: DimVar) -> Builder | None:
         """The enclosing graph that gives the variable its value."""
         builder: Builder | None = self
-        while builder is not None and variable not in builder.dims:
+        while builder is not None and variable not in builder.dims and variable not in builder.runtime:
             builder = builder.parent
         return builder
 
@@ -150,10 +152,32 @@ class Builder:
         shape_values = tuple([self.adopt(x) for x in sources])
         metas = [v.meta for v in values]
         context = ShapeGuardContext(self.scope, op.name, where, [*metas, *[v.meta for v in shape_values]])
+        key = self._key(context, op, values, shape_values, params)
+        known = self.made.get(key)
+        if known is not None:
+            return tuple([self.handle(self, v) for v in known])
         result = op.infer(context, *metas, **params)
         outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
+        self.made[key] = outputs
+        if context.minted:
+            self._find_sizes(context.minted, outputs)
         self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
         return tuple([self.handle(self, v) for v in outputs])
+
+    def _key(
+        self, context: ShapeGuardContext, op: Op, inputs: Any, sources: tuple[Value, ...], params: Mapping[str, Any]
+    ) -> Any:
+        """What a node computes. Sizes that depend on data are the same where they are made of the same sizes."""
+        if op.mints:
+            return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
+        return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()])
+
+    def _find_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
+        """Note where each new size that depends on data is read from."""
+        for value in outputs:
+            for variable, axis in value.meta.named():
+                if variable in variables:
+                    self.runtime.setdefault(variable, (value, axis))
 
     def append(self, node: Node) -> None:
         """Append a finished node, whose metadata are known to hold here."""
@@ -172,11 +196,18 @@ class Builder:
             nodes=tuple(self.nodes),
             outputs=ends,
             dims=tuple(source for _, source in self.dims.values()),
-            conditions=essential(self.scope.conditions) if self.parent is None else tuple(self.scope.conditions),
+            conditions=self._conditions(),
             input_names=tuple(input_names),
             values=tuple(self.values.items()),
             hidden=len(self.hidden),
         )
+
+    def _conditions(self) -> tuple[Condition, ...]:
+        """What the graph relies on; without what is known of sizes that only graphs inside this one had."""
+        if self.parent is not None:
+            return tuple(self.scope.conditions)
+        foreign = self.scope.runtime.difference(self.runtime)
+        return essential([c for c in self.scope.conditions if foreign.isdisjoint(c.claim.variables())])
 
     def captures(self) -> list[Traced]:
         """The values of enclosing graphs that the graph reads."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.extents import TensorMeta, exact_size
+from anyshape.graph.dims import Atom, DimVar, Size
+from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, exact_size
 from anyshape.graph.ir import Graph, Node, Value
 from anyshape.graph.scope import Scope
 from anyshape.graph.show import show_param
+from anyshape.graph.substitution import substitute
 
 
 def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
@@ -34,23 +36,44 @@ def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
 def _check_metadata(scope: Scope, node: Node) -> None:
     """Infer the outputs again; what the graph promises must be what the shape rule gives."""
     context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
-    before = len(scope.conditions)
+    before = _asserted(scope)
     try:
         result = node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
     except AnyshapeError as error:
         raise IllegalGraphError(_text(node), f"its shape rule refuses: {error}") from error
-    if len(scope.conditions) > before:
-        raise IllegalGraphError(
-            _text(node), f"relies on `{scope.conditions[-1].claim}`, which the graph does not state"
-        )
+    if _asserted(scope) > before:
+        claim = next(c.claim for c in reversed(scope.conditions) if c.kind == "assertion")
+        raise IllegalGraphError(_text(node), f"relies on `{claim}`, which the graph does not state")
     results = result if isinstance(result, tuple) else (result,)
     if len(results) != len(node.outputs):
         raise IllegalGraphError(
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
         )
+    if node.op.mints:
+        results = _renamed(node, results, context.minted)
     for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
+
+
+def _asserted(scope: Scope) -> int:
+    """How many preconditions were recorded."""
+    return sum(c.kind == "assertion" for c in scope.conditions)
+
+
+def _renamed(node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]) -> tuple[TensorMeta, ...]:
+    """Inferred metadata with each new size by the name that the node has for it."""
+    names: dict[Atom, Size] = {}
+    for value, meta in zip(node.outputs, results, strict=True):
+        for variable, axis in meta.named():
+            promised = value.meta.extents[axis] if axis < value.meta.rank else None
+            if variable in minted and isinstance(promised, Exact):
+                names.setdefault(variable, promised.size)
+
+    def now(extent: ShapeExtent) -> ShapeExtent:
+        return Exact(substitute(extent.size, names.get)) if isinstance(extent, Exact) else extent
+
+    return tuple([TensorMeta(m.dtype, tuple([now(e) for e in m.extents])) for m in results])
 
 
 def _agrees(scope: Scope, promised: TensorMeta, inferred: TensorMeta) -> bool:

@@ -104,9 +104,11 @@ def at_least(a: Size, b: Size, text: str = "") -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A claim a program relies on: an assertion (NumPy would raise otherwise) or a guard (Python decided on it)."""
+    """A claim a program relies on: an assertion (NumPy would raise otherwise), a guard (Python decided on it), a
+    constraint (declared), or a fact of a size that depends on data (its op sees to it).
+    """
 
-    kind: Literal["assertion", "guard", "constraint"]
+    kind: Literal["assertion", "guard", "constraint", "fact"]
     claim: Claim
     primitive: str
     why: str

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Where, at_least, equal
-from anyshape.graph.dims import DimExpr, InputAxis, Leaf, Size
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
@@ -27,10 +27,11 @@ class HasMeta(Protocol):
 class ShapeGuardContext:
     """Answers questions about shapes for one primitive, from one scope."""
 
-    __slots__ = ("metas", "primitive", "scope", "where")
+    __slots__ = ("metas", "minted", "primitive", "scope", "where")
 
     def __init__(self, scope: Scope, primitive: str, where: Where | None, metas: Sequence[TensorMeta] = ()) -> None:
         self.scope, self.primitive, self.where, self.metas = scope, primitive, where, metas
+        self.minted: list[DimVar] = []
 
     def rank(self, x: HasMeta) -> int:
         """The number of axes, always exact."""
@@ -104,6 +105,12 @@ class ShapeGuardContext:
         if not isinstance(extent, Exact):
             raise UnsupportedDynamicShapeError(self.primitive, field, 0, str(extent), self.where)
         return extent.size
+
+    def new_size(self, name: str, upper: Size | None = None) -> Size:
+        """A size that depends on data: a variable of its own, at least 0 and at most `upper`."""
+        variable = self.scope.runtime_size(name, upper, self.primitive, self.where)
+        self.minted.append(variable)
+        return dims.from_atom(variable)
 
     def same_extents(self, a: TensorMeta, b: TensorMeta) -> bool:
         """Equal rank, and axis by axis proved equal or both of the same unnamed kind."""

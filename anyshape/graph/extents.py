@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from anyshape.graph import dims
-from anyshape.graph.dims import Size
+from anyshape.graph.dims import DimVar, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,11 @@ class TensorMeta:
         """Every size, when all are exact; None otherwise."""
         found = tuple([e.size for e in self.extents if isinstance(e, Exact)])
         return found if len(found) == len(self.extents) else None
+
+    def named(self) -> list[tuple[DimVar, int]]:
+        """The axes whose size is a variable alone."""
+        alone = [(dims.as_atom(e.size) if isinstance(e, Exact) else None, i) for i, e in enumerate(self.extents)]
+        return [(atom, axis) for atom, axis in alone if isinstance(atom, DimVar)]
 
     def __str__(self) -> str:
         return f"{short_dtype(self.dtype)}[{', '.join(map(str, self.extents))}]"

@@ -68,7 +68,7 @@ def _joined(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 def _may_go(condition: Condition) -> bool:
     """Kept is what the prover takes for granted elsewhere: that sizes broadcast, and that a divisor is not 0."""
     claim = condition.claim
-    return condition.kind != "constraint" and claim.relation != "broadcasts" and not divides_by_size(claim)
+    return condition.kind in ("guard", "assertion") and claim.relation != "broadcasts" and not divides_by_size(claim)
 
 
 def _complete(

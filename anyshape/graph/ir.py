@@ -24,12 +24,15 @@ Params: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Op:
-    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it."""
+    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it.
 
-    __slots__ = ("family", "infer", "name")
+    `mints`: its results have sizes that depend on data, which its shape rule makes by `ctx.new_size`.
+    """
 
-    def __init__(self, name: str, infer: ShapeRule, family: str) -> None:
-        self.name, self.infer, self.family = name, infer, family
+    __slots__ = ("family", "infer", "mints", "name")
+
+    def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False) -> None:
+        self.name, self.infer, self.family, self.mints = name, infer, family, mints
 
     def __repr__(self) -> str:
         return self.name
@@ -44,11 +47,11 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def define(name: str, infer: ShapeRule) -> Op:
+def define(name: str, infer: ShapeRule, *, mints: bool = False) -> Op:
     """A new primitive. Its family is the file that defines it."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2])
+    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints)
     return OPS[name]
 
 
@@ -127,6 +130,18 @@ class Graph:
         """A number for each value, in order of appearance."""
         values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
         return {v: i for i, v in enumerate(values)}
+
+    @cached_property
+    def runtime(self) -> dict[DimVar, tuple[Value, int]]:
+        """The sizes that depend on data, each with the value that has it first, and the axis."""
+        found: dict[DimVar, tuple[Value, int]] = {}
+        for node in [n for n in self.nodes if n.op.mints]:
+            read = {variable for v in node.operands for variable, _ in v.meta.named()}
+            for value in node.outputs:
+                for variable, axis in value.meta.named():
+                    if variable not in read:
+                        found.setdefault(variable, (value, axis))
+        return found
 
     @cached_property
     def _canonical(self) -> tuple[Any, ...]:

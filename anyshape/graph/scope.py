@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anyshape.errors import (
+    AnyshapeError,
+    ConcretizationError,
     ContradictionError,
     InconclusiveDimensionError,
     LeakedTracerError,
@@ -70,6 +72,7 @@ class Scope:
         self.hints = dict(hints) if hints is not None else None
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
+        self.runtime: set[DimVar] = set()  # sizes that depend on data
         self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
         self.conditions: list[Condition] = []
         self.relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
@@ -179,7 +182,12 @@ class Scope:
                 claim, where = str(condition.claim), condition.where
                 raise SpecializationError(kept.name, claim, sizes, constant, condition.why, where)
 
-    def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> InconclusiveDimensionError:
+    def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> AnyshapeError:
+        depends = [str(v) for v in claim.variables() if v in self.runtime]
+        if depends:
+            found = f"the size {', '.join(depends)}, which depends on data"
+            instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
+            return ConcretizationError(asked, found, where, instead)
         declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
         return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared)
 
@@ -200,6 +208,17 @@ class Scope:
         self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         _warn_of_a_fixed_size(str(size), where)
         return number
+
+    def runtime_size(self, name: str, upper: Bound | Size, primitive: str, where: Where | None) -> DimVar:
+        """A size that depends on data, at least 0 and not above `upper`, as the op that makes it sees to."""
+        count = sum(v.name == name for v in self.runtime)
+        label = f"{name}_{count + 1}" if count else name
+        variable = DimVar(name, 0, upper if isinstance(upper, int) else None, label=label)
+        self.runtime.add(variable)
+        if isinstance(upper, DimExpr):
+            claim = Claim(">=", upper, dims.from_atom(variable))
+            self.assume(Condition("fact", claim, primitive, f"{variable} depends on data", where))
+        return variable
 
     def constrain(self, condition: Condition) -> None:
         """Take up a declared constraint; one that no sizes satisfy together with the others is refused."""

@@ -25,6 +25,7 @@ from anyshape.numpy.creation import asarray
 from anyshape.numpy.movement import broadcast_to, concatenate, ravel
 from anyshape.numpy.parts import diagonal_matrix, lifted, part
 from anyshape.ops import creation as cr
+from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -87,18 +88,19 @@ class _Key:
 
     def _positions(self, mask: Any, axis: int) -> list[Any]:
         """A concrete mask as the positions it selects; its shape must be that of the axes it stands for."""
-        if isinstance(mask, Traced) or np.ndim(mask) == 0:
+        rank = _rank(mask)
+        if not rank:
             raise UnsupportedFunctionError(
                 "getitem",
-                f"the key holds {'a mask ' + str(mask.meta) if isinstance(mask, Traced) else mask}",
-                "the result would have a size that depends on data: write np.where(mask, x, 0) and reduce that",
+                f"the key holds the boolean {mask.meta if isinstance(mask, Traced) else mask}",
+                "write np.where(condition, x, 0), or give the mask axes",
                 user_line(),
             )
-        if axis + mask.ndim > self.x.meta.rank:
-            raise self.ctx.fail(f"a mask of {mask.ndim} axes does not fit")
-        for i, size in enumerate(mask.shape):
+        if axis + rank > self.x.meta.rank:
+            raise self.ctx.fail(f"a mask of {rank} axes does not fit")
+        for i, size in enumerate(sizes(mask)):
             self.ctx.require(equal(self.shape[axis + i], size), f"axis {axis + i} has another size than its mask")
-        return list(mask.nonzero())
+        return list(dy.nonzero(mask) if isinstance(mask, Traced) else mask.nonzero())
 
     # -- one item
 
@@ -127,7 +129,7 @@ class _Key:
 
     def _slice(self, axis: int, item: slice) -> None:
         size = self.shape[axis]
-        bounds = slice(*[_bound(b) for b in (item.start, item.stop, item.step)])
+        bounds = slice(_bound(item.start, size), _bound(item.stop, size), _bound(item.step))
         start, count, step = slice_bounds(self.ctx, bounds, size)
         if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
             self.reversed.append(axis)
@@ -188,14 +190,20 @@ def _is_mask(item: Any) -> bool:
     return isinstance(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
 
 
-def _bound(x: Any) -> Size | None:
-    """A bound of a slice as a size."""
-    if isinstance(x, Traced):
+def _bound(x: Any, size: Size | None = None) -> Size | None:
+    """A bound of a slice as a size; one that is a value counts from the end where it is negative, as NumPy counts."""
+    if not isinstance(x, Traced):
+        return None if x is None else size_of(x)
+    if size is None:
         raise UnsupportedFunctionError(
-            "getitem", f"a slice bound is the traced value {x.meta}",
-            "the result would have a size that depends on data: use sizes, or take with an index array", user_line(),
-        )  # fmt: skip
-    return None if x is None else size_of(x)
+            "getitem", f"the step of a slice is the traced value {x.meta}", "use a size or an int", user_line()
+        )
+    if x.meta.rank or x.dtype.kind not in "iu":
+        raise context_of("getitem").bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
+    if x.dtype.kind == "i":
+        whole = ew.convert(cr.size_value(size), x.dtype)
+        x = ew.select(ew.lt(x, cr.full((), 0, x.dtype)), ew.add(x, whole), x)
+    return dy.runtime_size(x, size)
 
 
 def _element(ctx: ShapeGuardContext, item: Any, size: Size, axis: int) -> Size:

@@ -117,9 +117,13 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
         found = whole.get(dims.from_atom(variable))
         if found is not None:
             return found
-        owner = builder.dim_owner(variable) if builder is not None else None
+        inner = active() or builder
+        owner = inner.dim_owner(variable) if inner is not None else None
         if owner is None:
             raise LeakedTracerError(f"size {variable}", where=user_line())
+        if variable in owner.runtime:
+            value, axis = owner.runtime[variable]
+            return _source(owner.handle(owner, value), axis)
         size = owner.dims[variable][0]
         alone = dims.as_atom(size)
         if isinstance(alone, InputAxis):
@@ -127,12 +131,14 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
         return bind_local(size, lambda leaf: _source_axis(owner, leaf))
 
     def _source_axis(owner: Builder, leaf: InputAxis) -> Size:
-        value = owner.inputs[leaf.operand]
-        known = [k for k, s in enumerate(sources) if s.value is value]
+        return _source(owner.handle(owner, owner.inputs[leaf.operand]), leaf.axis)
+
+    def _source(x: Traced, axis: int) -> Size:
+        known = [k for k, s in enumerate(sources) if s.value is x.value]
         if not known:
-            sources.append(owner.handle(owner, value))
+            sources.append(x)
         position = known[0] if known else len(sources) - 1
-        return dims.input_axis(len(operands) + position, leaf.axis)
+        return dims.input_axis(len(operands) + position, axis)
 
     def convert(size: Any) -> Any:
         if isinstance(size, tuple):

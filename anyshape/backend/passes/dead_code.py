@@ -1,4 +1,4 @@
-"""Dead code elimination: keep what the outputs need. Conditions stay: NumPy would raise for dead code too."""
+"""Dead code elimination: keep what the outputs and the conditions need: NumPy would raise for dead code too."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from dataclasses import replace
 from anyshape.graph.ir import Graph, Value
 
 
+def asserted(graph: Graph) -> set[Value]:
+    """The values whose sizes depend on data and are asserted something of."""
+    claims = [c.claim for c in graph.conditions if c.kind == "assertion"] if graph.runtime else []
+    return {graph.runtime[v][0] for claim in claims for v in claim.variables() if v in graph.runtime}
+
+
 def remove_dead_code(graph: Graph) -> Graph:
     """The graph without nodes that no output needs, and without constants that no node reads."""
-    live: set[Value] = set(graph.outputs)
+    live: set[Value] = {*graph.outputs, *asserted(graph)}
     kept = []
     for node in reversed(graph.nodes):
         if not live.isdisjoint(node.outputs):

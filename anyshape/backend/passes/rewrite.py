@@ -64,7 +64,7 @@ class _Rewriter:
             if found is None:
                 break
             node = found
-        key = self._key(node)
+        key = id(node) if node.op.mints else self._key(node)  # sizes that depend on data keep their names
         earlier = self.seen.setdefault(key, node)
         if earlier is not node:
             self.same.update(zip(node.outputs, earlier.outputs, strict=True))
@@ -136,14 +136,16 @@ class _Rewriter:
     def _local(self, size: Size, sources: list[Value]) -> Size:
         """A size by name as an expression over the inputs of the graph, which become sources."""
 
-        def position(leaf: InputAxis) -> Size:
-            value = self.graph.inputs[leaf.operand]
+        def axis_of(value: Value, axis: int) -> Size:
             if value not in sources:
                 sources.append(value)
-            return dims.from_atom(InputAxis(sources.index(value), leaf.axis))
+            return dims.from_atom(InputAxis(sources.index(value), axis))
 
         def of_variable(atom: Any) -> Size | None:
-            return bind_local(self.dims[atom], position) if isinstance(atom, DimVar) else None
+            if atom in self.graph.runtime:
+                return axis_of(*self.graph.runtime[atom])
+            read = lambda leaf: axis_of(self.graph.inputs[leaf.operand], leaf.axis)
+            return bind_local(self.dims[atom], read) if isinstance(atom, DimVar) else None
 
         return substitute_leaves(size, of_variable)
 
