@@ -103,10 +103,10 @@ class LinearShape:
 
     def _program(self, given: str, first: Sequence[TensorMeta], emit: Any) -> Program:
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [dims.from_atom(v)]) for v in self.tokens]]
-        given = _axis_variables(metas, len(first))
-        conditions = [c for c in self.graph.conditions if all(v in given for v in c.claim.variables())]
+        axes = _axis_variables(metas, len(first))
+        conditions = [c for c in self.graph.conditions if all(v in axes for v in c.claim.variables())]
         builder = Builder(Scope(conditions=conditions), handle=Array)
-        for variable, leaf in given.items():
+        for variable, leaf in axes.items():
             builder.define_dim(variable, dims.from_atom(leaf))
         handles = [builder.input(m) for m in metas]
         with activate(builder):
