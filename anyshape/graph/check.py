@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
+from anyshape.graph import dims
+from anyshape.graph.conditions import substitute_claim
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Atom, DimVar, Size
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, exact_size
@@ -16,7 +19,7 @@ from anyshape.graph.substitution import substitute
 
 def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
     """Raise IllegalGraphError at the first node that breaks a rule of graphs. `tick` is called before each node."""
-    scope = Scope(conditions=graph.conditions)
+    scope = Scope(conditions=[c for c in graph.conditions if c.kind != "fact"])
     known: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
         tick()
@@ -28,6 +31,9 @@ def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
             raise IllegalGraphError(_text(node), f"makes {repeated[0]} a second time")
         _check_metadata(scope, node)
         known.update(node.outputs)
+    for condition in graph.conditions:
+        if condition.kind == "fact" and not scope.proves(condition.claim):
+            raise IllegalGraphError(str(condition), "does not follow from what its ops see to")
     for value in graph.outputs:
         if value not in known:
             raise IllegalGraphError("return", f"returns {value}, which nothing makes")
@@ -50,7 +56,7 @@ def _check_metadata(scope: Scope, node: Node) -> None:
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
         )
     if node.op.mints:
-        results = _renamed(node, results, context.minted)
+        results = _renamed(scope, node, results, context.minted)
     for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
@@ -61,8 +67,10 @@ def _asserted(scope: Scope) -> int:
     return sum(c.kind == "assertion" for c in scope.conditions)
 
 
-def _renamed(node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]) -> tuple[TensorMeta, ...]:
-    """Inferred metadata with each new size by the name that the node has for it."""
+def _renamed(
+    scope: Scope, node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]
+) -> tuple[TensorMeta, ...]:
+    """Inferred metadata with each new size by the name that the node has for it; its facts are believed so."""
     names: dict[Atom, Size] = {}
     for value, meta in zip(node.outputs, results, strict=True):
         for variable, axis in meta.named():
@@ -70,10 +78,25 @@ def _renamed(node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVa
             if variable in minted and isinstance(promised, Exact):
                 names.setdefault(variable, promised.size)
 
+    for variable, size in names.items():
+        _check_range(scope, node, variable, size)
+    for fact in [c for c in scope.conditions if c.kind == "fact" and not names.keys().isdisjoint(c.claim.variables())]:
+        scope.assume(replace(fact, claim=substitute_claim(fact.claim, names.get)))
+
     def now(extent: ShapeExtent) -> ShapeExtent:
         return Exact(substitute(extent.size, names.get)) if isinstance(extent, Exact) else extent
 
     return tuple([TensorMeta(m.dtype, tuple([now(e) for e in m.extents])) for m in results])
+
+
+def _check_range(scope: Scope, node: Node, minted: Atom, promised: Size) -> None:
+    """The range that a graph states of a size that depends on data is what its op sees to."""
+    named = dims.as_atom(promised)
+    low, high = scope.bounds(dims.from_atom(minted))
+    if not isinstance(named, DimVar) or low is None or named.lower > low:
+        raise IllegalGraphError(_text(node), f"states that a size that depends on data is {promised}")
+    if named.upper is not None and (high is None or named.upper < high):
+        raise IllegalGraphError(_text(node), f"states that {promised} is at most {named.upper}")
 
 
 def _agrees(scope: Scope, promised: TensorMeta, inferred: TensorMeta) -> bool:

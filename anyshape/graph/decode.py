@@ -18,7 +18,7 @@ from anyshape.graph.conditions import Claim, Condition, Relation, Where
 from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.encode import LONG
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.ir import OPS, DimSource, Graph, Node, Value, params_tuple
+from anyshape.graph.ir import OPS, DimSource, Graph, Node, Value, params_tuple, runtime_sizes
 from anyshape.graph.limits import LIMITS
 from anyshape.graph.solve import hidden_axis, local_sizes, solve_dims
 from anyshape.graph.substitution import leaves_of, substitute_leaves
@@ -167,7 +167,7 @@ class _Decoder:
         nodes = [self.node(x, f"node {i}") for i, x in enumerate(self.listed("nodes"))]
         conditions = tuple([self.condition(x) for x in self.listed("conditions")])
         values = self.sizes_by_value(inputs[:given])
-        extra, sources = self.solved(inputs, given, values, conditions)
+        extra, sources = self.solved(inputs, given, values, conditions, set(runtime_sizes(nodes)))
         return Graph(
             name=text(self.part["name"], "the name"),
             inputs=(*inputs, *extra),
@@ -301,7 +301,7 @@ class _Decoder:
             self.over_variables(right),
             text(words, "a claim"),
         )
-        kind = choice(kind, "the kind of a condition", ("assertion", "guard", "constraint"))
+        kind = choice(kind, "the kind of a condition", ("assertion", "guard", "constraint", "fact"))
         return Condition(kind, claim, text(primitive, "a primitive"), text(why, "a reason"), self.line(line))  # type: ignore[arg-type]
 
     # -- how a call finds its sizes
@@ -317,15 +317,21 @@ class _Decoder:
         return found
 
     def solved(
-        self, inputs: Sequence[Value], given: int, values: dict[int, Size], conditions: Sequence[Condition]
+        self,
+        inputs: Sequence[Value],
+        given: int,
+        values: dict[int, Size],
+        conditions: Sequence[Condition],
+        runtime: set[DimVar],
     ) -> tuple[list[Value], tuple[DimSource, ...]]:
         """How each variable is found, and the further hidden inputs that this takes, beyond those of the file."""
         metas = [v.meta for v in inputs[:given]]
         try:
             solved = solve_dims(metas, values, conditions)
         except SpecError:  # what a program that became part of this one took for granted is an assertion here
-            solved = solve_dims(metas, values, [replace(c, kind="constraint") for c in conditions if c.kind != "guard"])
-        missing = set(self.variables) - {s.variable for s in solved}
+            stated = [replace(c, kind="constraint") for c in conditions if c.kind in ("assertion", "constraint")]
+            solved = solve_dims(metas, values, stated)
+        missing = set(self.variables) - runtime - {s.variable for s in solved}
         if missing:
             raise Malformed(f"nothing gives the size {next(iter(missing))}")
         place = {self.hidden_variable(v): InputAxis(i, 0) for i, v in enumerate(inputs[given:], given)}

@@ -56,7 +56,7 @@ class _Encoder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         # in the order that they were made in: canonical forms depend on it, where variables share a name
-        ordered = sorted([s.variable for s in graph.dims], key=lambda v: v.uid)
+        ordered = sorted([*[s.variable for s in graph.dims], *graph.runtime], key=lambda v: v.uid)
         self.variable = {v: i for i, v in enumerate(ordered)}
         self.entries: list[Any] = []
         self.entry: dict[DimExpr, int] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -134,14 +134,7 @@ class Graph:
     @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
         """The sizes that depend on data, each with the value that has it first, and the axis."""
-        found: dict[DimVar, tuple[Value, int]] = {}
-        for node in [n for n in self.nodes if n.op.mints]:
-            read = {variable for v in node.operands for variable, _ in v.meta.named()}
-            for value in node.outputs:
-                for variable, axis in value.meta.named():
-                    if variable not in read:
-                        found.setdefault(variable, (value, axis))
-        return found
+        return runtime_sizes(self.nodes)
 
     @cached_property
     def _canonical(self) -> tuple[Any, ...]:
@@ -166,6 +159,18 @@ class Graph:
 
     def __reduce__(self) -> Any:
         return Graph, tuple(getattr(self, f.name) for f in fields(self))
+
+
+def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
+    """The sizes that nodes make of data, each with the value that has it first, and the axis."""
+    found: dict[DimVar, tuple[Value, int]] = {}
+    for node in [n for n in nodes if n.op.mints]:
+        read = {variable for v in node.operands for variable, _ in v.meta.named()}
+        for value in node.outputs:
+            for variable, axis in value.meta.named():
+                if variable not in read:
+                    found.setdefault(variable, (value, axis))
+    return found
 
 
 def freeze(params: Any) -> Any:

@@ -142,6 +142,8 @@ def _pair_of_axes(node: Node, x: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Node, Any], bool]] = {
+    "limit": lambda node, x: x is None or _size(node, x),
+    "rounds": _flag,
     "shape": _sizes,
     "sizes": _sizes,
     "starts": _sizes,
