@@ -15,9 +15,9 @@ from anyshape.errors import LeakedTracerError, MissingRuleError
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, active, user_line
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import DimExpr, DimVar, InputAxis, Size
+from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.extents import Exact, tensor
-from anyshape.graph.ir import Op, bind_local
+from anyshape.graph.ir import Op, Value, bind_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
 
@@ -108,49 +108,50 @@ def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]
     """Value-side sizes (nested in tuples) as op-local expressions over `operands` and the sources also returned."""
     if not _symbolic(sizes):
         return sizes, []
-    traced = [(i, x) for i, x in enumerate(operands) if isinstance(x, Traced)]
-    builder = choose_builder([x for _, x in traced])
-    sources: list[Traced] = []
-    whole = _named_axes(traced)
+    local = _Local(operands)
+    return local.convert(sizes), local.sources
 
-    def of_variable(variable: DimVar) -> Size:
-        found = whole.get(dims.from_atom(variable))
+
+class _Local:
+    """Finds for each size an axis of the operands, or of a source that it adds."""
+
+    def __init__(self, operands: Sequence[Operand]) -> None:
+        self.count = len(operands)
+        traced = [(i, x) for i, x in enumerate(operands) if isinstance(x, Traced)]
+        self.builder = active() or choose_builder([x for _, x in traced])
+        self.whole = _named_axes(traced)
+        self.sources: list[Traced] = []
+
+    def convert(self, size: Any) -> Any:
+        if isinstance(size, tuple):
+            return tuple([self.convert(s) for s in size])
+        if not isinstance(size, DimExpr):
+            return size
+        found = self.whole.get(size)
         if found is not None:
             return found
-        inner = active() or builder
-        owner = inner.dim_owner(variable) if inner is not None else None
+        return substitute_leaves(size, lambda atom: self._variable(atom) if isinstance(atom, DimVar) else None)
+
+    def _variable(self, variable: DimVar) -> Size:
+        found = self.whole.get(dims.from_atom(variable))
+        if found is not None:
+            return found
+        owner = self.builder.dim_owner(variable) if self.builder is not None else None
         if owner is None:
             raise LeakedTracerError(f"size {variable}", where=user_line())
         if variable in owner.runtime:
-            value, axis = owner.runtime[variable]
-            return _source(owner.handle(owner, value), axis)
-        size = owner.dims[variable][0]
-        alone = dims.as_atom(size)
-        if isinstance(alone, InputAxis):
-            return _source_axis(owner, alone)
-        return bind_local(size, lambda leaf: _source_axis(owner, leaf))
+            return self._axis(owner, *owner.runtime[variable])
+        return bind_local(
+            owner.dims[variable][0], lambda leaf: self._axis(owner, owner.inputs[leaf.operand], leaf.axis)
+        )
 
-    def _source_axis(owner: Builder, leaf: InputAxis) -> Size:
-        return _source(owner.handle(owner, owner.inputs[leaf.operand]), leaf.axis)
-
-    def _source(x: Traced, axis: int) -> Size:
-        known = [k for k, s in enumerate(sources) if s.value is x.value]
+    def _axis(self, owner: Builder, value: Value, axis: int) -> Size:
+        """An axis of a source."""
+        known = [k for k, s in enumerate(self.sources) if s.value is value]
         if not known:
-            sources.append(x)
-        position = known[0] if known else len(sources) - 1
-        return dims.input_axis(len(operands) + position, axis)
-
-    def convert(size: Any) -> Any:
-        if isinstance(size, tuple):
-            return tuple([convert(s) for s in size])
-        if not isinstance(size, DimExpr):
-            return size
-        found = whole.get(size)
-        if found is not None:
-            return found
-        return substitute_leaves(size, lambda atom: of_variable(atom) if isinstance(atom, DimVar) else None)
-
-    return convert(sizes), sources
+            self.sources.append(owner.handle(owner, value))
+        position = known[0] if known else len(self.sources) - 1
+        return dims.input_axis(self.count + position, axis)
 
 
 def _symbolic(sizes: Any) -> bool:
