@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anyshape.frontend.explanation import Explanation
 from anyshape.frontend.jit import Jitted, jit
 from anyshape.frontend.specs import ShapeDtypeStruct, zeros_like_spec
 from anyshape.frontend.trees import check_callable, flatten, unflatten
+
+if TYPE_CHECKING:
+    from anyshape.frontend.explanation import Explanation
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:

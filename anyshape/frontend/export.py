@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.frontend.lazy import program_file, tree_data
 from anyshape.frontend.program import Program
-from anyshape.frontend.program_file import read_trace
 from anyshape.frontend.specs import trace
-from anyshape.frontend.tree_data import check_tree
 from anyshape.frontend.trees import check_callable
 from anyshape.graph.ir import Graph
 
@@ -35,8 +34,8 @@ def export(function: Callable[..., Any]) -> Callable[..., Program]:
 
     def exported(*args: Any, **kwargs: Any) -> Program:
         found = trace(function)(*args, **kwargs).trace
-        check_tree(found.in_tree, found.graph.name, "an argument")
-        check_tree(found.out_tree, found.graph.name, "the result")
+        tree_data.check_tree(found.in_tree, found.graph.name, "an argument")
+        tree_data.check_tree(found.out_tree, found.graph.name, "the result")
         return Program(replace(found, graph=_owning(found.graph)))
 
     return exported
@@ -57,4 +56,4 @@ def load(file: Any) -> Program:
 
     The file may come from anyone: loading it runs nothing of it, and ProgramFileError says what is wrong with it.
     """
-    return Program(read_trace(file))
+    return Program(program_file.read_trace(file))

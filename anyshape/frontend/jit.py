@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.frontend.environment import watch
-from anyshape.frontend.explanation import Explanation, explain_cache, explain_entry
+from anyshape.frontend.lazy import explanation
 from anyshape.frontend.program import Program
 from anyshape.frontend.reasons import Arguments, Key, Listed
 from anyshape.frontend.static_arguments import StaticArguments, static_arguments, with_static
@@ -34,6 +34,9 @@ from anyshape.frontend.trees import (
     parameter_names,
 )
 from anyshape.graph.builder import active, active_builders
+
+if TYPE_CHECKING:
+    from anyshape.frontend.explanation import Explanation
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -196,14 +199,14 @@ class Jitted:
 
     def explain(self) -> Explanation:
         """The programs in the cache: their sizes and conditions, why each was traced, and when another will be."""
-        return explain_cache(self.name, self._cache)
+        return explanation.explain_cache(self.name, self._cache)
 
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """The same, with the program for these arguments among them, which is traced if it is missing and not run."""
         call = self._read(args, kwargs)
         found = self._cache.find(call.key, call.arrays)
         entry = self._trace(call) if found is None else found
-        return explain_entry(self.name, self._cache, entry, call.arrays, found is None)
+        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, found is None)
 
     def clear_cache(self) -> None:
         """Forget every program, and the numbers."""

@@ -7,24 +7,24 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeMismatchError
-from anyshape.frontend.cost import ProgramCost, cost
-from anyshape.frontend.draw_dot import to_dot
-from anyshape.frontend.draw_html import to_html
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
-from anyshape.frontend.program_file import save_trace
+from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.graph.builder import active_builders
 from anyshape.graph.entry import Entry
 from anyshape.graph.guards import guard_predicate
 from anyshape.graph.ir import Graph
+
+if TYPE_CHECKING:
+    from anyshape.frontend.cost import ProgramCost
 
 
 class Program:
@@ -87,7 +87,7 @@ class Program:
 
         If that fails, what was there stays.
         """
-        save_trace(self.trace, self.graph, file)
+        program_file.save_trace(self.trace, self.graph, file)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows."""
@@ -114,15 +114,15 @@ class Program:
 
     def cost(self) -> ProgramCost:
         """Operations, bytes read and bytes written, of each node and in all, as sizes over the dims of the program."""
-        return cost(self.graph)
+        return cost.cost(self.graph)
 
     def html(self) -> str:
         """One page of HTML that draws the program, with what it relies on and what it costs."""
-        return to_html(self.graph)
+        return draw_html.to_html(self.graph)
 
     def dot(self) -> str:
         """Graphviz source that draws the program."""
-        return to_dot(self.graph)
+        return draw_dot.to_dot(self.graph)
 
     def __reduce__(self) -> Any:
         return Program, (self.trace,)

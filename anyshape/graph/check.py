@@ -78,8 +78,8 @@ def _renamed(
             if variable in minted and isinstance(promised, Exact):
                 names.setdefault(variable, promised.size)
 
-    for variable, size in names.items():
-        _check_range(scope, node, variable, size)
+    for atom, size in names.items():
+        _check_range(scope, node, atom, size)
     for fact in [c for c in scope.conditions if c.kind == "fact" and not names.keys().isdisjoint(c.claim.variables())]:
         scope.assume(replace(fact, claim=substitute_claim(fact.claim, names.get)))
 
