@@ -324,7 +324,7 @@ def test_broadcasts_and_remainders_of_sizes_that_facts_make_simple(numbers):
                 found = scope.decide(asked.claim)
                 assert found in (expected, Verdict.UNKNOWN), f"{asked.claim} given {shown} ({ranges(w)}): {found}"
                 left_open += [(asked.claim, shown)] if found is not expected else []
-    assert len(left_open) <= 1, left_open
+    assert len(left_open) <= 2, left_open
 
 
 # -- the same, with cases that shrink --------------------------------------------------------------------------

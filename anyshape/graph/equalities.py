@@ -24,9 +24,9 @@ def plain(claim: Claim) -> Claim:
     return claim
 
 
-def says_nothing(claim: Claim) -> bool:
-    """The claim is of one size and itself, and true whatever that is."""
-    return claim.left is claim.right and claim.relation != "!=" and not broadcasts_in(claim)
+def what_it_says(claim: Claim) -> tuple[Claim, ...]:
+    """The claim; of a size and itself, which is true whatever that is, only what it takes for granted."""
+    return broadcasts_in(claim) if claim.left is claim.right and claim.relation != "!=" else (claim,)
 
 
 def replacements_by(claim: Claim) -> Iterator[tuple[Atom, Size]]:

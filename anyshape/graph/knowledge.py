@@ -14,7 +14,7 @@ from anyshape.graph import dims, intervals, term_bounds
 from anyshape.graph.conditions import Claim, Verdict, at_least, broadcasts_in, equal, substitute_claim
 from anyshape.graph.decide import by_bounds, by_form, decide, exact, quick
 from anyshape.graph.dims import Atom, Call, DimExpr, DimVar, Size
-from anyshape.graph.equalities import occurs, plain, replacements_by, says_nothing
+from anyshape.graph.equalities import occurs, plain, replacements_by, what_it_says
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, nearest, truth
 from anyshape.graph.intervals import Bound
@@ -52,7 +52,7 @@ class Knowledge:
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
         self.claims.append(claim)
-        stated = [c for c in self._stated_form(claim) if not says_nothing(c)]
+        stated = [said for c in self._stated_form(claim) for said in what_it_says(c)]
         self._stated.extend(stated)
         normal = plain(_substituted(claim, self._replacements.get) if self._replacements else claim)
         replacements = list(replacements_by(normal))
