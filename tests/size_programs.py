@@ -32,6 +32,7 @@ ODD_INTEGERS = (
     "int({s})", "sum({x}.shape)", "math.prod({x}.shape)", "{x}.ndim", "divmod({s}, 3)[1]", "divmod({s}, {s2})[0]",
     "({s} if {t} else {s2})", "min({x}.shape)", "max({x}.shape)", "sorted([{s}, {s2}])[0]", "sum({x}.shape[:1])",
     "({s} & 1)", "({s} >> 1)", "({s} and {s2})", "({s} or {s2})", "round({s})", "int(np.prod({x}.shape))",
+    "int({s} / {c})", "round({s} / {c})", "math.ceil({s} / {c})", "math.floor({s} / {c})", "math.ceil({s} / {input})",
     "len({x}.shape)", "({s} ** 2 % 7)", "len(range({s}))", "(~{s} % 5)", "int({s} + {s2})",
 )  # fmt: skip
 QUESTIONS = (
@@ -39,7 +40,8 @@ QUESTIONS = (
     "{s} % 2 == 0", "{s} in ({c}, {s2})", "{s} not in [1, {c}]", "{s}", "({s}) % {c}", "{x}.shape == {y}.shape",
     "{x}.shape[0] in {y}.shape", "{s} {r} {c}.5", "{x}.shape {r} ({c}, {c2})", "{x}.shape {r} ({c},)",
     "any(s {r} {c} for s in {x}.shape)", "bool({s})", "{x}.size {r} {c}", "{s} in {{1, {c}}}", "len({x}) {r} {c}",
-    "{x}.shape[1:] == {y}.shape[:1]", "{s} in range({c}, 5)", "{x}.ndim {r} {y}.ndim",
+    "{x}.shape[1:] == {y}.shape[:1]", "{s} / {c} {r} {c2}", "{s} / {c} {r} {c2}.5", "{s} / 2 {r} {s2}",
+    "{s2} {r} {s} / 3", "{s} in range({c}, 5)", "{x}.ndim {r} {y}.ndim",
 )  # fmt: skip
 SMOOTH = (
     "np.tanh({x})", "np.sin({x}) + {x}", "{x} * 0.5", "{x} + {y}", "{x} * {y}", "{x} - {y}", "{y} + 2 * {x}",

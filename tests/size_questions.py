@@ -39,10 +39,23 @@ class Size(int):
         return int(self).bit_length()
 
 
+class Quotient(float):
+    """A float that is a size divided by a number: comparisons of it are questions, its whole parts are sizes."""
+
+    def __bool__(self):
+        return asked("bool", float.__bool__(self))
+
+    def __int__(self):
+        asked("from the end", float.__lt__(self, 0.0))  # truncated, which of negative sizes is another formula
+        return asked("value", float.__int__(self))
+
+
 def plain(x):
     """The value without the logging of questions."""
     if isinstance(x, Size):
         return int.__add__(x, 0)
+    if isinstance(x, Quotient):
+        return float.__add__(x, 0.0)
     if type(x) in (list, tuple):
         return type(x)(map(plain, x))
     return {k: plain(v) for k, v in x.items()} if type(x) is dict else x
@@ -67,7 +80,7 @@ def _made(name):
         found = of_ints(self, *others)
         if isinstance(found, tuple):
             return tuple(map(Size, found))
-        return Size(found) if type(found) is int else found
+        return Size(found) if type(found) is int else Quotient(found) if type(found) is float else found
 
     return method
 
@@ -76,15 +89,15 @@ def _in_order(name, size, array):
     return (array, size) if name.startswith("__r") else (size, array)
 
 
-def _answered(name):
-    of_ints, operation = getattr(int, name), getattr(operator, name)
+def _answered(name, kind=int):
+    of_kind, operation = getattr(kind, name), getattr(operator, name)
 
     def method(self, other):
         if isinstance(other, np.ndarray | np.generic):
             return operation(plain(self), other)
         if isinstance(other, float):
-            return asked(name, operation(plain(self), other))
-        found = of_ints(self, other)
+            return asked(name, operation(plain(self), plain(other)))
+        found = of_kind(self, other)
         return found if found is NotImplemented else asked(name, found)
 
     return method
@@ -108,6 +121,9 @@ for _name in [*_ARITHMETIC, "__neg__", "__pos__", "__abs__", "__invert__", "__di
     setattr(Size, _name, _made(_name))
 for _name in ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]:
     setattr(Size, _name, _answered(_name))
+    setattr(Quotient, _name, _answered(_name, float))
+for _name in ["__round__", "__floor__", "__ceil__"]:
+    setattr(Quotient, _name, lambda self, name=_name: Size(getattr(float, name)(self)))
 for _name in _both("and", "or", "xor", "lshift", "rshift"):
     setattr(Size, _name, _on_bits(_name))
 

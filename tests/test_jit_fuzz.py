@@ -243,6 +243,7 @@ def check_strict(seed, calls=20):
             refused += 1
             assert str(got.where).startswith("<program"), f"no line of the program in {got!r} of {p}"
         else:
+            assert not isinstance(got, Exception), f"NumPy gives a result, and not {got!r}, at {shapes}, {k} of {p}"
             good += 1
             paths.add(asked(path))
             check_equal(got, expected, 1e-9, f"{shapes}, {k} of {p}")
@@ -342,3 +343,11 @@ def test_an_axis_of_size_one_that_a_stretch_adds_stays(shape):
     """NumPy's own stretching adds no axis, so the stretch of a scalar to one element is a step."""
     for function in (lambda x: np.sin(np.broadcast_to(x, shape)), lambda x: np.broadcast_to(x, shape) * 2):
         check_equal(leaves(jit(function)(np.array(1.5))), leaves(function(np.array(1.5))), 1e-12, "")
+
+
+@pytest.mark.parametrize("spec", [(), [], {}, "", None, AUTO])
+def test_an_integer_without_axes_may_be_declared_to_have_none(spec):
+    run = jit(lambda x, k: x * k, dynamic_shapes={"x": "n", "k": spec})
+    for k in (2, 3):
+        np.testing.assert_array_equal(run(np.ones(3), np.array(k)), np.full(3, 1.0 * k))
+    assert run.cache_info().traces == 1

@@ -192,6 +192,56 @@ def test_where_python_divides_by_a_size_of_zero_so_does_a_program(name):
             np.testing.assert_array_equal(run(np.arange(1.0, n + 1)), expected, strict=True)
 
 
+_OF_QUOTIENTS = {
+    "rounded": (lambda n, m: (round(n / 2), round(n / 3), round((n - 4) / 4), round(n / -2)), 1),
+    "up and down": (lambda n, m: (math.ceil(n / 2), math.floor(n / -3), math.trunc(n / 4), math.ceil((n - 3) / 2)), 1),
+    "int": (lambda n, m: int(n / 3), 3),
+    "int of negative sizes": (lambda n, m: int((n - 4) / 3), None),
+    "int of a quotient by a size": (lambda n, m: int(n / (m + 1)), None),
+    "above": (lambda n, m: 1 if n / 2 > 1 else 2, 2),
+    "above or at a half": (lambda n, m: 1 if n / 2 >= 1.5 else 2, 2),
+    "above a rounded third": (lambda n, m: 1 if n / 3 > 1 / 3 else 2, 2),
+    "a rounded third": (lambda n, m: 1 if n / 3 == 1 / 3 else 2, 2),
+    "not two thirds": (lambda n, m: 1 if n / 3 != 2 / 3 else 2, 2),
+    "below three tenths": (lambda n, m: 1 if n / 10 < 0.3 else 2, 2),
+    "at most three tenths": (lambda n, m: 1 if n / 10 <= 0.1 + 0.2 else 2, 2),
+    "no seventh": (lambda n, m: 1 if n / 7 == 0.5 else 2, 1),
+    "infinity": (lambda n, m: 1 if n / 7 < math.inf else 2, 1),
+    "between": (lambda n, m: 1 if 1 < n / 2 < m else 2, None),
+    "two quotients": (lambda n, m: 1 if n / 2 == m / 3 else 2, 2),
+    "quotient by a size": (lambda n, m: 1 if n / (m + 1) > 1.0 else 2, None),
+    "reciprocal": (lambda n, m: 1 if 10 / (n + 1) > 2 else 2, 2),
+    "truth": (lambda n, m: 1 if n / 2 else 2, 2),
+    "extremes": (lambda n, m: (max(n / 2, 1), min(n / 2, m / 2)), None),
+    "never asked": (lambda n, m: np.where(n / 2 > 1, n / 2, m), 1),
+    "float": (lambda n, m: math.sqrt(n / 4), 9),
+}
+
+
+@pytest.mark.parametrize("name", _OF_QUOTIENTS)
+def test_what_python_asks_of_a_quotient_of_sizes_is_asked_of_the_sizes(name):
+    """The answers are those of Python's floats, and the guards are about sizes."""
+    function, traces = _OF_QUOTIENTS[name]
+    run = jit(lambda x: function(*x.shape))
+    for n, m in itertools.product(range(9), range(3)):
+        found, expected = run(np.ones((n, m))), function(n, m)
+        for a, b in zip(*[x if isinstance(x, tuple) else (x,) for x in (found, expected)], strict=True):
+            np.testing.assert_array_equal(a, np.asarray(b), strict=True)
+    assert traces in (None, run.cache_info().traces)
+
+
+def test_whole_parts_of_quotients_are_sizes_of_specifications_too():
+    program = trace(lambda x: (x[: math.ceil(x.shape[0] / 2)], anp.ones(round(x.shape[0] / 2))))(ShapeDtypeStruct("n"))
+    for n in range(9):
+        assert [y.shape for y in program(np.ones(n))] == [(math.ceil(n / 2),), (round(n / 2),)]
+
+
+def test_a_quotient_that_other_numbers_have_changed_has_no_value_while_tracing():
+    for function in (lambda x: int(x.shape[0] / 2 * 1.5), lambda x: 1 if x.shape[0] / x.sum() > 1 else 2):
+        with pytest.raises(errors.ConcretizationError):
+            jit(function)(np.ones(3))
+
+
 def test_numpy_reduces_a_shape_that_begins_with_numbers():
     run = jit(lambda x: np.prod(x[None, None].shape) + np.max(x[None, None].shape) * x)
     for n in (0, 1, 4):

@@ -138,7 +138,7 @@ class _Reading:
         if not array.ndim and isinstance(spec, (str, SymbolicSize)) and array.dtype.kind not in "iu":
             problem = f"is of dtype {array.dtype}, and dynamic_shapes declares it to be a size"
             raise ArgumentError(self.shapes.function, shown, problem, "pass an integer")
-        if not array.ndim and array.dtype.kind in "iu" and spec is not None and spec is not AUTO:
+        if not array.ndim and array.dtype.kind in "iu" and spec not in (None, AUTO, "", (), [], {}):
             self.values[i] = self._size(spec, label, shown, path)
         else:
             for axis, entry in enumerate(self._entries(spec, array, path)):

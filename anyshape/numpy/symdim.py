@@ -220,7 +220,7 @@ class SymDim(SymbolicSize):
         value = size_value(enter(self))
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
-        value.weak = True
+        value.weak, value.exact = True, self
         return value
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

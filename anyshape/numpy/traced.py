@@ -18,10 +18,12 @@ from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.size_operands import check_divisor
+from anyshape.numpy.size_quotient import Quotient, exactly
 from anyshape.numpy.symdim import as_shape
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_EXACT = ("divide", *_COMPARISONS)
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -53,12 +55,18 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             self, other = _counted(self), _counted(other)
         if self.weak and name in _DIVISIONS:
             check_divisor(self, other)
-        return _weakly(NAMESPACE[name](self, other), self, other)
+        result = _weakly(NAMESPACE[name](self, other), self, other)
+        if self.exact is not None and name in _EXACT:
+            result.exact = exactly(name, self.exact, getattr(other, "exact", other))
+        return result
 
     def backward(self: Array, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
             return NotImplemented
-        return _weakly(NAMESPACE[name](other, self), self, other)
+        result = _weakly(NAMESPACE[name](other, self), self, other)
+        if self.exact is not None and name == "divide":
+            result.exact = exactly(name, other, self.exact)
+        return result
 
     return forward, backward
 
@@ -97,6 +105,12 @@ def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
+def _asked(asked: str, of_sizes: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A method that needs the value, which sizes give where they alone make it."""
+    valueless = _valueless(asked)
+    return lambda self: valueless(self) if self.exact is None else of_sizes(self.exact)
+
+
 def _missing(name: str, instead: str) -> Callable[..., Any]:
     """A method of ndarray that has no counterpart."""
 
@@ -125,14 +139,18 @@ def _is_size(x: Any) -> bool:
 
 
 class Array(Traced):
-    """An array of a program under construction. `weak`: it stands for a Python scalar."""
+    """An array of a program under construction. `weak`: it stands for a Python scalar.
 
-    __slots__ = ("weak",)
+    `exact`: the size, quotient of sizes or question about them that it is: Python may ask that for its value.
+    """
+
+    __slots__ = ("exact", "weak")
     __array_priority__ = 2000
 
     def __init__(self, builder: Builder, value: Value, weak: bool = False) -> None:
         super().__init__(builder, value)
         self.weak = weak
+        self.exact: Any = None
 
     def __repr__(self) -> str:
         return f"Array<{self.meta}>"
@@ -202,9 +220,12 @@ class Array(Traced):
 
     # -- what cannot be done
 
-    __bool__ = _valueless("bool()")
-    __float__ = _valueless("float()")
-    __int__ = _valueless("int()")
+    __bool__ = _asked("bool()", bool)
+    __float__ = _asked("float()", float)
+    __int__ = _asked("int()", int)
+    __floor__ = _asked("math.floor()", math.floor)
+    __ceil__ = _asked("math.ceil()", math.ceil)
+    __trunc__ = _asked("math.trunc()", math.trunc)
     __complex__ = _valueless("complex()")
     __index__ = _valueless("a Python int")
     __array__ = _valueless(
@@ -352,6 +373,8 @@ class Array(Traced):
     var = _method("var")
 
     def __round__(self, digits: Any = None) -> Any:
+        if isinstance(self.exact, Quotient) and digits is None:
+            return round(self.exact)
         return _weakly(NAMESPACE["round"](self, digits), self)
 
     __copy__ = _method("copy")
