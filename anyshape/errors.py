@@ -22,6 +22,7 @@ happened and where, the second what to do.
     ├── LeakedTracerError (RuntimeError)        a traced array used after its trace ended
     ├── UnsupportedFunctionError (TypeError)    a NumPy function that has no traced counterpart
     ├── UnsupportedDynamicShapeError (TypeError) a parameter that cannot hold a run-time size
+    ├── MemoryLimitError (MemoryError)          a run may need more memory than max_bytes allows
     ├── MissingRuleError (NotImplementedError)  an op has no entry in a rule table
     ├── IllegalGraphError (ValueError)          a graph that breaks the rules of graphs
     ├── ProgramFileError (ValueError)           a file that is no program, is damaged, or is of a newer version
@@ -397,6 +398,27 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
         super().__init__(
             f"{primitive}: {field} needs the exact size of axis {axis}, which is {observed}{_at(where)}\n"
             f"  take the size from an array that has it, or fix it before this operation"
+        )
+
+
+class MemoryLimitError(AnyshapeError, MemoryError):
+    """A run was refused before it allocated: at the sizes of the call it may need more bytes than it is allowed.
+
+    `needed` is None where no bound is known; `formula` is the bound in terms of `sizes`; `where` is the line of the
+    step that needs the most.
+    """
+
+    def __init__(
+        self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], where: object = None
+    ) -> None:
+        self.program, self.needed, self.limit = program, needed, limit
+        self.formula, self.sizes, self.where = formula, dict(sizes), where
+        given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
+        found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
+        formula = f" ({_shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
+        super().__init__(
+            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{_at(where)}\n"
+            f"  call it with smaller arrays, in parts, or allow more"
         )
 
 

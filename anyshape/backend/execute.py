@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
@@ -35,13 +36,13 @@ def checking() -> bool:
     return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 
-def compile_plan(plan: Plan) -> Callable[..., list[Any]]:
-    """The function that runs a plan. Its source is kept as `__source__`.
+def compile_plan(plan: Plan, budget: Budget | None = None) -> Callable[..., list[Any]]:
+    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`.
 
     Whether calls are logged is settled here: the function itself asks nothing.
     """
     _PLAN.debug("%s", plan)
-    writer = _Writer(plan)
+    writer = _Writer(plan, budget)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -71,8 +72,8 @@ def _logged(run: Callable[..., list[Any]], plan: Plan) -> Callable[..., list[Any
 class _Writer:
     """Collects the lines of the generated function and the objects its names are bound to."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, budget: Budget | None = None) -> None:
+        self.plan, self.budget = plan, budget
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
@@ -97,6 +98,8 @@ class _Writer:
         self.needed = self._needed()
         self._sizes()
         self._assertions()
+        if self.budget is not None:
+            self._afford(self.budget)
         if self.checks:
             for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
                 self._verify(slot, meta, None)
@@ -114,12 +117,23 @@ class _Writer:
         self.lines += writer.lines(self.needed - self.pending)
         self.names |= writer.names
 
+    def _afford(self, budget: Budget) -> None:
+        """Lines that refuse sizes whose arrays would take too many bytes."""
+        self.names["_refuse"] = budget.refuse
+        if budget.needed is None:
+            self.lines.append("_refuse({})")
+            return
+        sizes = ", ".join(f"{str(v)!r}: {self.size_name[v]}" for v in dims.variables(budget.needed))
+        self.lines.append(f"if {self._source(budget.needed)} > {budget.limit}: _refuse({{{sizes}}})")
+
     def _needed(self) -> set[DimVar]:
         plan = self.plan
         found = {v for c in self._conditions() for v in c.claim.variables()}
         for step in plan.steps:
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
+        if self.budget is not None:
+            found.update(dims.variables(self.budget.needed or 0))
         if self.checks:
             metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
             found.update(

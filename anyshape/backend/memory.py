@@ -7,13 +7,16 @@ not grow with the operands are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from anyshape.backend.plan import Literal, Plan, Step
-from anyshape.errors import SizeLimitError
+from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims
+from anyshape.graph.conditions import Where
 from anyshape.graph.dims import Size
+from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.graph.shapes import numel
@@ -110,6 +113,22 @@ class Peak:
 
     size: Size | None
     step: Step | None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most `limit` bytes for a run; `needed` is the bound of what it takes, over the sizes of its inputs."""
+
+    program: str
+    limit: int
+    needed: Size | None
+    where: Where | None
+
+    def refuse(self, sizes: Mapping[str, int]) -> NoReturn:
+        """Raise the error for the sizes of a call."""
+        named = {v: sizes[str(v)] for v in dims.variables(self.needed or 0)}
+        needed = None if self.needed is None else evaluate(self.needed, to_mapping(named))
+        raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), sizes, self.where)
 
 
 def peak_bytes(plan: Plan) -> Peak:

@@ -86,7 +86,7 @@ class Signature:
 
     def violated(self, condition: Condition, sizes: Mapping[str, int]) -> NoReturn:
         """Raise the error for a condition that does not hold; `sizes` are those it is about, by name."""
-        texts = {str(v): self.texts(self.sources[v]) for v in condition.claim.variables()}
+        texts = {str(v): self.texts(self.sources.get(v, ())) for v in condition.claim.variables()}
         why, sources = condition.why, {name: text for name, text in texts.items() if text}
         raise SizeMismatchError(condition.primitive, str(condition.claim), sizes, why, condition.where, sources)
 
