@@ -1,6 +1,6 @@
 """Run the benchmarks and print what they found beside the limits they are held to.
 
-    python -m benchmarks.run [--quick] [--only attention,small,chain,calls,compiling,...] [--json FILE]
+    python -m benchmarks.run [--quick] [--only attention,small,chain,calls,dynamic,...] [--json FILE]
 
 Peers (autograd; jax and torch, also by the interpreter that ANYSHAPE_PEERS names) are measured where they are
 installed. The exit status is 0 even if a limit is missed: on a machine that others use too, a miss is a reason to
@@ -20,16 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import attention, calls, chain, compiling, importing, peers, sizes, small, solving
+from benchmarks import attention, calls, chain, compiling, dynamic, importing, peers, sizes, small, solving
 from benchmarks.timing import QUICK, Effort, Result
 
 try:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, calls, small, chain, attention)
+MODULES = (importing, sizes, solving, compiling, calls, small, chain, dynamic, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 
@@ -51,7 +52,7 @@ def show(results: Iterable[Result]) -> None:
         return
     table = Table(*COLUMNS)
     for row in rows:
-        table.add_row(*row, style={"NO": "bold red"}.get(row[3]))
+        table.add_row(*map(escape, row), style={"NO": "bold red"}.get(row[3]))
     console = Console()
     (console if console.is_terminal else Console(width=150)).print(table)
 

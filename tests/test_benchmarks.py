@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import attention, calls, chain, compiling, importing, run, sizes, small, solving, timing
+from benchmarks import attention, calls, chain, compiling, dynamic, importing, run, sizes, small, solving, timing
 
 QUICK = timing.QUICK
 
@@ -53,6 +53,11 @@ def test_calls_are_timed_and_traced_once():
 def test_a_cold_start_is_measured_in_a_process_of_its_own():
     first, *_ = calls.cold_start(3, peers=("numpy", "no_such_library"))  # the values agree, or it raises
     assert first.value > 0
+
+
+def test_sizes_that_depend_on_data_agree_with_what_is_written_by_hand():
+    results = dynamic.run(QUICK, n=500, table=50)
+    assert next(r for r in results if "traces" in r.name).met and all(r.value > 0 for r in results)
 
 
 def test_signatures_are_solved_for():
