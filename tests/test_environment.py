@@ -1,6 +1,7 @@
 """A program holds what its function read when it was traced; the cache must notice when that has changed."""
 
 import copy
+import types
 
 import numpy as np
 import pytest
@@ -153,3 +154,42 @@ def test_a_jitted_method_is_traced_for_each_object_and_watches_it():
 def test_a_jitted_function_is_its_own_deep_copy():
     double = anyshape.jit(lambda x: x * 2)
     assert copy.deepcopy({"f": double})["f"] is double
+
+
+class Base:
+    offset = 1.0
+
+
+class Affine(Base):
+    weight = 2.0
+
+    @anyshape.jit
+    def apply(self, x):
+        return x * self.weight + self.offset
+
+
+def test_defaults_of_a_class_are_seen_and_so_is_what_hides_them(monkeypatch):
+    affine = Affine()
+    changes = [(affine, "weight", 5.0), (Base, "offset", 3.0), (Affine, "offset", 4.0), (affine, "offset", 6.0)]
+    assert affine.apply(np.ones(1)) == 3.0
+    for count, (owner, name, value) in enumerate(changes, start=2):
+        monkeypatch.setattr(owner, name, value, raising=False)
+        for _ in range(2):
+            assert affine.apply(np.ones(1)) == affine.weight + affine.offset
+        assert affine.apply.cache_info().traces == count
+    monkeypatch.undo()
+    assert affine.apply(np.ones(1)) == 3.0
+
+
+def test_attributes_of_modules_and_classes_are_seen_and_so_are_their_functions(monkeypatch):
+    settings = types.ModuleType("settings_of_a_user")
+    exec("scale = 2.0\nclass Options:\n    shift = 1.0\ndef act(x):\n    return x * scale", settings.__dict__)
+    run = anyshape.jit(lambda x: settings.act(x) + settings.Options.shift + settings.scale)
+    assert run(np.ones(1)) == 5.0
+    monkeypatch.setattr(settings, "scale", 3.0)
+    assert run(np.ones(1)) == 7.0
+    monkeypatch.setattr(settings.Options, "shift", 2.0)
+    assert run(np.ones(1)) == 8.0
+    monkeypatch.setattr(settings, "act", lambda x: x * 10)
+    assert run(np.ones(1)) == 15.0 and run(np.ones(4)).shape == (4,)
+    assert run.cache_info().traces == 4

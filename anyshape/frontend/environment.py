@@ -2,13 +2,15 @@
 
 A program is traced once, so it holds what these were then. The cache asks, before it reuses a program, whether they
 still are: a name bound anew means a new trace, never a stale answer. Arrays are held by reference, so changes made to
-them in place are seen without a trace. Containers inside containers are not watched, nor objects inside them.
+them in place are seen without a trace. Attributes are those of objects, of their classes, and of modules. Containers
+inside containers are not watched, nor objects inside them.
 """
 
 from __future__ import annotations
 
 import functools
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_UNBOUND = object()
 _LIBRARIES = ("anyshape.", "numpy.", "scipy.", "builtins")
 
 
@@ -46,7 +49,7 @@ class _Read(NamedTuple):
     name: str | None
 
     def value(self) -> Any:
-        return self.owner.cell_contents if self.name is None else self.owner[self.name]
+        return self.owner.cell_contents if self.name is None else self.owner.get(self.name, _UNBOUND)
 
 
 class _Test(NamedTuple):
@@ -59,6 +62,8 @@ class _Test(NamedTuple):
     def write(self, i: int, space: dict[str, Any]) -> str:
         """Source of the test; what it needs goes into `space`."""
         space |= {f"o{i}": self.read.owner, f"v{i}": self.value}
+        if self.value is _UNBOUND:
+            return f"{self.read.name!r} not in o{i}"
         now = f"o{i}.cell_contents" if self.read.name is None else f"o{i}[{self.read.name!r}]"
         if self.members is not None:
             space[f"m{i}"] = self.members
@@ -71,8 +76,8 @@ class _Test(NamedTuple):
         """What the variable held and what it holds, as texts."""
         try:
             now = self.read.value()
-        except (KeyError, ValueError):
-            return _text(self.value), "not bound"
+        except ValueError:
+            now = _UNBOUND
         if self.members is None:
             before, after = _text(self.value), _text(now)
         else:
@@ -83,6 +88,8 @@ class _Test(NamedTuple):
 
 def _text(x: Any) -> str:
     """A number or a small container as it prints, anything else by its type."""
+    if x is _UNBOUND:
+        return "not bound"
     if isinstance(x, (*_SCALARS, dict, list, tuple)):
         found = repr(x)
         return found if len(found) <= 80 else f"{found[:77]}..."
@@ -136,7 +143,7 @@ class _Watcher:
         owner = getattr(value, "__self__", None)
         if _has_attributes(function):
             function, owner = (type(function).__call__ if callable(function) else None), function
-        if isinstance(function, types.FunctionType) and not f"{function.__module__}.".startswith(_LIBRARIES):
+        if isinstance(function, types.FunctionType) and not _is_library(function.__module__):
             self.todo.append((function, None))
             if owner is not None and _has_attributes(owner):
                 self.todo.append((function, owner))
@@ -155,16 +162,31 @@ def _unwrapped(x: Any) -> Any:
 
 
 def _has_attributes(x: Any) -> bool:
-    """An object of a user's class, whose attributes can be bound anew."""
-    plain = isinstance(x, (types.ModuleType, type, types.FunctionType, types.MethodType, np.ndarray))
-    return not plain and hasattr(x, "__dict__") and not f"{type(x).__module__}.".startswith(_LIBRARIES)
+    """A user's module or class, or an object of one, whose attributes can be bound anew."""
+    if isinstance(x, (types.ModuleType, type)):
+        module = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
+        return not _is_library(module) and module.partition(".")[0] not in sys.stdlib_module_names
+    plain = isinstance(x, (types.FunctionType, types.MethodType, np.ndarray))
+    return not plain and hasattr(x, "__dict__") and not _is_library(type(x).__module__)
+
+
+def _is_library(module: str) -> bool:
+    return f"{module}.".startswith(_LIBRARIES)
 
 
 def _attributes(function: types.FunctionType, owner: Any) -> Iterator[_Read]:
-    """Each attribute of the object itself that the code names."""
+    """Each attribute that the code names, where it is found; one of a class may be hidden by one of the object."""
+    kind = owner if isinstance(owner, (types.ModuleType, type)) else type(owner)
+    classes = [k for k in getattr(kind, "__mro__", ()) if k is not owner and not _is_library(k.__module__)]
+    places = [owner, *classes]
     for name in dict.fromkeys(_names(function.__code__)):
-        if name in vars(owner):
-            yield _Read(f"{type(owner).__name__}.{name}", vars(owner), name)
+        holds = [name in vars(place) for place in places]
+        if True not in holds:
+            continue
+        found = holds.index(True)
+        plain = not hasattr(vars(places[found])[name], "__get__")  # a method is seldom hidden, a default often is
+        for place in places[0 if plain else found : found + 1]:
+            yield _Read(f"{kind.__name__}.{name}", vars(place), name)
 
 
 def _methods(function: types.FunctionType, owner: Any) -> Iterator[types.MethodType]:
