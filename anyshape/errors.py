@@ -6,7 +6,8 @@ happened and where, the second what to do.
     │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
     │   ├── ViewError                           a reshape of a strided view that no strides express
     │   └── SizeMismatchError                   an assertion of a program failed at a call
-    │       └── InputSizeError                  an input has a size that its specification does not allow
+    │       ├── InputSizeError                  an input has a size that its specification does not allow
+    │       └── ZeroDivisorError (ZeroDivisionError) a size that Python divides by is 0
     ├── DTypeError (TypeError)                  a dtype an operation or a transform cannot take
     ├── ArgumentError (TypeError)               an argument or result that is no array, or that a transform refuses
     ├── SpecError (ValueError)                  a shape specification that cannot be read or solved
@@ -190,6 +191,10 @@ class InputSizeError(SizeMismatchError):
         first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
         AnyshapeError.__init__(self, f"{program + ': ' if program else ''}{first}\n  {self.advice}")
+
+
+class ZeroDivisorError(SizeMismatchError, ZeroDivisionError):
+    """A size that numbers of Python's are divided by is 0 at this call."""
 
 
 class DTypeError(AnyshapeError, TypeError):

@@ -66,6 +66,7 @@ MISTAKES = {
     "LeakedTracerError": use_after_trace,
     "UnsupportedFunctionError": lambda: anyshape.jit(np.linalg.eig)(np.eye(2)),
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
+    "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {

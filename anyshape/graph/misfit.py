@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
-from anyshape.errors import InputSizeError, SizeMismatchError
+from anyshape.errors import InputSizeError, SizeMismatchError, ZeroDivisorError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimExpr, DimVar, Leaf, RuntimeScalar, Size
@@ -88,7 +88,9 @@ class Signature:
         """Raise the error for a condition that does not hold; `sizes` are those it is about, by name."""
         texts = {str(v): self.texts(self.sources.get(v, ())) for v in condition.claim.variables()}
         why, sources = condition.why, {name: text for name, text in texts.items() if text}
-        raise SizeMismatchError(condition.primitive, str(condition.claim), sizes, why, condition.where, sources)
+        division = condition.claim.relation == "!=" and condition.primitive in ("divide", "floordiv")
+        kind = ZeroDivisorError if division else SizeMismatchError
+        raise kind(condition.primitive, str(condition.claim), sizes, why, condition.where, sources)
 
     def refuse(self, *inputs: Any) -> NoReturn:
         """Raise the error for inputs (arrays, or their shapes) that do not fit."""
