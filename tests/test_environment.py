@@ -1,6 +1,7 @@
 """A program holds what its function read when it was traced; the cache must notice when that has changed."""
 
 import copy
+import pickle
 import types
 
 import numpy as np
@@ -154,6 +155,46 @@ def test_a_jitted_method_is_traced_for_each_object_and_watches_it():
 def test_a_jitted_function_is_its_own_deep_copy():
     double = anyshape.jit(lambda x: x * 2)
     assert copy.deepcopy({"f": double})["f"] is double
+
+
+class Doubled(Scaled):
+    def apply(self, x):
+        return super().apply(x) * 2
+
+
+def test_a_jitted_method_follows_copies_and_pickles_of_its_object():
+    two, x = Scaled(2.0), np.ones(3)
+    assert two.apply(x).tolist() == [2, 2, 2]
+    for made in (copy.copy(two), copy.deepcopy(two), pickle.loads(pickle.dumps(two))):
+        made.factor = 5.0
+        assert made.apply(x).tolist() == [5, 5, 5] and two.apply(x).tolist() == [2, 2, 2]
+    for apply in (copy.deepcopy(two.apply), pickle.loads(pickle.dumps(two.apply)), copy.copy(two.apply)):
+        assert apply(x).tolist() == [2, 2, 2]
+    assert two.apply is two.apply and two.apply.cache_info().traces == 1
+
+
+def test_a_jitted_method_that_is_overridden_does_not_hide_what_overrides_it():
+    doubled = Doubled(3.0)
+    assert [doubled.apply(np.ones(1)).tolist() for _ in range(3)] == [[6], [6], [6]]
+
+
+def test_jitted_methods_of_classes_and_of_objects_that_cannot_keep_them():
+    class Both:
+        __slots__ = ()
+
+        @classmethod
+        @anyshape.jit
+        def of_class(cls, x):
+            return x * 2
+
+        @anyshape.jit
+        def of_object(self, x):
+            return x * 2
+
+    assert Both.of_class(np.ones(2)).tolist() == Both().of_class(np.ones(2)).tolist() == [2, 2]
+    assert Both.of_class.cache_info().traces == 1
+    with pytest.raises(anyshape.errors.ArgumentError, match="an object of Both has no __dict__"):
+        Both().of_object(np.ones(2))
 
 
 class Base:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import pickle
@@ -74,6 +75,9 @@ class Jitted:
         self.function = function
         self.name = name if name is not None else function_name(function)
         self.options = options if options is not None else Options()
+        self.made_of: tuple[Jitted, Any] | None = None  # the method and the object, of one that belongs to an object
+        self._of_classes: dict[type, Jitted] = {}
+        self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self._recipe = recipe
         self._cache = Cache()
         self._lock = threading.RLock()
@@ -99,20 +103,53 @@ class Jitted:
         return self._call_general(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
-        """As a method: a jitted function for each object, kept in the object, whose attributes it watches."""
+        """As a method: a jitted function for each object, whose attributes it watches; the object keeps it.
+
+        A copy of an object has its attributes, this one too, and gets a jitted function of its own.
+        """
         if instance is None:
             return self
+        kept, key = self._kept_in(instance)
+        bound = kept.get(key)
+        if bound is None or bound.made_of[0] is not self or bound.made_of[1] is not instance:
+            with self._lock:
+                bound = kept.get(key)
+                if bound is None or bound.made_of[0] is not self or bound.made_of[1] is not instance:
+                    bound = kept[key] = self._bound(instance)
+        return bound
+
+    def _kept_in(self, instance: Any) -> tuple[dict[Any, Any], Any]:
+        """Where the jitted function of an object is kept, and under which key; not by its name, which may be hidden."""
+        if isinstance(instance, type):
+            return self._of_classes, instance
+        try:
+            return instance.__dict__, self._key
+        except AttributeError:
+            problem = f"has no __dict__, in which {self.name} would keep its programs"
+            advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
+            raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
+
+    def _bound(self, instance: Any) -> Jitted:
+        """A jitted function of one object, by the method and the object of which it pickles and copies."""
         method = types.MethodType(self.function, instance)
-        bound = Jitted(method, self.name, types.MethodType(self.__wrapped__, instance), self.options.bound())
-        instance.__dict__[self.__wrapped__.__name__] = bound  # found before this descriptor from now on
+        like = types.MethodType(self.__wrapped__, instance)
+        bound = Jitted(method, self.name, like, self.options.bound(), (_of_object, (self, instance), {}))
+        bound.made_of = (self, instance)
         return bound
 
     def __repr__(self) -> str:
         return f"<jitted {self.name}>"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+    def __copy__(self) -> Jitted:
         """Itself, as for any function."""
         return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """Itself, as for any function; of an object's method that of the object's copy."""
+        if self.made_of is None:
+            return self
+        method, instance = self.made_of
+        return method.__get__(copy.deepcopy(instance, memo))
 
     def __reduce__(self) -> Any:
         """By its name where a module has it, else by what it was made from; its programs stay behind."""
@@ -278,6 +315,11 @@ def jit(
     static = static_arguments(function, called, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision)
     return Jitted(function, called, None, Options(static, shapes), (jit, (function,), options))
+
+
+def _of_object(method: Jitted, instance: Any) -> Jitted:
+    """What a pickled method of an object is made from."""
+    return method.__get__(instance)
 
 
 def in_trace(
