@@ -234,3 +234,11 @@ def test_attributes_of_modules_and_classes_are_seen_and_so_are_their_functions(m
     monkeypatch.setattr(settings, "act", lambda x: x * 10)
     assert run(np.ones(1)) == 15.0 and run(np.ones(4)).shape == (4,)
     assert run.cache_info().traces == 4
+
+
+def test_zeros_of_different_signs_differ():
+    sign = 0.0
+    run = anyshape.jit(lambda x: np.copysign(x, sign))
+    assert run(np.ones(1)) == 1.0
+    sign = -0.0
+    assert run(np.ones(1)) == -1.0

@@ -105,9 +105,9 @@ def calls_of(p, count):
         yield shapes, args, kwargs, expected, path
 
 
-def check_jit(seed, calls=CALLS):
+def check_jit(seed, calls=CALLS, wrap=jit):
     p = program(seed)
-    tally = Tally(jit(p.function(anp)), p)
+    tally = Tally(wrap(p.function(anp)), p)
     for shapes, args, kwargs, expected, path in calls_of(p, calls):
         tally.call(expected, path, shapes, *args, **kwargs)
     return tally.finish()
@@ -115,8 +115,8 @@ def check_jit(seed, calls=CALLS):
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_give_what_numpy_gives_with_one_trace_for_each_path(part):
-    total = sum(check_jit(seed) for seed in range(part, 60, 4))
-    assert total[0] > total[1] and total[2] > 60, "too few calls that give a result, or too few paths"
+    total = sum(check_jit(seed) for seed in range(part, 40, 4))
+    assert total[0] > total[1] and total[2] > 30, "too few calls that give a result, or too few paths"
 
 
 @pytest.mark.slow
@@ -279,6 +279,31 @@ def check_threads(seed, calls=40):
     return np.array([len(known), calls - len(known), traces])
 
 
+def check_nested(seed):
+    """A jitted function that a jitted function calls is part of its trace."""
+
+    def wrap(function):
+        inner = jit(function)
+        return jit(lambda *args, **kwargs: inner(*args, **kwargs))
+
+    return check_jit(seed, 30, wrap)
+
+
+def check_evicted(seed, calls=40):
+    """A cache that holds three programs forgets others, which are traced again."""
+    p = program(seed)
+    run = jit(p.function(anp))
+    run._cache.limit = 3
+    good = 0
+    for shapes, args, kwargs, expected, _ in calls_of(p, calls):
+        if not isinstance(expected, Exception):
+            good += 1
+            check_equal(leaves(run(*args, **kwargs)), expected, 1e-9, f"{shapes} of {p}")
+        traces, hits, entries, evictions, limit = run.cache_info()
+        assert entries <= limit == 3 and evictions == traces - entries and hits == good - traces, run.cache_info()
+    return np.array([good, run.cache_info().evictions, run.cache_info().traces])
+
+
 def check_interrupted(seed, calls=15):
     """A trace that is interrupted anywhere leaves nothing behind, and the calls after it are as ever."""
     p, rng = program(seed), random.Random(seed)
@@ -316,8 +341,9 @@ def check_interrupted(seed, calls=15):
 
 
 CHECKS = {
-    "gradient": (check_gradient, 14), "vmap": (check_vmap, 15), "declared": (check_declared, 16),
-    "strict": (check_strict, 20), "threads": (check_threads, 6), "interrupted": (check_interrupted, 12),
+    "gradient": (check_gradient, 10), "vmap": (check_vmap, 10), "declared": (check_declared, 10),
+    "strict": (check_strict, 20), "threads": (check_threads, 6), "interrupted": (check_interrupted, 8),
+    "nested": (check_nested, 5), "evicted": (check_evicted, 4),
 }  # fmt: skip
 
 

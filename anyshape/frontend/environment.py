@@ -69,7 +69,8 @@ class _Test(NamedTuple):
             space[f"m{i}"] = self.members
             return f"same({now}, v{i}, m{i})"
         if isinstance(self.value, _SCALARS):  # equal numbers of one type are as good as the same one
-            return f"((n := {now}) is v{i} or (n.__class__ is v{i}.__class__ and bool(n == v{i})))"
+            same = f"n == v{i}" if self.value != 0 else f"repr(n) == {repr(self.value)!r}"  # 0.0 is not -0.0
+            return f"((n := {now}) is v{i} or (n.__class__ is v{i}.__class__ and bool({same})))"
         return f"{now} is v{i}"
 
     def difference(self) -> tuple[str, str]:
