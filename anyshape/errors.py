@@ -24,6 +24,11 @@ happened and where, the second what to do.
     ├── UnsupportedFunctionError (TypeError)    a NumPy function that has no traced counterpart
     ├── UnsupportedDynamicShapeError (TypeError) a parameter that cannot hold a run-time size
     ├── MemoryLimitError (MemoryError)          a run may need more memory than max_bytes allows
+    ├── RunError (RuntimeError)                 what NumPy raised while a program ran, with the op and the line
+    │   ├── RunFloatingPointError (FloatingPointError)
+    │   ├── RunZeroDivisionError (ZeroDivisionError)
+    │   ├── RunOverflowError (OverflowError)
+    │   └── RunMemoryError (MemoryError)
     ├── MissingRuleError (NotImplementedError)  an op has no entry in a rule table
     ├── IllegalGraphError (ValueError)          a graph that breaks the rules of graphs
     ├── ProgramFileError (ValueError)           a file that is no program, is damaged, or is of a newer version
@@ -38,12 +43,23 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.error_text import (
+    ADVICE, OBSERVED, at_line, brief, decided, few, read_from, shortened, undetermined, window,
+)  # fmt: skip
+
 
 class AnyshapeError(Exception):
     """Base of every error raised on purpose by anyshape. Copies and pickles with all its attributes."""
 
     def __reduce__(self) -> Any:
         return _remade, (type(self), self.args, self.__dict__)
+
+    def locate(self, where: object) -> None:
+        """Name the user's line, if the error has a place for it that is empty."""
+        if where is not None and getattr(self, "where", where) is None:
+            self.where = where
+            first, *rest = str(self).split("\n")
+            self.args = ("\n".join([first + at_line(where), *rest]),)
 
 
 def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
@@ -54,39 +70,6 @@ def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[s
     return error
 
 
-def _at(where: object) -> str:
-    """The user's line as a suffix, when it is known."""
-    return f" at {where}" if where is not None else ""
-
-
-def _shortened(text: str, limit: int = 100) -> str:
-    """The text, or the beginning of a long one."""
-    return text if len(text) <= limit else f"{text[:limit]}..."
-
-
-def _window(text: str, column: int) -> tuple[str, str]:
-    """What surrounds a column of a text on one line, and the blanks that lead to the column there."""
-    start = 0 if len(text) <= 100 else max(0, column - 50)
-    shown = text[start : start + 100].replace("\n", " ").replace("\t", " ")
-    return f"{'...' if start else ''}{shown}", " " * (column - start + (3 if start else 0))
-
-
-def _brief(x: object) -> str:
-    """A number to six digits; anything else as it prints."""
-    return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
-
-
-def _few(texts: Sequence[str], most: int = 3) -> list[str]:
-    """The texts for a line: not too many, and none too long."""
-    cut = [text if len(text) <= 80 else text[:77] + "..." for text in texts[:most]]
-    return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
-
-
-def _from(name: str, source: str) -> str:
-    """Where a size was read, as a suffix, when its name does not say so."""
-    return f" from {source}" if source not in ("", name) else ""
-
-
 class ShapeError(AnyshapeError, ValueError, IndexError):
     """The sizes of the operands of a primitive cannot agree."""
 
@@ -95,7 +78,7 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
     def __init__(self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None) -> None:
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
         got = ", ".join(str(o) for o in self.operands)
-        super().__init__(f"{primitive}: {why}{_at(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
+        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
@@ -133,7 +116,7 @@ class SizeMismatchError(ShapeError):
         sources: Mapping[str, str] | None = None,
     ) -> None:
         self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
-        got = [f"{name} = {size}{_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
+        got = [f"{name} = {size}{read_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
         super().__init__(primitive, f"{why}; {claim} does not hold", (", ".join(got),) if got else (), where)
 
 
@@ -186,7 +169,7 @@ class InputSizeError(SizeMismatchError):
         self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
         self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
         self.sources = {name: source for name, _, source in known if source}
-        given = ", ".join(_few([f"{name} = {size}{_from(name, source)}" for name, size, source in known]))
+        given = ", ".join(few([f"{name} = {size}{read_from(name, source)}" for name, size, source in known]))
         left = f"remainder {remainder}" if remainder is not None else reason
         first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
@@ -202,7 +185,7 @@ class DTypeError(AnyshapeError, TypeError):
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
-        super().__init__(f"{primitive}: {why}{_at(where)}\n  {advice}")
+        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {advice}")
 
 
 class ArgumentError(AnyshapeError, TypeError):
@@ -218,8 +201,8 @@ class SpecError(AnyshapeError, ValueError):
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
-        pointer = "" if column is None else "\n  {}\n  {}^".format(*_window(spec, column))
-        super().__init__(f"{_shortened(spec)!r}: {problem}{pointer}\n  {advice}")
+        pointer = "" if column is None else "\n  {}\n  {}^".format(*window(spec, column))
+        super().__init__(f"{shortened(spec)!r}: {problem}{pointer}\n  {advice}")
 
 
 class ContradictionError(SpecError):
@@ -229,7 +212,7 @@ class ContradictionError(SpecError):
         self.core, self.where = tuple(core), where
         others = [c for c in self.core if c != constraint]
         clash = f"contradicts {' and '.join(others)}" if others else "holds for no sizes"
-        super().__init__(constraint, f"{clash}{_at(where)}", "drop or weaken one of these constraints")
+        super().__init__(constraint, f"{clash}{at_line(where)}", "drop or weaken one of these constraints")
 
 
 class UndeterminedSizeError(SpecError):
@@ -249,21 +232,7 @@ class UndeterminedSizeError(SpecError):
     ) -> None:
         self.variable, self.equations, self.repeated = variable, tuple(equations), repeated
         self.same, self.missing = same, missing
-        told = " and ".join(_few(self.equations))
-        why = (
-            f"{told} {'say the same of it' if len(self.equations) == 2 else 'follow from one another'}"
-            if repeated and len(self.equations) > 1
-            else f"only {told} {'mentions' if len(self.equations) == 1 else 'mention'} it"
-        )
-        choices = [", ".join(f"{n} = {size}" for n, size in choice.items()) for choice in same or ()]
-        if choices:
-            problem = f"the sizes of the inputs do not determine {variable}: {why} ({' and '.join(choices)} look alike)"
-        else:
-            problem = f"{variable} cannot be found from the sizes of the inputs: {why}"
-        advice = (
-            f"give some input an axis of size {variable} alone{f', declare {missing}' if missing else ''}, "
-            f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
-        )
+        told, problem, advice = undetermined(variable, self.equations, repeated, same, missing)
         super().__init__(told, problem, advice)
 
 
@@ -276,7 +245,7 @@ class ScopeMismatchError(AnyshapeError, ValueError):
             f"{s} of the scope made {'at ' + str(o) if o is not None else 'elsewhere'}" for s, o in zip(sizes, origins)
         )
         super().__init__(
-            f"cannot mix sizes of different scopes{_at(where)}: {made}\n"
+            f"cannot mix sizes of different scopes{at_line(where)}: {made}\n"
             f"  make them in one symbolic_shape, or pass the same scope= to each"
         )
 
@@ -307,16 +276,10 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
     ) -> None:
         self.claim, self.where, self.constraints = claim, where, tuple(constraints)
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
-        shown = "; ".join(
-            f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(self.witnesses.items())
-        )
+        verdict, found = decided(self.witnesses)
         given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
-        both = len(self.witnesses) == 2
-        verdict = "neither true nor false for every size" if both else "not decided"
-        missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
-        found = shown if both else "; ".join([shown, missing] if shown else [missing])
         super().__init__(
-            f"{claim} is {verdict}{given}{_at(where)} ({found})\n"
+            f"{claim} is {verdict}{given}{at_line(where)} ({found})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where, max_dim or min_dim"
         )
@@ -341,7 +304,7 @@ class SpecializationError(InconclusiveDimensionError):
         narrowed = f"{size} was declared dynamic, and a decision depends on it"
         AnyshapeError.__init__(
             self,
-            f"{narrowed if constant is None else inferred}{_at(where)} ({why}{given})\n"
+            f"{narrowed if constant is None else inferred}{at_line(where)} ({why}{given})\n"
             f"  write the code for every size, or declare the size AUTO or STATIC to have a program for each case",
         )
 
@@ -353,7 +316,7 @@ class ConcretizationError(AnyshapeError, TypeError):
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
         super().__init__(
-            f"{asked} of a traced array {value}{_at(where)}: its value is not known while tracing\n  {self.instead}"
+            f"{asked} of a traced array {value}{at_line(where)}: its value is not known while tracing\n  {self.instead}"
         )
 
 
@@ -362,7 +325,7 @@ class MutationError(AnyshapeError, TypeError):
 
     def __init__(self, asked: str, instead: str, where: object = None) -> None:
         self.asked, self.instead, self.where = asked, instead, where
-        super().__init__(f"{asked}: a traced array cannot be changed in place{_at(where)}\n  write {instead}")
+        super().__init__(f"{asked}: a traced array cannot be changed in place{at_line(where)}\n  write {instead}")
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):
@@ -371,7 +334,7 @@ class SymbolicIterationError(AnyshapeError, TypeError):
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
         super().__init__(
-            f"iteration over the first axis of {value}, whose size is not known while tracing{_at(where)}\n"
+            f"iteration over the first axis of {value}, whose size is not known while tracing{at_line(where)}\n"
             f"  write it with array operations or vmap, or give the axis a fixed size"
         )
 
@@ -382,7 +345,7 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
         super().__init__(
-            f"the traced {value}{f', made at {origin},' if origin else ''} was used{_at(where)} "
+            f"the traced {value}{f', made at {origin},' if origin else ''} was used{at_line(where)} "
             f"after its trace had ended\n  return it from the traced function instead of storing it"
         )
 
@@ -392,18 +355,39 @@ class UnsupportedFunctionError(AnyshapeError, TypeError):
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
-        super().__init__(f"{function}: {problem}{_at(where)}\n  {advice}")
+        super().__init__(f"{function}: {problem}{at_line(where)}\n  {advice}")
 
 
 class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
-    """A field of a primitive needs an exact size and met something weaker."""
+    """A field of a primitive needs more of a size than is known of it.
 
-    def __init__(self, primitive: str, field: str, axis: int, observed: str, where: object = None) -> None:
-        self.primitive, self.field, self.axis, self.observed, self.where = primitive, field, axis, observed, where
+    `observed` says what the size is: "symbolic", "run-time" (it depends on data), "upper bound" or "unknown"; `extent`
+    is its text, and `needed` what the field needs: "an exact size", or "a fixed size", which is an int while tracing.
+    """
+
+    def __init__(
+        self,
+        primitive: str,
+        field: str,
+        axis: int | None,
+        observed: str,
+        extent: str,
+        where: object = None,
+        needed: str = "an exact size",
+    ) -> None:
+        self.primitive, self.field, self.axis, self.where = primitive, field, axis, where
+        self.observed, self.extent, self.needed = observed, extent, needed
+        place = "" if axis is None else f" for axis {axis}"
         super().__init__(
-            f"{primitive}: {field} needs the exact size of axis {axis}, which is {observed}{_at(where)}\n"
-            f"  take the size from an array that has it, or fix it before this operation"
+            f"{primitive}: {field} needs {needed}{place}, and {extent} is {OBSERVED[observed]}{at_line(where)}\n"
+            f"  {ADVICE[observed]}"
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as texts and numbers, as JSON holds them."""
+        shown = {k: v for k, v in vars(self).items() if v is None or isinstance(v, (str, int))}
+        at = None if self.where is None else {"line": str(self.where), "file": getattr(self.where, "file", None)}
+        return {"error": type(self).__name__, **shown, "where": at, "message": str(self)}
 
 
 class MemoryLimitError(AnyshapeError, MemoryError):
@@ -420,9 +404,9 @@ class MemoryLimitError(AnyshapeError, MemoryError):
         self.formula, self.sizes, self.where = formula, dict(sizes), where
         given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
         found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
-        formula = f" ({_shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
+        formula = f" ({shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
         super().__init__(
-            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{_at(where)}\n"
+            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{at_line(where)}\n"
             f"  call it with smaller arrays, in parts, or allow more"
         )
 
@@ -455,13 +439,37 @@ class ProgramFileError(AnyshapeError, ValueError):
         super().__init__(f"{path}: {problem}\n  {self.advice}")
 
 
+class RunError(AnyshapeError, RuntimeError):
+    """What NumPy raised while a program ran, with the op and the user's line; it is the `__cause__`."""
+
+    def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
+        self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
+        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {advice}")
+
+
+class RunFloatingPointError(RunError, FloatingPointError):
+    """A number that `np.errstate` was asked to raise for."""
+
+
+class RunZeroDivisionError(RunError, ZeroDivisionError):
+    """A division by 0 that Python raises for."""
+
+
+class RunOverflowError(RunError, OverflowError):
+    """A number, or a size, that is too large."""
+
+
+class RunMemoryError(RunError, MemoryError):
+    """An array for which there is no memory."""
+
+
 class MetadataError(AnyshapeError, RuntimeError):
     """A run produced a value that contradicts its metadata; only checked under ANYSHAPE_CHECK=1."""
 
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
         super().__init__(
-            f"{value} was promised as {promised} and is {observed}{_at(where)}\n"
+            f"{value} was promised as {promised} and is {observed}{at_line(where)}\n"
             f"  this is a defect of a shape rule or a kernel; please report it"
         )
 
@@ -487,7 +495,7 @@ class GradientCheckError(AnyshapeError, AssertionError):
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
         super().__init__(
-            f"{check} (mode {mode}, order {order}): {path} is {_brief(observed)}, expected {_brief(expected)}; "
+            f"{check} (mode {mode}, order {order}): {path} is {brief(observed)}, expected {brief(expected)}; "
             f"error {error:.3g} exceeds {tolerance:.3g}\n"
             f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
         )

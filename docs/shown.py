@@ -70,7 +70,9 @@ MISTAKES = {
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {
-    "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError("reshape", "shape", 0, "<=n", "user.py:7"),
+    "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError(
+        "reshape", "shape", 0, "upper bound", "<=n", "user.py:7"
+    ),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
     "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),

@@ -407,7 +407,8 @@ def test_results_in_trees():
 def test_what_rules_relied_on():
     found = explain(lambda x: np.mean(x @ x.T))(ones(4, 3))
     assert any(r.size == "x.shape[0]" for r in found.reliances)
-    assert found.to_dict(reliances=True)["programs"][0]["reliances"][0].keys() == {"op", "field", "size", "times"}
+    keys = {"op", "rule", "question", "field", "size", "times"}
+    assert found.to_dict(reliances=True)["programs"][0]["reliances"][0].keys() == keys
     assert "reliances" not in found.to_dict()["programs"][0]
 
 

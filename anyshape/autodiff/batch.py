@@ -47,7 +47,7 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
 
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
     rule = find_batcher(node.op)
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands])
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "batching")
     params = {name: context.bind(p, field=name) for name, p in node.params}
     flags = [v in carrying for v in node.inputs]
     result = rule(context, size, flags, *[env[v] for v in node.inputs], **params)

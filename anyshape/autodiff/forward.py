@@ -114,7 +114,7 @@ def _push_node(
     slopes: dict[Value, Any],
 ) -> None:
     rule = find_jvp(node.op)
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands])
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "jvp")
     params = dict(node.params)
     if node.sources:
         params["sources"] = [env[v] for v in node.sources]

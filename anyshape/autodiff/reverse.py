@@ -70,7 +70,7 @@ def _pull_node(
     builder: Builder, node: Node, env: Replay, linear: set[Value], collected: dict[Value, Any]
 ) -> None:
     rule = find_transpose(node.op)
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands])
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "transpose")
     inputs = [Linear(v.meta) if v in linear else env[v] for v in node.inputs]
     cts = [collected.pop(v, None) for v in node.outputs]
     params = dict(node.params)

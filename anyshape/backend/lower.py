@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from anyshape.backend.passes import simplify
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import InputAxis, Size
-from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import Graph, Node, Value, bind_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved
@@ -26,10 +28,19 @@ def lower(graph: Graph) -> Plan:
     return _Lowering(graph).plan()
 
 
+def relied_by_passes(graph: Graph) -> list[Any]:
+    """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
+    relied: list[Any] = []
+    lowering = _Lowering(simplify(graph, relied))
+    lowering.plan()
+    return relied + lowering.scope.relied
+
+
 class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.scope = Scope(conditions=graph.conditions)
+        self.ctx = ShapeGuardContext(self.scope, "lower", rule="pass")
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         self.operands = {n: self._absorbed(n) for n in graph.nodes}
         self.needed = self._live()
@@ -47,7 +58,7 @@ class _Lowering:
 
     def _absorbed(self, node: Node) -> tuple[Value | Literal, ...]:
         """The operands of a step, with stretches and fills that NumPy makes itself left out."""
-        plain = tuple(v if v.meta.rank else (self._literal(v) or v) for v in node.inputs)
+        plain = tuple(v if self.ctx.rank(v) else (self._literal(v) or v) for v in node.inputs)
         if node.op.family not in ("elementwise", "special"):
             return node.inputs
         candidates = [self._unstretched(v) for v in node.inputs]
@@ -64,26 +75,29 @@ class _Lowering:
             return literal
         node = self.producer.get(value)
         if node is not None and node.op is broadcast_in_dim_op:
-            axes, rank = dict(node.params)["axes"], value.meta.rank
+            axes, rank = dict(node.params)["axes"], self.ctx.rank(value)
             if axes == tuple(range(rank - len(axes), rank)):
                 return self._unstretched(node.inputs[0])
         return value
 
     def _broadcast_of(self, operands: tuple[Value | Literal, ...], shape: TensorMeta) -> bool:
         """NumPy's broadcasting of the operands gives exactly this shape."""
-        metas = [o.meta for o in operands if isinstance(o, Value)]
-        if any(m.extents == shape.extents for m in metas):
+        arrays = [o for o in operands if isinstance(o, Value)]
+        new = self.ctx.sizes(shape, field="broadcast")
+        if new is None:
+            return all(self.ctx.same_extents(o, shape) for o in arrays) and bool(arrays)
+        shapes = [s for o in arrays if (s := self.ctx.sizes(o, field="broadcast")) is not None]
+        if len(shapes) < len(arrays):
+            return False
+        if new in shapes:
             return True
-        if shape.sizes is None or any(m.sizes is None for m in metas):
+        if max(map(len, shapes), default=-1) != len(new):  # NumPy adds no axis, be it of size 1
             return False
-        if max((m.rank for m in metas), default=-1) != shape.rank:  # NumPy adds no axis, be it of size 1
-            return False
-        result: list[Size] = [1] * shape.rank
-        for meta in metas:
-            for axis, size in enumerate(meta.sizes or ()):
-                place = shape.rank - meta.rank + axis
+        result: list[Size] = [1] * len(new)
+        for sizes in shapes:
+            for place, size in enumerate(sizes, len(new) - len(sizes)):
                 result[place] = dims.broadcast(result[place], size)
-        return all(self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, shape.sizes, strict=True))
+        return all(self.scope.normal(r) == self.scope.normal(s) for r, s in zip(result, new, strict=True))
 
     # -- order and liveness
 
@@ -101,11 +115,12 @@ class _Lowering:
 
     def _noted(self, node: Node) -> list[Value]:
         """What gives sizes that depend on data, and sources whose sizes have no name: these are read from arrays."""
-        unnamed = [v for v in node.sources if v.meta.sizes is None]
+        unnamed = [v for v in node.sources if self.ctx.sizes(v, field="sources") is None]
         runtime = self.graph.runtime
         if not runtime:
             return unnamed
-        named = [s for v in (*node.operands, *node.outputs) for s in v.meta.sizes or ()]
+        extents = [e for v in (*node.operands, *node.outputs) for e in self.ctx.extents(v, field="sources")]
+        named = [e.size for e in extents if isinstance(e, (Exact, UpperBound))]
         return [*unnamed, *[runtime[v][0] for s in named for v in dims.variables(s) if v in runtime]]
 
     # -- steps
@@ -116,7 +131,7 @@ class _Lowering:
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
         steps = collapse(steps, outputs, self.scope)
-        buffers = _Buffers(steps, outputs)
+        buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"))
         finished = buffers.assign()
         return Plan(
             name=graph.name,
@@ -152,7 +167,7 @@ class _Lowering:
         operands = node.operands
 
         def size_of(leaf: InputAxis) -> Size | None:
-            extent = operands[leaf.operand].meta.extents[leaf.axis]
+            extent = self.ctx.extent(operands[leaf.operand], leaf.axis, field="params")
             return self.scope.normal(extent.size) if isinstance(extent, Exact) else None
 
         return bind_local(param, size_of)
@@ -161,8 +176,8 @@ class _Lowering:
 class _Buffers:
     """Which step writes into the buffer of a dead slot, and where slots are freed."""
 
-    def __init__(self, steps: list[Step], outputs: tuple[Slot, ...]) -> None:
-        self.steps = steps
+    def __init__(self, steps: list[Step], outputs: tuple[Slot, ...], ctx: ShapeGuardContext) -> None:
+        self.steps, self.ctx = steps, ctx
         self.last: dict[Slot, int] = {}
         for i, step in enumerate(steps):
             self.last |= dict.fromkeys([*step.inputs, *step.outputs], i)
@@ -182,7 +197,7 @@ class _Buffers:
 
     def _reusable(self, slot: Slot) -> bool:
         meta = self.metas.get(str(slot))
-        return slot in self.fresh and slot not in self.shared and meta is not None and bool(meta.sizes)
+        return slot in self.fresh and slot not in self.shared and meta is not None and self._key(meta) is not None
 
     def copied(self) -> tuple[bool, ...]:
         """Which outputs may share memory with an input, a constant or an earlier output, or cannot be written to."""
@@ -196,7 +211,7 @@ class _Buffers:
 
     def assign(self) -> list[Step]:
         """The steps with `reuse` and `drops` filled in."""
-        free: dict[tuple[Any, ...], list[str]] = {}
+        free: dict[Any, list[str]] = {}
         reuse: dict[int, str] = {}
         for i, step in enumerate(self.steps):
             dying = [
@@ -204,14 +219,20 @@ class _Buffers:
             ]
             for slot in dying:
                 if slot in step.inputs and self._reusable(slot):
-                    free.setdefault(_buffer_key(self.metas[slot]), []).append(slot)
-            if find_kernel(step.op).out and step.results[0].sizes:
-                pool = free.get(_buffer_key(step.results[0]), [])
+                    free.setdefault(self._key(self.metas[slot]), []).append(slot)
+            key = self._key(step.results[0]) if find_kernel(step.op).out else None
+            if key is not None:
+                pool = free.get(key, [])
                 preferred = [s for s in pool if s in step.inputs] or pool
                 if preferred:
                     reuse[i] = preferred[-1]
                     pool.remove(preferred[-1])
         return self._with_drops(reuse)
+
+    def _key(self, meta: TensorMeta) -> tuple[Any, ...] | None:
+        """Buffers of equal keys are of one size; None where it has no name, and of a number, which may be no array."""
+        sizes = self.ctx.sizes(meta, field="buffer")
+        return (meta.dtype, sizes) if sizes else None
 
     def _with_drops(self, reuse: dict[int, str]) -> list[Step]:
         taken = {slot: i for i, slot in reuse.items()}
@@ -222,5 +243,3 @@ class _Buffers:
         return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
 
 
-def _buffer_key(meta: TensorMeta) -> tuple[Any, ...]:
-    return meta.dtype, meta.extents

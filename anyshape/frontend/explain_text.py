@@ -33,6 +33,16 @@ def dropped(d: Any) -> str:
     return f"  program {d.number}, {gone}; was traced because {'; '.join(because(d.because))}"
 
 
+def reliance_text(reliances: Iterable[Any]) -> str:
+    """What rules rely on, one line for each op and rule: `mul, jvp: exact shape x.shape[0]; rank 2`."""
+    found: dict[str, list[str]] = {}
+    for r in reliances:
+        often = f" ({r.times} times)" if r.times > 1 else ""
+        field = f" {r.field}" if r.field else ""
+        found.setdefault(f"{r.op}, {r.rule}", []).append(f"{r.question}{field} {cut(r.size)}{often}")
+    return "\n".join(f"{asker}: {'; '.join(few(told))}" for asker, told in found.items())
+
+
 def counts(cache: Any) -> str:
     """The numbers of a cache: `2 programs; 3 traces, 5 calls without one; 1 dropped, as at most 2 are kept`."""
     found = f"{number(cache.entries, 'program')}; {number(cache.traces, 'trace')}, {number(cache.hits, 'call')} without"

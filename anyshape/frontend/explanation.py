@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from anyshape.backend.lower import relied_by_passes
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
-from anyshape.frontend.explain_text import explanation_text
+from anyshape.frontend.explain_text import explanation_text, reliance_text
 from anyshape.frontend.reasons import Reason, broken_claims, number_text, shorten
 from anyshape.frontend.wording import Words, show_call, show_tree
 from anyshape.graph import dims
-from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.scope import Scope
+from anyshape.graph.conditions import Claim, Condition, Where
+from anyshape.graph.extents import Exact, TensorMeta, UpperBound
+from anyshape.graph.ir import Graph
+from anyshape.graph.scope import Scope, reliances
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,15 @@ class ConditionInfo:
 
 @dataclass(frozen=True)
 class RelianceInfo:
-    """A size that rules of an op were given, for a field of theirs, and how often."""
+    """What a rule of an op, or a pass, was told, and how often.
+
+    `rule` is "shape", "jvp", "transpose", "batching" or "pass"; `question` is "exact", "extent", "rank", "same",
+    "resolve", "require" or "new_size"; `size` is the answer.
+    """
 
     op: str
+    rule: str
+    question: str
     field: str
     size: str
     times: int
@@ -85,19 +93,16 @@ class ProgramInfo:
     watched: tuple[str, ...]
     stale: tuple[str, ...]
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
+    _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: Words | None = field(default=None, repr=False, compare=False)
 
     @property
     def reliances(self) -> list[RelianceInfo]:
-        """The exact sizes that rules of ops were given while tracing, each once."""
+        """What rules of ops were told while tracing, and passes after it, each once."""
         words = self._words
         assert words is not None
-        found = Counter(
-            (op, name, words.size(extent.size))
-            for op, name, _, extents in self._relied
-            for extent in extents
-            if isinstance(extent, Exact)
-        )
+        told = reliances([*self._relied, *([] if self._graph is None else relied_by_passes(self._graph))])
+        found = Counter((r.primitive, r.rule, r.question, r.field, _answer(r.answer, words)) for r in told)
         return [RelianceInfo(*what, times) for what, times in found.items()]
 
     def guards(self) -> list[ConditionInfo]:
@@ -106,7 +111,7 @@ class ProgramInfo:
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
         """All of it as dicts, lists, texts and numbers."""
-        found = asdict(replace(self, _relied=(), _words=None))
+        found = asdict(replace(self, _relied=(), _words=None, _graph=None))
         found = {k: v for k, v in found.items() if not k.startswith("_")}
         return found | {"reliances": [asdict(r) for r in self.reliances]} if reliances else found
 
@@ -142,6 +147,10 @@ class Explanation:
         """What rules asked of sizes in the program that serves the arguments, or in the last one."""
         found = [p for p in self.programs if self.program in (None, p.number)]
         return found[-1].reliances if found else []
+
+    def reliance_text(self) -> str:
+        """The reliances as lines, one for each op and rule: what they rely on, and how often they asked."""
+        return reliance_text(self.reliances)
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
         """All of it as dicts, lists, texts and numbers, as JSON holds them."""
@@ -184,7 +193,7 @@ def _program(entry: Entry) -> ProgramInfo:
     sizes = tuple(
         SizeInfo(str(v), words.source(v), entry.sizes.get(v), *scope.bounds(dims.from_atom(v))) for v in words.solved
     )
-    metas = [v.meta for v in graph.outputs]
+    metas = graph.results
     watched = () if entry.unchanged is None else tuple(dict.fromkeys(t.read.label for t in entry.unchanged.tests))
     static = {made_for.static_name(place): shorten(repr(value)) for place, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
@@ -203,8 +212,18 @@ def _program(entry: Entry) -> ProgramInfo:
         watched=watched,
         stale=tuple(map(str, entry.anew())),
         _relied=entry.relied,
+        _graph=program.trace.graph,
         _words=words,
     )
+
+
+def _answer(answer: Any, words: Words) -> str:
+    """What a rule was told, in the words of the caller."""
+    if isinstance(answer, Claim):
+        return words.claim(answer)
+    if isinstance(answer, (Exact, UpperBound)):
+        return f"{'<=' if isinstance(answer, UpperBound) else ''}{words.size(answer.size)}"
+    return str(answer)
 
 
 def _arguments(entry: Entry, words: Words) -> Iterator[ArgumentInfo]:

@@ -13,8 +13,8 @@ import numpy as np
 from anyshape.errors import AnyshapeError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import DimVar, InputAxis, Size
-from anyshape.graph.extents import TensorMeta
+from anyshape.graph.dims import DimVar, InputAxis, Leaf, Size
+from anyshape.graph.extents import ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.show import show_graph, show_node
 from anyshape.graph.solve import Solved
 from anyshape.graph.substitution import substitute_leaves
@@ -135,6 +135,27 @@ class Graph:
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
         """The sizes that depend on data, each with the value that has it first, and the axis."""
         return runtime_sizes(self.nodes)
+
+    @cached_property
+    def results(self) -> tuple[TensorMeta, ...]:
+        """What the outputs are to who calls the program: a size that depends on data is known by its bound alone."""
+        if not self.runtime:
+            return tuple([v.meta for v in self.outputs])
+        bounds = self._runtime_bounds
+        metas = [v.meta for v in self.outputs]
+        return tuple([TensorMeta(m.dtype, tuple([project(e, bounds.get) for e in m.extents])) for m in metas])
+
+    @cached_property
+    def _runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
+        """What can be said, over the sizes of inputs, of each size that depends on data: facts are older first."""
+        found: dict[Leaf, ShapeExtent] = {}
+        for variable in self.runtime:
+            found[variable] = Unknown() if variable.upper is None else UpperBound(variable.upper)
+        for claim in [c.claim for c in self.conditions if c.kind == "fact" and c.claim.relation == ">="]:
+            bounded = dims.as_atom(claim.right)
+            if isinstance(bounded, DimVar) and isinstance(found.get(bounded), Unknown):
+                found[bounded] = project(UpperBound(claim.left), found.get)
+        return found
 
     @cached_property
     def _canonical(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import functools
 import itertools
 import logging
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anyshape.errors import (
@@ -27,7 +27,6 @@ from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
-from anyshape.graph.extents import ShapeExtent
 from anyshape.graph.intervals import Bound
 from anyshape.graph.knowledge import Knowledge
 
@@ -37,12 +36,14 @@ _COUNTER = itertools.count()
 
 
 class Reliance(NamedTuple):
-    """One exact size that a rule was given: the primitive, what it was needed for, the axis and the answer."""
+    """What a rule of a primitive was told: to which question ("exact", "rank", ...), for which field and axis."""
 
     primitive: str
+    rule: str
+    question: str
     field: str
-    axis: int
-    answer: ShapeExtent
+    axis: int | None
+    answer: Any
 
 
 class Kept(NamedTuple):
@@ -75,7 +76,7 @@ class Scope:
         self.runtime: set[DimVar] = set()  # sizes that depend on data
         self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
         self.conditions: list[Condition] = []
-        self.relied: list[tuple[str, str, int, Sequence[ShapeExtent]]] = []
+        self.relied: list[tuple[str, str, str, str, int | None, Any]] = []  # as Reliance, a shape in one piece
         self._known = Knowledge(self.hints)
         for condition in conditions:
             self.assume(condition)
@@ -123,14 +124,10 @@ class Scope:
         """The declared scope that this one was derived from; itself, if it was declared."""
         return self if self._root is None else self._root
 
-    def rely(self, primitive: str, field: str, axis: int, answers: Sequence[ShapeExtent]) -> None:
-        """Record the exact sizes that a rule was given, from this axis on."""
-        self.relied.append((primitive, field, axis, answers))
-
     @property
     def reliances(self) -> list[Reliance]:
-        """The exact sizes that rules were given, in the order of asking."""
-        return [Reliance(p, field, first + i, e) for p, field, first, es in self.relied for i, e in enumerate(es)]
+        """What rules were told, in the order of asking; one entry for each axis of a shape."""
+        return [*reliances(self.relied)]
 
     def __reduce__(self) -> Any:
         return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)
@@ -247,6 +244,15 @@ class Scope:
         asked = claim.variables()
         found = self._known.witnesses(claim)
         return {answer: _by_name({v: at[v] for v in dict.fromkeys([*asked, *at])}) for answer, at in found.items()}
+
+
+def reliances(relied: Iterable[tuple[str, str, str, str, int | None, Any]]) -> Iterator[Reliance]:
+    """What was noted, one entry for each axis of a shape."""
+    for noted in map(Reliance._make, relied):
+        if isinstance(noted.answer, tuple):
+            yield from [noted._replace(axis=(noted.axis or 0) + i, answer=each) for i, each in enumerate(noted.answer)]
+        else:
+            yield noted
 
 
 def _by_name(sizes: Mapping[DimVar, int]) -> dict[str, int]:

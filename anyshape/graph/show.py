@@ -13,7 +13,7 @@ def show_graph(graph: Any) -> str:
     names = value_names(graph)
     values = {graph.inputs[i]: f" = {size}" for i, size in graph.values}
     arguments = ", ".join(f"{names[v]}: {v.meta}{values.get(v, '')}" for v in graph.inputs)
-    results = ", ".join(str(v.meta) for v in graph.outputs)
+    results = ", ".join(map(str, graph.results))
     lines = [f"{graph.name or 'program'}({arguments}) -> ({results})"]
     for value, array in graph.constants:
         lines.append(f"  {names[value]}: {value.meta} = constant {_short(array)}")

@@ -28,8 +28,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
 
 def _check_equal(ctx: ShapeGuardContext, first: TensorMeta, rest: tuple[TensorMeta, ...]) -> None:
     for other in rest:
-        if not ctx.same_extents(first, other):
-            raise ctx.fail("operands of a core op must have equal shapes")
+        ctx.require_same_extents(first, other, "operands of a core op must have equal shapes")
 
 
 def same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, **params: Any) -> TensorMeta:

@@ -31,8 +31,7 @@ def _check_indices(ctx: ShapeGuardContext, indices: tuple[TensorMeta, ...], axes
     for index in indices:
         if index.dtype.kind not in "iu":
             raise ctx.bad_dtype(f"an index array is {index.dtype}", "convert it to integers with astype(int)")
-        if not ctx.same_extents(index, indices[0]):
-            raise ctx.fail("the index arrays of a core op must have equal shapes")
+        ctx.require_same_extents(index, indices[0], "the index arrays of a core op must have equal shapes")
 
 
 def _take_type(ctx: ShapeGuardContext, x: TensorMeta, *indices: TensorMeta, axes: Axes) -> TensorMeta:

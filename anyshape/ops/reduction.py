@@ -82,8 +82,7 @@ def _cumlogsumexp_type(
 def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, axis: int, reverse: bool) -> TensorMeta:
     if a.dtype != b.dtype:
         raise ctx.bad_dtype(f"operands are {a.dtype} and {b.dtype}", "convert them to one dtype with astype")
-    if not ctx.same_extents(a, b):
-        raise ctx.fail("operands of a core op must have equal shapes")
+    ctx.require_same_extents(a, b, "operands of a core op must have equal shapes")
     return b
 
 

@@ -23,8 +23,7 @@ def _argsort_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, stable: b
 
 
 def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, axis: int, inverse: bool) -> TensorMeta:
-    if not ctx.same_extents(x, order):
-        raise ctx.fail("operands of a core op must have equal shapes")
+    ctx.require_same_extents(x, order, "operands of a core op must have equal shapes")
     if order.dtype != INDEX:
         raise ctx.bad_dtype(f"the order is {order.dtype}", "take it from argsort")
     return x

@@ -4,13 +4,13 @@ Where what they read carries no batch, they are not batched at all.
 """
 
 from anyshape.autodiff.tables import BATCHERS
-from anyshape.errors import UnsupportedDynamicShapeError
+from anyshape.graph.extents import Unknown
 from anyshape.ops import dynamic as dy
 
 
 def _ragged(ctx, size, batched, *inputs, **params):
     """The error: each example has a size of its own."""
-    raise UnsupportedDynamicShapeError(ctx.primitive, "the size of each example", 0, "?", ctx.where)
+    raise ctx.unsupported("the batch", None, Unknown(), "one size for all examples")
 
 
 BATCHERS[dy.nonzero_op] = _ragged

@@ -7,9 +7,9 @@ from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota
 
 
-def _batch_index(size, index):
+def _batch_index(ctx, size, index):
     """The position in the batch, in the shape of a batched index array."""
-    shape = (size, *index.meta.sizes[1:])
+    shape = (size, *ctx.shape(index, field="indices")[1:])
     return mv.broadcast_in_dim(iota(size), shape, (0,))
 
 
@@ -25,7 +25,7 @@ def _take_batch(ctx, size, batched, x, *indices, axes):
     rank = ctx.rank(found[0])
     if not batched[0]:
         return ix.reposition(ix.take_at(x, found, axes), 1, at, 0)
-    out = ix.take_at(x, (_batch_index(size, found[0]), *found), (0, *later))
+    out = ix.take_at(x, (_batch_index(ctx, size, found[0]), *found), (0, *later))
     return ix.reposition(out, rank - 1, 1, at + 1)
 
 
@@ -38,7 +38,7 @@ def _put_add_batch(ctx, size, batched, updates, *indices, axes, sizes):
     found = spread(ctx, size, batched[1:], indices)
     (updates,) = spread(ctx, size, batched[:1], (updates,))
     updates = ix.reposition(updates, ctx.rank(found[0]) - 1, at + 1, 1)
-    return ix.put_add_at(updates, (_batch_index(size, found[0]), *found), (0, *later), (size, *sizes))
+    return ix.put_add_at(updates, (_batch_index(ctx, size, found[0]), *found), (0, *later), (size, *sizes))
 
 
 BATCHERS[ix.take_op] = _take_batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from typing import Any
 
 from anyshape.backend.passes.dead_code import remove_dead_code
 from anyshape.backend.passes.rewrite import rewrite
@@ -14,10 +15,13 @@ _LOG = logging.getLogger("anyshape.passes")
 __all__ = ["remove_dead_code", "rewrite", "simplify"]
 
 
-def simplify(graph: Graph) -> Graph:
-    """The graph without dead code, repeated computations, foldable constants and operations that do nothing."""
+def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
+    """The graph without dead code, repeated computations, foldable constants and operations that do nothing.
+
+    `relied` takes up what passes were told of sizes.
+    """
     for apply in (remove_dead_code, rewrite, remove_dead_code):
-        before, graph = graph, apply(graph)
+        before, graph = graph, apply(graph, relied) if apply is rewrite else apply(graph)
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s: %s: %s", graph.name, apply.__name__, _difference(before, graph))
     return graph

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, InputAxis, Size
-from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph, Node, Op, Value, bind_local, freeze, params_tuple
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
@@ -26,15 +27,20 @@ Rewritten = Node | Value | None  # another way to compute the output, a value th
 Identity = Callable[["_Rewriter", Node], Rewritten]
 
 
-def rewrite(graph: Graph) -> Graph:
-    """The graph with every identity of the table applied and equal nodes merged."""
-    return _Rewriter(graph).run()
+def rewrite(graph: Graph, relied: list[Any] | None = None) -> Graph:
+    """The graph with every identity of the table applied and equal nodes merged. `relied` takes up what it was told."""
+    rewriter = _Rewriter(graph)
+    result = rewriter.run()
+    if relied is not None:
+        relied += rewriter.scope.relied
+    return result
 
 
 class _Rewriter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.scope = Scope(conditions=graph.conditions)
+        self.ctx = ShapeGuardContext(self.scope, "rewrite", rule="pass")
         self.dims = {s.variable: s.size for s in graph.dims}
         self.same: dict[Value, Value] = {}
         self.producer: dict[Value, Node] = {}
@@ -87,7 +93,7 @@ class _Rewriter:
     def _key(self, node: Node) -> Any:
         """Nodes with equal keys compute the same: sizes are compared by name, not by the operand they are read from."""
         params = tuple((k, self.bound(node, p)) for k, p in node.params)
-        unnamed = tuple(v for v in node.sources if v.meta.sizes is None)
+        unnamed = tuple((i, v) for i, v in enumerate(node.sources) if self.ctx.sizes(v, field="key") is None)
         inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if node.op in COMMUTATIVE else node.inputs
         return node.op, inputs, unnamed, freeze(params)
 
@@ -98,7 +104,7 @@ class _Rewriter:
         operands = node.operands
 
         def size_of(leaf: InputAxis) -> Size | None:
-            extent = operands[leaf.operand].meta.extents[leaf.axis]
+            extent = self.ctx.extent(operands[leaf.operand], leaf.axis, field="params")
             return self.scope.normal(extent.size) if isinstance(extent, Exact) else None
 
         return bind_local(param, size_of)
@@ -113,24 +119,18 @@ class _Rewriter:
         node = self.made_by(value, full_op)
         return None if node is None else dict(node.params)["value"]
 
-    def same_shape(self, a: TensorMeta, b: TensorMeta) -> bool:
-        """Proved to have equal shapes."""
-        if a.sizes is None or b.sizes is None:
-            return False
-        return a.rank == b.rank and all(self.scope.same(x, y) for x, y in zip(a.sizes, b.sizes, strict=True))
-
     def emit(self, op: Op, inputs: tuple[Value, ...], params: dict[str, Any], like: TensorMeta, where: Any) -> Value:
         """A further node, of which `like` is known to be the metadata."""
         return self.visit(Node(op, inputs, (), params_tuple(params), (Value(like),), where))
 
     def full(self, node: Node, value: Any) -> Node | None:
         """The output of the node as an array filled with a number; None when its sizes have no name."""
-        meta = node.outputs[0].meta
-        if meta.sizes is None:
+        sizes = self.ctx.sizes(node.outputs[0], field="fill")
+        if sizes is None:
             return None
         sources: list[Value] = []
-        shape = tuple([self._local(s, sources) for s in meta.sizes])
-        params = params_tuple({"value": value, "dtype": meta.dtype, "shape": shape})
+        shape = tuple([self._local(s, sources) for s in sizes])
+        params = params_tuple({"value": value, "dtype": node.outputs[0].meta.dtype, "shape": shape})
         return Node(full_op, (), tuple(sources), params, node.outputs, node.where)
 
     def _local(self, size: Size, sources: list[Value]) -> Size:
@@ -170,12 +170,13 @@ def _before_stretch(r: _Rewriter, node: Node) -> Rewritten:
     if len(node.inputs) != 1 or node.sources:
         return None
     stretch = r.made_by(node.inputs[0], mv.broadcast_in_dim_op)
-    if stretch is None or node.outputs[0].meta.sizes is None:
+    sizes = r.ctx.sizes(node.outputs[0], field="stretch") if stretch is not None else None
+    if stretch is None or sizes is None:
         return None
     (x,) = stretch.inputs
-    small = TensorMeta(node.outputs[0].meta.dtype, x.meta.extents)
+    small = TensorMeta(node.outputs[0].meta.dtype, r.ctx.extents(x))
     sources: list[Value] = [r.emit(node.op, (x,), dict(node.params), small, node.where)]
-    shape = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes])
+    shape = tuple([r._local(s, sources) for s in sizes])
     params = params_tuple({"shape": shape, "axes": dict(stretch.params)["axes"]})
     return Node(mv.broadcast_in_dim_op, (sources[0],), tuple(sources[1:]), params, node.outputs, node.where)
 
@@ -267,7 +268,7 @@ def _sub_negated(r: _Rewriter, node: Node) -> Rewritten:
 def _same_shape(r: _Rewriter, node: Node) -> Rewritten:
     """An op that only changes the shape, to the shape there was."""
     x = node.inputs[0]
-    return x if r.same_shape(x.meta, node.outputs[0].meta) else None
+    return x if r.ctx.same_extents(x.meta, node.outputs[0].meta) else None
 
 
 def _of_literal(r: _Rewriter, node: Node) -> Rewritten:
@@ -292,10 +293,11 @@ def _transpose_twice(r: _Rewriter, node: Node) -> Rewritten:
 def _reshape_twice(r: _Rewriter, node: Node) -> Rewritten:
     """Reshaping twice is reshaping once, when the last shape does not read the first one's result."""
     inner = r.made_by(node.inputs[0], mv.reshape_op)
-    if inner is None or node.outputs[0].meta.sizes is None:
+    sizes = r.ctx.sizes(node.outputs[0], field="reshape") if inner is not None else None
+    if inner is None or sizes is None:
         return None
     sources: list[Value] = list(inner.inputs)
-    shape = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes])
+    shape = tuple([r._local(s, sources) for s in sizes])
     return Node(
         mv.reshape_op, inner.inputs, tuple(sources[1:]), params_tuple({"shape": shape}), node.outputs, node.where
     )
@@ -303,17 +305,20 @@ def _reshape_twice(r: _Rewriter, node: Node) -> Rewritten:
 
 def _aligned(r: _Rewriter, node: Node) -> Rewritten:
     """A stretch as NumPy writes it: axes of size 1 put in first, so that NumPy can broadcast by itself."""
-    axes, rank = dict(node.params)["axes"], node.outputs[0].meta.rank
+    axes, rank = dict(node.params)["axes"], r.ctx.rank(node.outputs[0])
     (x,) = node.inputs
-    if axes == tuple(range(rank - len(axes), rank)) or x.meta.sizes is None:
+    if axes == tuple(range(rank - len(axes), rank)):
+        return None
+    old, new = r.ctx.sizes(x, field="stretch"), r.ctx.sizes(node.outputs[0], field="stretch")
+    if old is None or new is None:
         return None
     position = {axis: i for i, axis in enumerate(axes)}
     local = [dims.from_atom(InputAxis(0, position[a])) if a in position else 1 for a in range(rank)]
-    sizes = [x.meta.extents[position[a]] if a in position else Exact(1) for a in range(rank)]
-    shape = tuple([e.size if isinstance(e, Exact) and isinstance(e.size, int) else s for e, s in zip(sizes, local)])
-    wide = r.emit(mv.reshape_op, node.inputs, {"shape": shape}, TensorMeta(x.meta.dtype, tuple(sizes)), node.where)
+    sizes = [old[position[a]] if a in position else 1 for a in range(rank)]
+    shape = tuple([size if isinstance(size, int) else here for size, here in zip(sizes, local)])
+    wide = r.emit(mv.reshape_op, node.inputs, {"shape": shape}, tensor(x.meta.dtype, sizes), node.where)
     sources: list[Value] = [wide]
-    target = tuple([r._local(s, sources) for s in node.outputs[0].meta.sizes or ()])
+    target = tuple([r._local(s, sources) for s in new])
     params = params_tuple({"shape": target, "axes": tuple(range(rank))})
     return Node(mv.broadcast_in_dim_op, (wide,), tuple(sources[1:]), params, node.outputs, node.where)
 

@@ -14,6 +14,7 @@ from anyshape.backend.plan import Literal, Step
 from anyshape.backend.plan_ops import padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
 from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Call, DimExpr, InputAxis, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op, bind_local, freeze, params_tuple
@@ -33,10 +34,11 @@ MOST_TERMS = 40  # in the sizes of a view: more arithmetic costs more than the s
 
 def collapse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step]:
     """The steps with movement that nothing else reads made one step where that is cheaper."""
+    ctx = ShapeGuardContext(scope, "views", rule="pass")
     uses = Counter([i for step in steps for i in step.inputs] + list(outputs))
     chains: dict[str | Literal, list[Step]] = {}  # by the slot in which they end
     for step in steps:
-        if _moves(step):
+        if _moves(step, ctx):
             (source,) = step.inputs
             before = chains.pop(source, []) if uses[source] == 1 else []
             chains[step.outputs[0]] = [*before, step]
@@ -44,13 +46,13 @@ def collapse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Sco
     found: list[Step] = []
     for step in steps:
         if step.outputs[0] in chains:
-            found.extend(_pieces(chains[step.outputs[0]], scope))
+            found.extend(_pieces(chains[step.outputs[0]], ctx))
         elif step.outputs[0] not in inside:
             found.append(step)
     return found
 
 
-def _moves(step: Step) -> bool:
+def _moves(step: Step, ctx: ShapeGuardContext) -> bool:
     """The step moves elements from one place known by name to another."""
     if step.op not in _MOVES or not isinstance(step.inputs[0], str):
         return False
@@ -61,13 +63,13 @@ def _moves(step: Step) -> bool:
         return False
     if step.op is mv.broadcast_in_dim_op and list(params["axes"]) != sorted(params["axes"]):
         return False
-    return not unnamed and step.metas[0].sizes is not None and step.results[0].sizes is not None
+    return not unnamed and all(ctx.sizes(m, field="view") is not None for m in (step.metas[0], step.results[0]))
 
 
-def _pieces(chain: list[Step], scope: Scope) -> Iterator[Step]:
+def _pieces(chain: list[Step], ctx: ShapeGuardContext) -> Iterator[Step]:
     """The chain in as few steps as can be, in order."""
     while _worth(chain) >= LEAST:
-        piece = _longest(chain, scope)
+        piece = _longest(chain, ctx)
         whole, length = piece.step(), max(len(piece.steps), 1)
         yield from chain[:length] if whole is None else [whole]
         chain = chain[length:]
@@ -81,10 +83,10 @@ def _worth(steps: Sequence[Step]) -> int:
     return sum(WORTH.get(step.op, 1) for step in steps)
 
 
-def _longest(chain: list[Step], scope: Scope) -> _Piece:
+def _longest(chain: list[Step], ctx: ShapeGuardContext) -> _Piece:
     """The longest beginning of the chain that is one view. Sizes are compared by form: to prove more takes too long."""
-    whole = _sizes(chain[0].metas[0], scope)
-    found, padding = _Piece([], View(whole, row_major(whole))), None
+    whole = _sizes(chain[0].metas[0], ctx)
+    found, padding = _Piece([], View(whole, row_major(whole)), len(whole)), None
     for position, step in enumerate(chain):
         params = dict(step.params)
         if step.op is mv.pad_op:
@@ -95,15 +97,15 @@ def _longest(chain: list[Step], scope: Scope) -> _Piece:
         elif padding is not None and step.op not in (mv.slice_op, mv.rev_op):
             break  # it would stretch or scatter what is copied
         try:
-            view = _MOVES[step.op](found.view, _sizes(step.results[0], scope), **params)
+            view = _MOVES[step.op](found.view, _sizes(step.results[0], ctx), **params)
         except (ViewError, SizeLimitError):
             break
-        found = _Piece(chain[: position + 1], view)
+        found = _Piece(chain[: position + 1], view, len(whole))
     return found
 
 
-def _sizes(meta: TensorMeta, scope: Scope) -> tuple[Size, ...]:
-    return tuple([scope.normal(size) for size in meta.sizes or ()])
+def _sizes(meta: TensorMeta, ctx: ShapeGuardContext) -> tuple[Size, ...]:
+    return tuple([ctx.scope.normal(size) for size in ctx.shape(meta, field="view")])
 
 
 # -- what each op does to a view, given the new shape
@@ -133,6 +135,7 @@ class _Piece:
 
     steps: list[Step]
     view: View
+    first_rank: int
 
     @property
     def pads(self) -> list[Any]:
@@ -141,7 +144,7 @@ class _Piece:
 
     def step(self) -> Step | None:
         """The one step, if it is cheaper."""
-        if _worth(self.steps) < LEAST or self.steps[0].metas[0].rank == 0:
+        if _worth(self.steps) < LEAST or self.first_rank == 0:
             return None  # a number takes NumPy one call, and may be no array
         first, last = self.steps[0], self.steps[-1]
         stretches = any(s.op is mv.broadcast_in_dim_op for s in self.steps)

@@ -1,0 +1,92 @@
+"""Pieces of the messages of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def at_line(where: object) -> str:
+    """The user's line as a suffix, when it is known."""
+    return f" at {where}" if where is not None else ""
+
+
+def shortened(text: str, limit: int = 100) -> str:
+    """The text, or the beginning of a long one."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def window(text: str, column: int) -> tuple[str, str]:
+    """What surrounds a column of a text on one line, and the blanks that lead to the column there."""
+    start = 0 if len(text) <= 100 else max(0, column - 50)
+    shown = text[start : start + 100].replace("\n", " ").replace("\t", " ")
+    return f"{'...' if start else ''}{shown}", " " * (column - start + (3 if start else 0))
+
+
+def brief(x: object) -> str:
+    """A number to six digits; anything else as it prints."""
+    return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
+
+
+def few(texts: Sequence[str], most: int = 3) -> list[str]:
+    """The texts for a line: not too many, and none too long."""
+    cut = [text if len(text) <= 80 else text[:77] + "..." for text in texts[:most]]
+    return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
+
+
+def read_from(name: str, source: str) -> str:
+    """Where a size was read, as a suffix, when its name does not say so."""
+    return f" from {source}" if source not in ("", name) else ""
+
+
+# What a size is where a field needs more, and what to do about it.
+OBSERVED = {
+    "symbolic": "not known while tracing",
+    "run-time": "a size that depends on data",
+    "upper bound": "only an upper bound",
+    "unknown": "not known at all",
+}
+_NAMED = "give the array's sizes names with anyshape.ops.name_sizes, or take the size from an array that has it"
+ADVICE = {
+    "symbolic": "give the size a fixed value, or write it with array operations, which take every size",
+    "run-time": "write it with array operations, which take every size, or move it outside the traced function",
+    "upper bound": _NAMED,
+    "unknown": _NAMED,
+}
+
+
+def undetermined(
+    variable: str,
+    equations: Sequence[str],
+    repeated: bool,
+    same: tuple[Mapping[str, int], Mapping[str, int]] | None,
+    missing: str,
+) -> tuple[str, str, str]:
+    """What inputs tell of a size that they do not determine, the problem with it, and what to do."""
+    told = " and ".join(few(equations))
+    why = (
+        f"{told} {'say the same of it' if len(equations) == 2 else 'follow from one another'}"
+        if repeated and len(equations) > 1
+        else f"only {told} {'mentions' if len(equations) == 1 else 'mention'} it"
+    )
+    choices = [", ".join(f"{n} = {size}" for n, size in choice.items()) for choice in same or ()]
+    if choices:
+        problem = f"the sizes of the inputs do not determine {variable}: {why} ({' and '.join(choices)} look alike)"
+    else:
+        problem = f"{variable} cannot be found from the sizes of the inputs: {why}"
+    advice = (
+        f"give some input an axis of size {variable} alone{f', declare {missing}' if missing else ''}, "
+        f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
+    )
+    return told, problem, advice
+
+
+def decided(witnesses: Mapping[bool, Mapping[str, int]]) -> tuple[str, str]:
+    """How far a question about sizes is decided, and the sizes that were found for its answers."""
+    shown = "; ".join(
+        f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(witnesses.items())
+    )
+    both = len(witnesses) == 2
+    verdict = "neither true nor false for every size" if both else "not decided"
+    missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
+    found = shown if both else "; ".join([shown, missing] if shown else [missing])
+    return verdict, found
