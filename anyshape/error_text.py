@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 
-def at_line(where: object) -> str:
+def at(where: object) -> str:
     """The user's line as a suffix, when it is known."""
     return f" at {where}" if where is not None else ""
 

@@ -43,9 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.error_text import (
-    ADVICE, OBSERVED, at_line, brief, decided, few, read_from, shortened, undetermined, window,
-)  # fmt: skip
+from anyshape import error_text as say
 
 
 class AnyshapeError(Exception):
@@ -59,7 +57,7 @@ class AnyshapeError(Exception):
         if where is not None and getattr(self, "where", where) is None:
             self.where = where
             first, *rest = str(self).split("\n")
-            self.args = ("\n".join([first + at_line(where), *rest]),)
+            self.args = ("\n".join([first + say.at(where), *rest]),)
 
 
 def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
@@ -78,7 +76,7 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
     def __init__(self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None) -> None:
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
         got = ", ".join(str(o) for o in self.operands)
-        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
+        super().__init__(f"{primitive}: {why}{say.at(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
@@ -116,7 +114,7 @@ class SizeMismatchError(ShapeError):
         sources: Mapping[str, str] | None = None,
     ) -> None:
         self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
-        got = [f"{name} = {size}{read_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
+        got = [f"{name} = {size}{say.read_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
         super().__init__(primitive, f"{why}; {claim} does not hold", (", ".join(got),) if got else (), where)
 
 
@@ -169,7 +167,7 @@ class InputSizeError(SizeMismatchError):
         self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
         self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
         self.sources = {name: source for name, _, source in known if source}
-        given = ", ".join(few([f"{name} = {size}{read_from(name, source)}" for name, size, source in known]))
+        given = ", ".join(say.few([f"{name} = {size}{say.read_from(name, source)}" for name, size, source in known]))
         left = f"remainder {remainder}" if remainder is not None else reason
         first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
@@ -185,7 +183,7 @@ class DTypeError(AnyshapeError, TypeError):
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
-        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {advice}")
+        super().__init__(f"{primitive}: {why}{say.at(where)}\n  {advice}")
 
 
 class ArgumentError(AnyshapeError, TypeError):
@@ -201,8 +199,8 @@ class SpecError(AnyshapeError, ValueError):
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
-        pointer = "" if column is None else "\n  {}\n  {}^".format(*window(spec, column))
-        super().__init__(f"{shortened(spec)!r}: {problem}{pointer}\n  {advice}")
+        pointer = "" if column is None else "\n  {}\n  {}^".format(*say.window(spec, column))
+        super().__init__(f"{say.shortened(spec)!r}: {problem}{pointer}\n  {advice}")
 
 
 class ContradictionError(SpecError):
@@ -212,7 +210,7 @@ class ContradictionError(SpecError):
         self.core, self.where = tuple(core), where
         others = [c for c in self.core if c != constraint]
         clash = f"contradicts {' and '.join(others)}" if others else "holds for no sizes"
-        super().__init__(constraint, f"{clash}{at_line(where)}", "drop or weaken one of these constraints")
+        super().__init__(constraint, f"{clash}{say.at(where)}", "drop or weaken one of these constraints")
 
 
 class UndeterminedSizeError(SpecError):
@@ -232,7 +230,7 @@ class UndeterminedSizeError(SpecError):
     ) -> None:
         self.variable, self.equations, self.repeated = variable, tuple(equations), repeated
         self.same, self.missing = same, missing
-        told, problem, advice = undetermined(variable, self.equations, repeated, same, missing)
+        told, problem, advice = say.undetermined(variable, self.equations, repeated, same, missing)
         super().__init__(told, problem, advice)
 
 
@@ -245,7 +243,7 @@ class ScopeMismatchError(AnyshapeError, ValueError):
             f"{s} of the scope made {'at ' + str(o) if o is not None else 'elsewhere'}" for s, o in zip(sizes, origins)
         )
         super().__init__(
-            f"cannot mix sizes of different scopes{at_line(where)}: {made}\n"
+            f"cannot mix sizes of different scopes{say.at(where)}: {made}\n"
             f"  make them in one symbolic_shape, or pass the same scope= to each"
         )
 
@@ -276,10 +274,10 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
     ) -> None:
         self.claim, self.where, self.constraints = claim, where, tuple(constraints)
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
-        verdict, found = decided(self.witnesses)
+        verdict, found = say.decided(self.witnesses)
         given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
         super().__init__(
-            f"{claim} is {verdict}{given}{at_line(where)} ({found})\n"
+            f"{claim} is {verdict}{given}{say.at(where)} ({found})\n"
             f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
             f"or write the choice with np.where, max_dim or min_dim"
         )
@@ -304,7 +302,7 @@ class SpecializationError(InconclusiveDimensionError):
         narrowed = f"{size} was declared dynamic, and a decision depends on it"
         AnyshapeError.__init__(
             self,
-            f"{narrowed if constant is None else inferred}{at_line(where)} ({why}{given})\n"
+            f"{narrowed if constant is None else inferred}{say.at(where)} ({why}{given})\n"
             f"  write the code for every size, or declare the size AUTO or STATIC to have a program for each case",
         )
 
@@ -316,7 +314,7 @@ class ConcretizationError(AnyshapeError, TypeError):
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
         super().__init__(
-            f"{asked} of a traced array {value}{at_line(where)}: its value is not known while tracing\n  {self.instead}"
+            f"{asked} of a traced array {value}{say.at(where)}: its value is not known while tracing\n  {self.instead}"
         )
 
 
@@ -325,7 +323,7 @@ class MutationError(AnyshapeError, TypeError):
 
     def __init__(self, asked: str, instead: str, where: object = None) -> None:
         self.asked, self.instead, self.where = asked, instead, where
-        super().__init__(f"{asked}: a traced array cannot be changed in place{at_line(where)}\n  write {instead}")
+        super().__init__(f"{asked}: a traced array cannot be changed in place{say.at(where)}\n  write {instead}")
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):
@@ -334,7 +332,7 @@ class SymbolicIterationError(AnyshapeError, TypeError):
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
         super().__init__(
-            f"iteration over the first axis of {value}, whose size is not known while tracing{at_line(where)}\n"
+            f"iteration over the first axis of {value}, whose size is not known while tracing{say.at(where)}\n"
             f"  write it with array operations or vmap, or give the axis a fixed size"
         )
 
@@ -345,7 +343,7 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
         super().__init__(
-            f"the traced {value}{f', made at {origin},' if origin else ''} was used{at_line(where)} "
+            f"the traced {value}{f', made at {origin},' if origin else ''} was used{say.at(where)} "
             f"after its trace had ended\n  return it from the traced function instead of storing it"
         )
 
@@ -355,7 +353,7 @@ class UnsupportedFunctionError(AnyshapeError, TypeError):
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
-        super().__init__(f"{function}: {problem}{at_line(where)}\n  {advice}")
+        super().__init__(f"{function}: {problem}{say.at(where)}\n  {advice}")
 
 
 class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
@@ -379,8 +377,8 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
         self.observed, self.extent, self.needed = observed, extent, needed
         place = "" if axis is None else f" for axis {axis}"
         super().__init__(
-            f"{primitive}: {field} needs {needed}{place}, and {extent} is {OBSERVED[observed]}{at_line(where)}\n"
-            f"  {ADVICE[observed]}"
+            f"{primitive}: {field} needs {needed}{place}, and {extent} is {say.OBSERVED[observed]}{say.at(where)}\n"
+            f"  {say.ADVICE[observed]}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -404,9 +402,9 @@ class MemoryLimitError(AnyshapeError, MemoryError):
         self.formula, self.sizes, self.where = formula, dict(sizes), where
         given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
         found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
-        formula = f" ({shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
+        formula = f" ({say.shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
         super().__init__(
-            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{at_line(where)}\n"
+            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{say.at(where)}\n"
             f"  call it with smaller arrays, in parts, or allow more"
         )
 
@@ -444,7 +442,7 @@ class RunError(AnyshapeError, RuntimeError):
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
-        super().__init__(f"{primitive}: {why}{at_line(where)}\n  {advice}")
+        super().__init__(f"{primitive}: {why}{say.at(where)}\n  {advice}")
 
 
 class RunFloatingPointError(RunError, FloatingPointError):
@@ -469,7 +467,7 @@ class MetadataError(AnyshapeError, RuntimeError):
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
         super().__init__(
-            f"{value} was promised as {promised} and is {observed}{at_line(where)}\n"
+            f"{value} was promised as {promised} and is {observed}{say.at(where)}\n"
             f"  this is a defect of a shape rule or a kernel; please report it"
         )
 
@@ -495,7 +493,7 @@ class GradientCheckError(AnyshapeError, AssertionError):
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
         super().__init__(
-            f"{check} (mode {mode}, order {order}): {path} is {brief(observed)}, expected {brief(expected)}; "
+            f"{check} (mode {mode}, order {order}): {path} is {say.brief(observed)}, expected {say.brief(expected)}; "
             f"error {error:.3g} exceeds {tolerance:.3g}\n"
             f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
         )

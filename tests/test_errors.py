@@ -677,6 +677,7 @@ INSTANCES = [
     errors.LeakedTracerError("array f64[n]", AT, AT),
     errors.UnsupportedFunctionError("numpy.save", "has no counterpart", "call it outside", AT),
     errors.UnsupportedDynamicShapeError("reshape", "shape", 1, "upper bound", "<=n", AT),
+    errors.MemoryLimitError("f", 800, 100, "8*n", {"n": 100}, AT),
     errors.RunError("take", "something", "do this", AT),
     errors.RunFloatingPointError("add", "overflow encountered", "do this", AT),
     errors.RunZeroDivisionError("pow", "division by zero", "do this", AT),

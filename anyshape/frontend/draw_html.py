@@ -232,7 +232,7 @@ def _costs_table(drawn: Picture) -> str:
 
 def _conditions_list(drawn: Picture) -> str:
     """Guards first: they are what makes a call trace again."""
-    order = {"guard": 0, "assertion": 1, "constraint": 2}
+    order = {"guard": 0, "assertion": 1, "constraint": 2, "fact": 3}
     found = sorted(enumerate(drawn.graph.conditions), key=lambda pair: order[pair[1].kind])
     if not found:
         return "<p>None: the program takes every size.</p>"
