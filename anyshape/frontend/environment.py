@@ -2,7 +2,7 @@
 
 A program is traced once, so it holds what these were then. The cache asks, before it reuses a program, whether they
 still are: a name bound anew means a new trace, never a stale answer. Arrays are held by reference, so changes made to
-them in place are seen without a trace. Attributes are those of objects, of their classes, and of modules. Containers
+them in place are seen without a trace. Attributes are those of objects, their classes and modules (not of packages installed by others). Containers
 inside containers are not watched, nor objects inside them.
 """
 
@@ -134,7 +134,7 @@ class _Watcher:
         if read is not None and not isinstance(value, (types.ModuleType, type, types.MethodType)):
             self.tests.append(_Test(read, value, _members(value) if isinstance(value, (dict, list, tuple)) else None))
         self.follow(value)
-        if _has_attributes(value):
+        if _has_attributes(value) and not (isinstance(value, types.ModuleType) and _is_foreign(value, code)):
             self.todo.append((code, value))
 
     def follow(self, value: Any) -> None:
@@ -169,6 +169,12 @@ def _has_attributes(x: Any) -> bool:
         return not _is_library(module) and module.partition(".")[0] not in sys.stdlib_module_names
     plain = isinstance(x, (types.FunctionType, types.MethodType, np.ndarray))
     return not plain and hasattr(x, "__dict__") and not _is_library(type(x).__module__)
+
+
+def _is_foreign(module: types.ModuleType, code: types.FunctionType) -> bool:
+    """An installed package, other than that of the function that names it: what it holds is its own affair."""
+    same = module.__name__.partition(".")[0] == code.__module__.partition(".")[0]
+    return not same and "site-packages" in (getattr(module, "__file__", None) or "")
 
 
 def _is_library(module: str) -> bool:
