@@ -2,8 +2,8 @@
 
 A program is traced once, so it holds what these were then. The cache asks, before it reuses a program, whether they
 still are: a name bound anew means a new trace, never a stale answer. Arrays are held by reference, so changes made to
-them in place are seen without a trace. Attributes are those of objects, their classes and modules (not of packages installed by others). Containers
-inside containers are not watched, nor objects inside them.
+them in place are seen without a trace. Attributes are those of objects, their classes and modules, but for packages
+installed by others. Containers inside containers are not watched, nor objects inside them.
 """
 
 from __future__ import annotations
