@@ -80,13 +80,22 @@ def undetermined(
     return told, problem, advice
 
 
-def decided(witnesses: Mapping[bool, Mapping[str, int]]) -> tuple[str, str]:
-    """How far a question about sizes is decided, and the sizes that were found for its answers."""
-    shown = "; ".join(
-        f"{', '.join(f'{n}={v}' for n, v in w.items())}: {answer}" for answer, w in sorted(witnesses.items())
+def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str, str, str]:
+    """How far a question about sizes, or for the value of one, is decided, sizes for its answers, and what to do."""
+    sizes = {answer: ", ".join(f"{n}={v}" for n, v in w.items()) for answer, w in sorted(witnesses.items())}
+    if size and sizes:
+        advice = (
+            "use jit, which makes a program for each value, or let it stay a size: anyshape.numpy takes sizes "
+            "as they are, as in anyshape.numpy.zeros(x.shape)"
+        )
+        return "not the same for every size", f"tried {' and '.join(sizes.values())}", advice
+    advice = (
+        "use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
+        "or write the choice with np.where, max_dim or min_dim"
     )
+    shown = "; ".join(f"{at}: {answer}" for answer, at in sizes.items())
     both = len(witnesses) == 2
     verdict = "neither true nor false for every size" if both else "not decided"
     missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
     found = shown if both else "; ".join([shown, missing] if shown else [missing])
-    return verdict, found
+    return verdict, found, advice

@@ -262,7 +262,8 @@ class SizeLimitError(AnyshapeError, OverflowError):
 class InconclusiveDimensionError(AnyshapeError, TypeError):
     """Python asked a question about a size whose answer differs between the sizes the program is to serve.
 
-    `witnesses` holds sizes for each answer that were tried out; one is missing where none was found.
+    `witnesses` holds sizes for each answer that were tried out; one is missing where none was found. `size` is the size
+    whose value was asked for, if that was the question.
     """
 
     def __init__(
@@ -271,16 +272,13 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         witnesses: Mapping[bool, Mapping[str, int]],
         where: object = None,
         constraints: Sequence[str] = (),
+        size: str = "",
     ) -> None:
-        self.claim, self.where, self.constraints = claim, where, tuple(constraints)
+        self.claim, self.where, self.constraints, self.size = claim, where, tuple(constraints), size
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
-        verdict, found = say.decided(self.witnesses)
+        verdict, found, advice = say.decided(self.witnesses, size)
         given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
-        super().__init__(
-            f"{claim} is {verdict}{given}{say.at(where)} ({found})\n"
-            f"  use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
-            f"or write the choice with np.where, max_dim or min_dim"
-        )
+        super().__init__(f"{claim} is {verdict}{given}{say.at(where)} ({found})\n  {advice}")
 
 
 class SpecializationError(InconclusiveDimensionError):

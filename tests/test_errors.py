@@ -186,6 +186,11 @@ def test_a_size_is_an_integer(function, kind, words):
     assert in_line(fails(kind, words, jit(function), X))
 
 
+def test_an_int_that_is_no_size_is_told_how_to_become_one():
+    message = str(fails(errors.ConcretizationError, "a Python int", jit(lambda x, k: anp.zeros(k)), X, 2))
+    assert "dynamic_shapes={'k': 'k'}" in message and "static" in message
+
+
 @pytest.mark.parametrize("size", [2.5, float("nan"), "3", None])
 def test_concrete_sizes_are_refused_by_numpy_itself(size):
     if size is None:

@@ -352,8 +352,11 @@ def test_without_a_call_a_decision_is_refused_with_a_witness_of_each_answer():
     witnesses = caught.value.witnesses
     assert set(witnesses) == {True, False}
     assert witnesses[True]["a"] > 4 >= witnesses[False]["a"]
-    with pytest.raises(InconclusiveDimensionError, match="the value of a"):
+    with pytest.raises(
+        InconclusiveDimensionError, match=r"^the value of a is not the same for every size at .*model.py:12"
+    ) as caught:
         Scope().value(a, WHERE)
+    assert caught.value.size == "a" and "anyshape.numpy.zeros" in str(caught.value)
 
 
 def test_witnesses_are_true():

@@ -179,14 +179,14 @@ class Scope:
                 claim, where = str(condition.claim), condition.where
                 raise SpecializationError(kept.name, claim, sizes, constant, condition.why, where)
 
-    def _inconclusive(self, claim: Claim, asked: str, where: Where | None) -> AnyshapeError:
+    def _inconclusive(self, claim: Claim, asked: str, where: Where | None, size: str = "") -> AnyshapeError:
         depends = [str(v) for v in claim.variables() if v in self.runtime]
         if depends:
             found = f"the size {', '.join(depends)}, which depends on data"
             instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
             return ConcretizationError(asked, found, where, instead)
         declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
-        return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared)
+        return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared, size)
 
     def value(self, size: Size, where: Where | None) -> int:
         """The size as a Python int: fixed, or fixed by a guard to what it is in this call."""
@@ -200,7 +200,7 @@ class Scope:
             return low
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
-            raise self._inconclusive(claim, f"the value of {size}", where)
+            raise self._inconclusive(claim, f"the value of {size}", where, str(size))
         number = evaluate(size, to_mapping(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
         _warn_of_a_fixed_size(str(size), where)

@@ -24,6 +24,10 @@ from anyshape.numpy.symdim import as_shape
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXACT = ("divide", *_COMPARISONS)
+_COUNTS = (
+    "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
+    "else write a choice with np.where, or move this code outside the traced function"
+)
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -105,9 +109,9 @@ def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
-def _asked(asked: str, of_sizes: Callable[[Any], Any]) -> Callable[..., Any]:
+def _asked(asked: str, of_sizes: Callable[[Any], Any], instead: str = "") -> Callable[..., Any]:
     """A method that needs the value, which sizes give where they alone make it."""
-    valueless = _valueless(asked)
+    valueless = _valueless(asked, instead)
     return lambda self: valueless(self) if self.exact is None else of_sizes(self.exact)
 
 
@@ -222,12 +226,12 @@ class Array(Traced):
 
     __bool__ = _asked("bool()", bool)
     __float__ = _asked("float()", float)
-    __int__ = _asked("int()", int)
+    __int__ = _asked("int()", int, _COUNTS)
     __floor__ = _asked("math.floor()", math.floor)
     __ceil__ = _asked("math.ceil()", math.ceil)
     __trunc__ = _asked("math.trunc()", math.trunc)
     __complex__ = _valueless("complex()")
-    __index__ = _valueless("a Python int")
+    __index__ = _valueless("a Python int", _COUNTS)
     __array__ = _valueless(
         "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
     )
