@@ -6,6 +6,7 @@ import scipy.special  # noqa: F401
 from anyshape import errors, numpy, ops
 from anyshape.errors import AnyshapeError
 from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
+from anyshape.frontend.callback import pure_callback
 from anyshape.frontend.checks import check_grads
 from anyshape.frontend.control import stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
@@ -49,6 +50,7 @@ __all__ = [
     "min_dim",
     "numpy",
     "ops",
+    "pure_callback",
     "stop_gradient",
     "symbolic_args_specs",
     "symbolic_shape",

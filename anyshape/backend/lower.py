@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.passes import simplify
+from anyshape.backend.passes import simplify, without_stops
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
@@ -25,13 +25,13 @@ Slot = str | Literal
 
 def lower(graph: Graph) -> Plan:
     """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove."""
-    return _Lowering(graph).plan()
+    return _Lowering(without_stops(graph)).plan()
 
 
 def relied_by_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
     relied: list[Any] = []
-    lowering = _Lowering(simplify(graph, relied))
+    lowering = _Lowering(without_stops(simplify(graph, relied)))
     lowering.plan()
     return relied + lowering.scope.relied
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError, ProgramFileError
+from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.tree_data import decode_tree, encode_tree
 from anyshape.graph.check import check_graph
@@ -33,6 +33,7 @@ from anyshape.graph.encode import encode_graph, printable
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
 from anyshape.numpy.convert import NUMERIC
+from anyshape.ops.callback import callback_op
 from anyshape.ops.legal import claims, problem
 
 FORMAT, VERSION = "anyshape program", 1
@@ -70,6 +71,10 @@ def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
 
 def pack(trace: Trace, graph: Graph) -> bytes:
     """The bytes of the file."""
+    called = [str(dict(n.params)["function"]) for n in graph.nodes if n.op is callback_op]
+    if called:
+        advice = "call it outside the program, and pass what it gives as an argument"
+        raise ArgumentError(graph.name, f"the function {called[0]}", "is called back, and no file holds it", advice)
     body, arrays = encode_graph(graph)
     constants = [_npy(a) for a in arrays]
     program = {

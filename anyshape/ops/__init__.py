@@ -206,6 +206,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mul",
+    "name_sizes",
     "ne",
     "neg",
     "nextafter",

@@ -124,6 +124,7 @@ FAMILIES: dict[str, OpCost] = {
     "movement": _MOVES,
     "creation": _MOVES,
     "control": _MOVES,
+    "callback": _MOVES,  # what functions do besides is not known
     "dynamic": _per_operand(1),
     "reduction": _per_operand(1),
 }

@@ -20,6 +20,7 @@ from anyshape.graph.dims import DimExpr, InputAxis
 from anyshape.graph.ir import Node, Op, freeze, has_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
+from anyshape.ops.callback import UNKNOWN, Callback
 from anyshape.ops.core import find_kernel
 
 _TWO = (
@@ -31,6 +32,7 @@ _OPERANDS = dict.fromkeys(_TWO.split(" "), (2, 2)) | {  # where the shape rule t
     "betainc": (3, 3),
     **dict.fromkeys(("take", "put_add"), (2, 64)),
     "concatenate": (1, 10_000),
+    "callback": (0, 10_000),
 }
 _ORDERED = ("polygamma", "bessel_j", "bessel_y", "bessel_i", "bessel_k", "scaled_bessel_i", "scaled_bessel_k", "sinc")
 _PARAMS = {"power_by": ("exponent",), "round": ("decimals",), **dict.fromkeys(_ORDERED, ("order",))}  # rules skip them
@@ -102,6 +104,11 @@ def _sizes(node: Node, x: Any) -> bool:
     return isinstance(x, tuple) and len(x) <= 64 and all(_size(node, s) for s in x)
 
 
+def _promised(node: Node, x: Any) -> bool:
+    """Sizes, bounds of sizes, or nothing at all."""
+    return all(e == UNKNOWN or _size(node, e[1] if isinstance(e, tuple) else e) for e in x)
+
+
 def _axis(node: Node, x: Any) -> bool:
     return type(x) is int and 0 <= x < node.inputs[0].meta.rank
 
@@ -142,6 +149,9 @@ def _pair_of_axes(node: Node, x: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Node, Any], bool]] = {
+    "function": lambda node, x: isinstance(x, Callback),  # which no file can say
+    "results": lambda node, x: all(isinstance(dtype, np.dtype) and _promised(node, sizes) for dtype, sizes in x),
+    "loops": lambda node, x: all(len(level) == len(node.inputs) for level in x),
     "limit": lambda node, x: x is None or _size(node, x),
     "rounds": _flag,
     "shape": _sizes,
@@ -162,7 +172,7 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "decimals": lambda node, x: type(x) is int and abs(x) <= _LARGEST_ORDER,
     "order": lambda node, x: type(x) is int and 0 <= x <= _LARGEST_ORDER,
     "side": lambda node, x: x in ("left", "right"),
-    **dict.fromkeys(("empty", "reverse", "exclusive", "stable", "inverse"), _flag),
+    **dict.fromkeys(("empty", "reverse", "exclusive", "stable", "inverse", "vectorized"), _flag),
 }
 
 # -- the params of an op together

@@ -1,6 +1,7 @@
 """The batching rules of every op, one file per family. Importing this package fills the table."""
 
 from anyshape.autodiff.batching import (
+    callback,
     contraction,
     control,
     creation,
@@ -14,6 +15,7 @@ from anyshape.autodiff.batching import (
 )
 
 __all__ = [
+    "callback",
     "contraction",
     "control",
     "creation",

@@ -1,6 +1,7 @@
 """The JVP and transpose rules of every op, one file per family. Importing this package fills the tables."""
 
 from anyshape.autodiff.rules import (
+    callback,
     contraction,
     control,
     creation,
@@ -14,6 +15,7 @@ from anyshape.autodiff.rules import (
 )
 
 __all__ = [
+    "callback",
     "contraction",
     "control",
     "creation",

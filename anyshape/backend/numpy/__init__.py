@@ -5,6 +5,7 @@ Kernels must: return the dtype and shape the rule promised, never write to an op
 """
 
 from anyshape.backend.numpy import (
+    callback,
     contraction,
     control,
     creation,
@@ -18,6 +19,7 @@ from anyshape.backend.numpy import (
 )
 
 __all__ = [
+    "callback",
     "contraction",
     "control",
     "creation",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.passes.dead_code import remove_dead_code
 from anyshape.backend.passes.rewrite import rewrite
-from anyshape.graph.ir import Graph
+from anyshape.graph.ir import Graph, Value
+from anyshape.ops.control import stop_gradient_op
 
 _LOG = logging.getLogger("anyshape.passes")
 
-__all__ = ["remove_dead_code", "rewrite", "simplify"]
+__all__ = ["remove_dead_code", "rewrite", "simplify", "without_stops"]
 
 
 def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
@@ -25,6 +27,26 @@ def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s: %s: %s", graph.name, apply.__name__, _difference(before, graph))
     return graph
+
+
+def without_stops(graph: Graph) -> Graph:
+    """The graph to run: nothing will be differentiated any more, so what only derivatives care about is left out."""
+    stops = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op is stop_gradient_op}
+    if not stops:
+        return graph
+
+    def meant(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple([_followed(v, stops) for v in values])
+
+    kept = [n for n in graph.nodes if n.op is not stop_gradient_op]
+    nodes = tuple([replace(n, inputs=meant(n.inputs), sources=meant(n.sources)) for n in kept])
+    return simplify(replace(graph, nodes=nodes, outputs=meant(graph.outputs)))
+
+
+def _followed(value: Value, stops: dict[Value, Value]) -> Value:
+    while value in stops:
+        value = stops[value]
+    return value
 
 
 def _difference(before: Graph, after: Graph) -> str:

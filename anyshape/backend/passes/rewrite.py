@@ -16,7 +16,6 @@ from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Graph, Node, Op, Value, bind_local, freeze, params_tuple
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
-from anyshape.ops import control as ct
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -335,11 +334,6 @@ def _either_way(r: _Rewriter, node: Node) -> Rewritten:
     return x if x is y else None
 
 
-def _itself(r: _Rewriter, node: Node) -> Rewritten:
-    """What only derivatives care about is nothing once they are taken."""
-    return node.inputs[0]
-
-
 COMMUTATIVE = frozenset({ew.add_op, ew.mul_op, ew.eq_op})
 IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     ew.mul_op: (_one, _minus_one, _negation_outwards),
@@ -355,5 +349,4 @@ IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
     rd.sum_to_op: (_same_shape, _negation_outwards),
     rd.reduce_sum_op: (_negation_outwards,),
-    ct.stop_gradient_op: (_itself,),
 }

@@ -1,0 +1,30 @@
+"""Derivatives of functions called back: there are none. Naming the sizes of an array is linear."""
+
+from anyshape.autodiff.forward import has_tangent
+from anyshape.autodiff.tables import JVPS, TRANSPOSES
+from anyshape.errors import UnsupportedFunctionError
+from anyshape.ops import callback as cb
+from anyshape.ops.core import apply
+
+
+def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):
+    """Integers and booleans have no tangent; of anything else, a function that is not traced does not tell it."""
+    if any(has_tangent(dtype) for dtype, _ in results):
+        advice = "give it stop_gradient(x), so that its result is a constant, or write it with array operations"
+        raise UnsupportedFunctionError(f"pure_callback({function})", "has no derivative", advice, ctx.where)
+    return (None,) * len(results) if len(results) > 1 else None
+
+
+JVPS[cb.callback_op] = _callback_jvp
+
+
+def _name_sizes_jvp(ctx, tangents, out, x):
+    """The sizes of a tangent are those of its array."""
+    named = apply(cb.name_sizes_op, tangents[0])
+    for a, b in zip(ctx.shape(named), ctx.shape(out)):
+        ctx.require_equal(a, b, "a tangent has the shape of its array")
+    return named
+
+
+JVPS[cb.name_sizes_op] = _name_sizes_jvp
+TRANSPOSES[cb.name_sizes_op] = lambda ctx, ct, x: (ct,)

@@ -1,0 +1,65 @@
+"""Kernels of functions called back: they check what the functions give, of which nothing else is known."""
+
+import numpy as np
+
+from anyshape.errors import DTypeError, ShapeError
+from anyshape.ops import callback as cb
+from anyshape.ops.core import kernel
+
+
+def _callback(*arrays, function, results, loops, vectorized):
+    found = _looped(arrays, function, results, loops)
+    return found if len(found) > 1 else found[0]
+
+
+def _looped(arrays, function, results, loops):
+    """Over the first axis of some arrays, what each example gives, stacked."""
+    if not loops:
+        return _called(arrays, function, results)
+    carried, inner = loops[0], [(dtype, entries[1:]) for dtype, entries in results]
+    size = next(len(a) for a, carries in zip(arrays, carried) if carries)
+    each = [
+        _looped([a[i] if carries else a for a, carries in zip(arrays, carried)], function, inner, loops[1:])
+        for i in range(size)
+    ]
+    if not each:
+        return [np.empty((0, *entries), dtype) for dtype, entries in inner]
+    return [np.stack(parts) for parts in zip(*each)]
+
+
+def _called(arrays, function, results):
+    """The results as arrays of their own: what the function keeps, or was given, is not written to."""
+    found = list(function.function(*map(_read_only, arrays)))
+    for i, (x, (dtype, entries)) in enumerate(zip(found, results)):
+        found[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
+        _check(function.name, i if len(results) > 1 else None, x, dtype, entries)
+    return found
+
+
+def _read_only(x):
+    x = np.asarray(x).view()
+    x.flags.writeable = False
+    return x
+
+
+def _check(name, position, x, dtype, entries):
+    which = f"{name} gave" if position is None else f"{name} gave, as result {position},"
+    promised = f"{dtype}[{', '.join(map(_text, entries))}]"
+    if x.dtype != dtype:
+        raise DTypeError("pure_callback", f"{which} {x.dtype}, not {promised}", "declare the dtype that it gives")
+    if x.ndim != len(entries) or not all(map(_fits, x.shape, entries)):
+        raise ShapeError("pure_callback", f"{which} the shape {x.shape}, not {promised} as was declared")
+
+
+def _fits(size, entry):
+    if isinstance(entry, tuple):
+        return size <= entry[1]
+    return entry in (cb.UNKNOWN, size)
+
+
+def _text(entry):
+    return "".join(map(str, entry)) if isinstance(entry, tuple) else str(entry)
+
+
+kernel(cb.callback_op, _callback)
+kernel(cb.name_sizes_op, lambda x: x, view=True)

@@ -1,0 +1,102 @@
+"""Functions of Python that run inside a program, of which nothing is known but what they promise to give; and names
+for the sizes of arrays that come without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Size
+from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
+from anyshape.graph.ir import define
+from anyshape.ops.core import Operand, apply, apply_all, localise, meta_of
+
+Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent as params hold it
+UNKNOWN: Entry = "?"
+AT_MOST = "<="
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A function as a param, the one thing in a graph that is no plain data: of arrays, to a sequence of arrays."""
+
+    function: Callable[..., Any]
+    name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _callback_type(
+    ctx: ShapeGuardContext,
+    *operands: TensorMeta,
+    function: Callback,
+    results: tuple[tuple[np.dtype, tuple[Entry, ...]], ...],
+    loops: tuple[tuple[bool, ...], ...],
+    vectorized: bool,
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """`loops`: over the first axis of which operands, outermost first; results have the axes of loops in front."""
+    metas = tuple([TensorMeta(dtype, tuple([_extent(ctx, e) for e in entries])) for dtype, entries in results])
+    return metas if len(metas) > 1 else metas[0]
+
+
+def _extent(ctx: ShapeGuardContext, entry: Entry) -> ShapeExtent:
+    """What a param promises of an axis: never more than operands let it."""
+    if isinstance(entry, str):
+        return Unknown()
+    if not isinstance(entry, tuple):
+        return ctx.resolve(entry)
+    bound = ctx.resolve(entry[1])
+    return UpperBound(bound.size) if isinstance(bound, Exact) else bound
+
+
+def _name_sizes_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
+    """The same array, with a size of its own for each axis of which only a bound is known, or nothing."""
+    named: list[ShapeExtent] = []
+    for axis, extent in enumerate(ctx.extents(x)):
+        if not isinstance(extent, Exact):
+            upper = extent.size if isinstance(extent, UpperBound) else None
+            extent = Exact(ctx.new_size(f"size{axis}", upper))
+        named.append(extent)
+    return TensorMeta(x.dtype, tuple(named))
+
+
+callback_op = define("callback", _callback_type)
+name_sizes_op = define("name_sizes", _name_sizes_type, mints=True)
+
+
+def callback(
+    function: Callback,
+    results: Sequence[tuple[Any, Sequence[Size | ShapeExtent]]],
+    *operands: Operand,
+    loops: tuple[tuple[bool, ...], ...] = (),
+    vectorized: bool = False,
+) -> tuple[Any, ...]:
+    """What the function gives of the operands: arrays of these dtypes and extents, which are checked when it runs.
+
+    It is taken for pure: it is not run if nothing needs its results, and may be run again in a derivative.
+    """
+    promised = tuple([(np.dtype(dtype), tuple([_entry(e) for e in extents])) for dtype, extents in results])
+    local, sources = localise(promised, operands)
+    params = {"function": function, "results": local, "loops": loops, "vectorized": vectorized}
+    return apply_all(callback_op, *operands, sources=sources, **params)
+
+
+def _entry(size: Size | ShapeExtent) -> Entry:
+    extent = as_extent(size)
+    if isinstance(extent, Exact):
+        return extent.size
+    return (AT_MOST, extent.size) if isinstance(extent, UpperBound) else UNKNOWN
+
+
+def name_sizes(x: Operand) -> Any:
+    """x with a name for the size of every axis that has none, so that what is made of it has sizes that are known."""
+    return x if meta_of(x).sizes is not None else apply(name_sizes_op, x)

@@ -1,0 +1,132 @@
+"""Functions called back: what they promise is what they give, or an error says so; what they give has named sizes."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import ShapeDtypeStruct, errors, grad, jit, pure_callback, stop_gradient, trace, vmap
+
+X = np.array([3.0, 1.0, 3.0])
+
+
+def unique(x):
+    return pure_callback(np.unique, ShapeDtypeStruct(f"<={x.shape[0]}"), x)
+
+
+def test_one_program_serves_every_size_that_a_callback_gives():
+    doubled = jit(lambda x: (unique(x) * np.sin(unique(x))).reshape(-1, 1) @ np.ones((1, 2)))
+    for x in (X, X[:0], X[:1], np.arange(7.0)):
+        u = np.unique(x)
+        np.testing.assert_allclose(doubled(x), (u * np.sin(u))[:, None] * np.ones(2))
+    assert doubled.cache_info().traces == 1
+    assert str(doubled.programs()[0]).startswith("<lambda>(%x: f64[x_0]) -> (f64[<=x_0, 2])")
+
+
+@pytest.mark.parametrize(
+    ("promise", "signature"),
+    [
+        ("n, 2", "f64[n, 2]"),
+        ("<=2*n + 1, 2", "f64[<=2*n + 1, 2]"),
+        ("?, 2", "f64[?, 2]"),
+        ("max(n, 3),", "f64[max(n, 3)]"),
+    ],
+)
+def test_what_a_promise_says_is_what_a_signature_shows(promise, signature):
+    program = trace(lambda x: pure_callback(lambda x: x, ShapeDtypeStruct(promise), x))(ShapeDtypeStruct("n, 2"))
+    assert str(program).splitlines()[0].endswith(f"-> ({signature})")
+    assert program(np.ones((4, 2))).shape == (4, 2) if "max" not in promise else True
+
+
+def test_trees_keywords_and_numbers():
+    spec = {"a": ShapeDtypeStruct(()), "b": (ShapeDtypeStruct("?", np.int64), np.zeros(2))}
+    function = lambda x, *, k: {"a": k, "b": (np.flatnonzero(x), x[:2])}
+    found = jit(lambda x: pure_callback(function, spec, x, k=2.5))(X)
+    assert found["a"] == 2.5 and found["b"][0].tolist() == [0, 1, 2] and found["b"][1].tolist() == [3, 1]
+    assert pure_callback(function, spec, X, k=2.5)["b"][0].tolist() == [0, 1, 2]
+    assert jit(lambda x: (pure_callback(print, (), x), x))(X)[0] == ()
+
+
+def test_what_a_callback_keeps_or_was_given_is_not_written_to():
+    kept = np.arange(3.0)
+    result = jit(lambda x: pure_callback(lambda x: kept, ShapeDtypeStruct(x.shape), x) + 1)(X)
+    assert kept.tolist() == [0, 1, 2] and result.tolist() == [1, 2, 3]
+
+    def writes(x):
+        x[0] = 7
+        return x
+
+    with pytest.raises(ValueError, match="read-only"):
+        jit(lambda x: pure_callback(writes, ShapeDtypeStruct(x.shape), x))(X)
+
+
+REFUSED = [
+    (errors.ShapeError, r"gave the shape \(1,\), not float64\[3\] as was declared", lambda x: x[:1], "{n}"),
+    (errors.ShapeError, r"gave the shape \(6,\), not float64\[<=3\]", lambda x: np.append(x, x), "<={n}"),
+    (errors.ShapeError, r"gave the shape \(1, 3\), not float64\[\?\]", lambda x: x[None], "?"),
+    (errors.DTypeError, r"gave float32, not float64\[3\]", lambda x: x.astype(np.float32), "{n}"),
+    (errors.ArgumentError, "as declared", lambda x: (x, x), "{n}"),
+    (errors.SpecError, "q is no size of this program", np.sin, "q"),
+    (KeyError, "mine", lambda x: {}["mine"], "{n}"),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "function", "promise"), REFUSED)
+def test_a_promise_that_is_not_kept(kind, words, function, promise):
+    make = lambda x: pure_callback(function, ShapeDtypeStruct(promise.format(n=x.shape[0])), x)
+    for run in (jit(make), make):
+        with pytest.raises(kind, match=words):
+            run(X)
+
+
+def test_bad_arguments():
+    with pytest.raises(errors.ArgumentError, match="leaf 0, is 'f8'"):
+        pure_callback(np.sin, "f8", X)
+    with pytest.raises(errors.ArgumentError, match="an argument is of type str"):
+        pure_callback(np.sin, ShapeDtypeStruct(()), "text")
+
+
+def test_derivatives_are_those_of_what_is_around():
+    assert grad(lambda x: np.sum(x * unique(stop_gradient(x)).sum()))(X).tolist() == [4, 4, 4]
+    places = lambda x: pure_callback(np.argsort, ShapeDtypeStruct(x.shape, np.int64), x)
+    weights = np.array([1.0, 2.0, 5.0])
+    np.testing.assert_array_equal(grad(lambda x: np.sum(x[places(x)] ** 2 * weights))(X), 2 * X * [2, 1, 5])
+    np.testing.assert_array_equal(anyshape.hessian(lambda x: np.sum(x[places(x)] ** 2))(X), 2 * np.eye(3))
+    with pytest.raises(errors.UnsupportedFunctionError, match=r"pure_callback\(unique\): has no derivative"):
+        grad(lambda x: unique(x).sum())(X)
+
+
+def test_a_program_keeps_its_stop_gradients_for_derivatives_to_come():
+    program = trace(lambda x: np.sum(x * stop_gradient(x)))(ShapeDtypeStruct("n"))
+    np.testing.assert_array_equal(grad(lambda x: program(x))(X), X)
+    assert "stop_gradient" not in str(program.plan)
+
+
+def test_examples_one_by_one_or_all_at_once():
+    calls = []
+
+    def count(x):
+        calls.append(x.shape)
+        return np.sort(x)
+
+    xs = np.random.default_rng(0).normal(size=(4, 2, 3))
+    for vectorized, expected in ((False, [(3,)] * 8), (True, [(4, 2, 3)])):
+        calls.clear()
+        one = lambda x, v=vectorized: pure_callback(count, ShapeDtypeStruct(x.shape), x, vectorized=v)
+        np.testing.assert_array_equal(vmap(vmap(one))(xs), np.sort(xs))
+        assert calls == expected
+        assert vmap(vmap(one))(xs[:, :0]).shape == (4, 0, 3)
+    mixed = vmap(lambda x, y: pure_callback(np.add, ShapeDtypeStruct(x.shape), x, y), in_axes=(0, None))
+    np.testing.assert_array_equal(mixed(xs[:, 0], X), xs[:, 0] + X)
+    with pytest.raises(errors.UnsupportedDynamicShapeError, match="one size for all examples"):
+        vmap(unique)(xs[0])
+
+
+def test_a_program_pickles_if_its_function_does_and_is_not_saved(tmp_path):
+    program = trace(unique)(ShapeDtypeStruct("n"))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(program))(X), [1, 3])
+    with pytest.raises(errors.ArgumentError, match="the function unique is called back, and no file holds it"):
+        program.save(tmp_path / "program.anyshape")
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(trace(lambda x: pure_callback(lambda x: x, ShapeDtypeStruct("n"), x))(ShapeDtypeStruct("n")))
