@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anyshape import ShapeDtypeStruct, export
 from anyshape.frontend import cli
 from anyshape.frontend.load_function import UsageError, load_function
 
@@ -95,6 +96,19 @@ def test_show_prints_the_gradient_in_all_float_arguments(run):
     code, out, _ = run("show", "f:loss", "--shapes", "n, k; k, 3", "--grad")
     assert code == 0
     assert out.splitlines()[0].endswith("-> (f64[], f64[n, k], f64[k, 3])")
+
+
+def test_a_saved_program_is_shown_drawn_checked_and_explained(run, tmp_path):
+    saved, page = str(tmp_path / "loss.anyshape"), tmp_path / "loss.html"
+    export(lambda x: (np.sin(x) ** 2).sum())(ShapeDtypeStruct("n")).save(saved)
+    assert "(%x: f64[n]) -> (f64[])" in run("show", saved)[1]
+    assert run("show", saved, "--html", str(page))[0] == 0 and "reduce_sum" in page.read_text()
+    assert "cos" in run("show", saved, "--shapes", "n", "--grad")[1]
+    assert run("check", saved, "--shapes", "n", "--sizes", "0,3")[0] == 0
+    assert "program 1 serves n=1" in run("explain", saved, "--shapes", "n", "--sizes", "1")[1]
+    (tmp_path / "torn.anyshape").write_bytes(Path(saved).read_bytes()[:-9])
+    code, _, said = run("show", str(tmp_path / "torn.anyshape"))
+    assert code == 2 and "is no saved program, or is cut short" in said and said.count("\n") == 1
 
 
 def test_show_takes_dtypes(run):
@@ -215,7 +229,9 @@ def test_explain_complains_on_one_line(run):
 # -- mistakes ----------------------------------------------------------------------------------------------------
 
 MISTAKES = [
-    (["show", "f:loss"], "arguments are required: --shapes"),
+    (["show", "f:loss"], "user_functions.py:loss' is no saved program, and a function needs --shapes"),
+    (["explain", "f:loss"], "arguments are required: --shapes"),
+    (["show", __file__], "is no saved program, and a function needs --shapes"),
     ([], "arguments are required: command"),
     (["teach", "f:loss"], "invalid choice"),
     (["show", "f:loss", "--shapes", "n", "--fast"], "unrecognized arguments: --fast"),

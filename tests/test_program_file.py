@@ -165,7 +165,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
                 program.save(path)
         assert path.read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["p"]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no folder to save a program in: .*no folder.$"):
         program.save(tmp_path / "no folder" / "p")
 
 

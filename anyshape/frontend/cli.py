@@ -13,14 +13,25 @@ from anyshape.frontend.derivatives import value_and_grad
 from anyshape.frontend.draw_dot import to_dot
 from anyshape.frontend.draw_html import to_html
 from anyshape.frontend.explain_report import explain_report
-from anyshape.frontend.load_function import Arguments, UsageError, load_function, one_line, read_arguments, write_text
+from anyshape.frontend.export import load
+from anyshape.frontend.load_function import (
+    Arguments,
+    UsageError,
+    is_saved,
+    load_function,
+    one_line,
+    read_arguments,
+    write_text,
+)
 from anyshape.frontend.program import Program
+from anyshape.frontend.program_file import own_version
 from anyshape.frontend.specs import ShapeDtypeStruct, trace
 from anyshape.frontend.tracing import is_inexact
 
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
+  anyshape show loss.anyshape --html loss.html
   anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
@@ -59,11 +70,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"anyshape {own_version()}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     demo = commands.add_parser("demo", help="train a small language model on paragraphs of any length", add_help=False)
     demo.set_defaults(run=_demo)
     show = commands.add_parser("show", help="print or draw the program of a function")
-    _describe(show)
+    _describe(show, required=False)
     show.add_argument("--grad", action="store_true", help="of its value and gradient")
     show.add_argument("--plan", action="store_true", help="print the plan that runs, not the graph")
     show.add_argument("--html", metavar="FILE", help="draw the graph, with what it relies on and costs, as one page")
@@ -84,10 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _describe(parser: argparse.ArgumentParser) -> None:
+def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """The options that say which function, and what its arguments are like."""
-    parser.add_argument("target", help="module:function or path/to/file.py:function")
-    parser.add_argument("--shapes", required=True, help='one for each argument: "n, 4; 4, 3"; names are unknown sizes')
+    parser.add_argument("target", help="module:function, path/to/file.py:function, or a saved program")
+    shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes'
+    parser.add_argument("--shapes", required=required, help=shapes)
     parser.add_argument("--dtypes", default="f64", help='one for all or one for each: "f64; i32" (%(default)s)')
 
 
@@ -107,7 +120,11 @@ def _show(options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _traced(options: argparse.Namespace) -> Program:
-    """The program of the function and arguments that were named."""
+    """The program of the function and arguments that were named, or the one of a file."""
+    if options.shapes is None and is_saved(options.target) and not options.grad:
+        return load(options.target)
+    if options.shapes is None:
+        raise UsageError(f"{options.target!r} is no saved program, and a function needs --shapes")
     function, arguments = _described(options)
     specs = [ShapeDtypeStruct(s, d) for s, d in zip(arguments.specs, arguments.dtypes, strict=True)]
     try:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import SpecError
+from anyshape.frontend.export import load
 from anyshape.graph import dims
 from anyshape.graph.dims import Size
 from anyshape.graph.parse import parse_shape
@@ -34,8 +35,15 @@ def one_line(error: BaseException) -> str:
     return "; ".join(ends) or type(error).__name__
 
 
+def is_saved(target: str) -> bool:
+    """Whether the target is a file that may hold a program, not a function."""
+    return not target.endswith(".py") and Path(target).is_file()
+
+
 def load_function(target: str) -> Callable[..., Any]:
-    """The function that "module:function" or "path/to/file.py:function" names; the function may have dots."""
+    """What "module:function" or "path/to/file.py:function" names (the function may have dots), or a saved program."""
+    if is_saved(target):
+        return load(target)
     source, colon, path = target.rpartition(":")
     if not colon or not source or not path:
         raise UsageError(f"{target!r} names no function; write module:function or path/to/file.py:function")

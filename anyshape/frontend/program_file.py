@@ -7,6 +7,7 @@ taken, and what a document says of its graph is worked out again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import importlib.metadata
 import io
@@ -56,6 +57,8 @@ def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
         file.write(data)
         return
     path = Path(file)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no folder to save a program in", str(path.parent))
     new = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
     try:
         with open(new, "xb") as out:
@@ -86,7 +89,7 @@ def pack(trace: Trace, graph: Graph) -> bytes:
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
     }
     digest = hashlib.sha256(_canonical(program)).hexdigest()
-    envelope = {"format": FORMAT, "version": VERSION, "anyshape": _own_version(), "digest": digest, "program": program}
+    envelope = {"format": FORMAT, "version": VERSION, "anyshape": own_version(), "digest": digest, "program": program}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_DOCUMENT, _DATE), _canonical(envelope), zipfile.ZIP_DEFLATED)
@@ -95,7 +98,7 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     return out.getvalue()
 
 
-def _own_version() -> str:
+def own_version() -> str:
     try:
         return importlib.metadata.version("anyshape")
     except importlib.metadata.PackageNotFoundError:
