@@ -23,12 +23,12 @@ happened and where, the second what to do.
     ├── LeakedTracerError (RuntimeError)        a traced array used after its trace ended
     ├── UnsupportedFunctionError (TypeError)    a NumPy function that has no traced counterpart
     ├── UnsupportedDynamicShapeError (TypeError) a parameter that cannot hold a run-time size
-    ├── MemoryLimitError (MemoryError)          a run may need more memory than max_bytes allows
     ├── RunError (RuntimeError)                 what NumPy raised while a program ran, with the op and the line
     │   ├── RunFloatingPointError (FloatingPointError)
     │   ├── RunZeroDivisionError (ZeroDivisionError)
     │   ├── RunOverflowError (OverflowError)
     │   └── RunMemoryError (MemoryError)
+    │       └── MemoryLimitError                a run may need more memory than max_bytes allows
     ├── MissingRuleError (NotImplementedError)  an op has no entry in a rule table
     ├── IllegalGraphError (ValueError)          a graph that breaks the rules of graphs
     ├── ProgramFileError (ValueError)           a file that is no program, is damaged, or is of a newer version
@@ -386,27 +386,6 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
         return {"error": type(self).__name__, **shown, "where": at, "message": str(self)}
 
 
-class MemoryLimitError(AnyshapeError, MemoryError):
-    """A run was refused before it allocated: at the sizes of the call it may need more bytes than it is allowed.
-
-    `needed` is None where no bound is known; `formula` is the bound in terms of `sizes`; `where` is the line of the
-    step that needs the most.
-    """
-
-    def __init__(
-        self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], where: object = None
-    ) -> None:
-        self.program, self.needed, self.limit = program, needed, limit
-        self.formula, self.sizes, self.where = formula, dict(sizes), where
-        given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
-        found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
-        formula = f" ({say.shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
-        super().__init__(
-            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{say.at(where)}\n"
-            f"  call it with smaller arrays, in parts, or allow more"
-        )
-
-
 class MissingRuleError(AnyshapeError, NotImplementedError):
     """An op has no entry in a rule table."""
 
@@ -457,6 +436,30 @@ class RunOverflowError(RunError, OverflowError):
 
 class RunMemoryError(RunError, MemoryError):
     """An array for which there is no memory."""
+
+
+class MemoryLimitError(RunMemoryError):
+    """A run was refused before it allocated: at the sizes of the call it may need more bytes than it is allowed.
+
+    `needed` is None where no bound is known; `formula` is the bound in terms of `sizes`; `where` is the line of the
+    step that needs the most.
+    """
+
+    def __init__(
+        self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], where: object = None
+    ) -> None:
+        self.primitive = self.program = program
+        self.why, self.advice = "", ""
+        self.needed, self.limit = needed, limit
+        self.formula, self.sizes, self.where = formula, dict(sizes), where
+        given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
+        found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
+        formula = f" ({say.shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
+        AnyshapeError.__init__(
+            self,
+            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{say.at(where)}\n"
+            f"  call it with smaller arrays, in parts, or allow more",
+        )
 
 
 class MetadataError(AnyshapeError, RuntimeError):

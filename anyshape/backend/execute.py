@@ -132,8 +132,8 @@ class _Writer:
         for step in plan.steps:
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
-        if self.budget is not None:
-            found.update(dims.variables(self.budget.needed or 0))
+        if self.budget is not None and self.budget.needed is not None:
+            found.update(dims.variables(self.budget.needed))
         if self.checks:
             metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
             found.update(

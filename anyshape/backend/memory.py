@@ -1,8 +1,8 @@
 """How much memory a plan takes: the bytes of the arrays that are alive at once, as a size over the dims of the program.
 
 Counted is what a run allocates: not its inputs and constants, but copies of outputs, and what kernels make on the way
-(`SCRATCH`). Where a movement may have to copy it is taken to do so, so the result is a bound. Buffers of NumPy that do
-not grow with the operands are left out.
+(`SCRATCH`; not what functions of users do). Where a movement may have to copy it is taken to do so, so the result is a
+bound. Buffers of NumPy that do not grow with the operands are left out.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ class Budget:
 
     def refuse(self, sizes: Mapping[str, int]) -> NoReturn:
         """Raise the error for the sizes of a call."""
-        named = {v: sizes[str(v)] for v in dims.variables(self.needed or 0)}
-        needed = None if self.needed is None else evaluate(self.needed, to_mapping(named))
+        needed = None
+        if self.needed is not None:
+            needed = evaluate(self.needed, to_mapping({v: sizes[str(v)] for v in dims.variables(self.needed)}))
         raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), sizes, self.where)
 
 

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from anyshape.backend.lower import lower
+from anyshape.backend.memory import peak_bytes
+from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeLimitError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.dims import DimVar, Leaf, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.examples import nearest
-from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
+from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.ir import Graph, Node
 from anyshape.graph.substitution import leaves_of, substitute_leaves
 from anyshape.ops.costs import Applied, CeilLog2, Shape, ceil_log2, elements, find_cost
@@ -38,11 +41,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class ProgramCost:
-    """The cost of each node, in the order of the graph, and of all of them."""
+    """The cost of each node, in the order of the graph, and of all of them; `peak_bytes` are alive at once at most.
+
+    Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program.
+    """
 
     graph: Graph
     nodes: tuple[Cost, ...]
     total: Cost
+    peak_bytes: ShapeExtent
 
     @property
     def flops(self) -> ShapeExtent:
@@ -64,12 +71,12 @@ class ProgramCost:
             return extent if isinstance(extent, Unknown) else type(extent)(value_at(extent.size, values))
 
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
-        return ProgramCost(self.graph, nodes, total(nodes))
+        return ProgramCost(self.graph, nodes, total(nodes), number(self.peak_bytes))
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
         """A number for each dim, such that the program takes them."""
         values: dict[DimVar, int] = {}
-        variables = variables_of(self.graph)
+        variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime]
         names = [v.label for v in variables]
         for name in [n for n in sizes if n not in names]:
             self._refuse(f"gives {name!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
@@ -80,6 +87,8 @@ class ProgramCost:
                 self._refuse(found, f"give an integer {range_of(variable)}")
             values[variable] = int(size)
         for condition in self.graph.conditions:
+            if not all(v in values for v in condition.claim.variables()):
+                continue  # of a size that depends on data
             if not condition.claim.holds(to_mapping(values)):
                 given = {v.label: n for v, n in values.items() if v in condition.claim.variables()}
                 claim, where = str(condition.claim), condition.where
@@ -91,14 +100,39 @@ class ProgramCost:
 
     def __str__(self) -> str:
         rows = [f"  {node.op}: {cost}" for node, cost in zip(self.graph.nodes, self.nodes, strict=True)]
-        return "\n".join([f"{self.graph.name or 'program'}: {self.total}", *rows])
+        name = self.graph.name or "program"
+        return "\n".join([f"{name}: {self.total}, {self.peak_bytes} bytes at most at once", *rows])
 
 
 def cost(program: Any) -> ProgramCost:
     """What a program, or a graph, costs."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
-    nodes = tuple([_of_node(node) for node in graph.nodes])
-    return ProgramCost(graph, nodes, total(nodes))
+    nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
+    plan = lower(graph) if isinstance(program, Graph) else program.plan
+    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan))
+
+
+def peak(graph: Graph, plan: Plan) -> ShapeExtent:
+    """The bytes that a run of the plan of a graph allocates at most, over the sizes of its inputs."""
+    size = peak_bytes(plan).size
+    return Unknown() if size is None else _projected(graph, UpperBound(size))
+
+
+def _without_data(graph: Graph, found: Cost) -> Cost:
+    """A cost with sizes that depend on data taken for their bounds."""
+    return Cost(*[_projected(graph, e) for e in found.parts()]) if graph.runtime else found
+
+
+def _projected(graph: Graph, extent: ShapeExtent) -> ShapeExtent:
+    bounds = graph.runtime_bounds
+
+    def bound(leaf: Leaf) -> ShapeExtent | None:
+        if isinstance(leaf, CeilLog2) and _mentions(leaf.of, bounds.__contains__):
+            inner = project(UpperBound(leaf.of), bound)
+            return UpperBound(ceil_log2(inner.size)) if isinstance(inner, UpperBound) else Unknown()
+        return bounds.get(leaf)
+
+    return project(extent, bound)
 
 
 def total(costs: Iterable[Cost]) -> Cost:
@@ -108,7 +142,7 @@ def total(costs: Iterable[Cost]) -> Cost:
 
 
 def variables_of(graph: Graph) -> tuple[DimVar, ...]:
-    """The dims of a program, those that its inputs give first."""
+    """The dims of a program, those that its inputs give first; sizes that depend on data too."""
     found = {source.variable: None for source in graph.dims}
     for condition in graph.conditions:
         found.update(dict.fromkeys(condition.claim.variables()))

@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,10 +48,11 @@ class Options:
 
     static: StaticArguments = field(default_factory=StaticArguments)
     shapes: DynamicShapes | None = None
+    max_bytes: int | None = None
 
     def bound(self) -> Options:
         """Those of a method whose object is given."""
-        return Options(self.static.bound(), self.shapes)
+        return replace(self, static=self.static.bound())
 
 
 class Jitted:
@@ -217,7 +218,8 @@ class Jitted:
             reasons, number, started = self._cache.reasons(given), self._cache.traces + 1, perf_counter()
             _LOG.debug("%s: program %d is needed; %s", self.name, number, Listed(reasons))
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
-            entry = Entry(Program(trace), unchanged, given, number, scope.hints or {}, reasons, scope.relied)
+            program = Program(trace, self.options.max_bytes)
+            entry = Entry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
             self._cache.add(entry, call.flat)
             _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
             return entry
@@ -280,6 +282,7 @@ def jit(
     static_argnames: str | Sequence[str] | None = None,
     dynamic_shapes: Any = None,
     on_decision: str = "guard",
+    max_bytes: int | None = None,
     name: str | None = None,
 ) -> Any:
     """`function`, traced once per structure, dtypes and ranks of its arguments and then run at any size.
@@ -289,7 +292,8 @@ def jit(
     range; AUTO (as if nothing was said), STATIC (a program for each size), DYNAMIC (an error where the size is bound
     to one value). An integer argument that is given a name or a Dim is a size by its value. A decision of Python's on
     sizes is guarded, and another answer traces anew; with `on_decision="error"` it is a SpecializationError, on all
-    axes but AUTO and STATIC ones. Without a function, a decorator.
+    axes but AUTO and STATIC ones. A call whose arrays might take more than `max_bytes` at once, beside its arguments,
+    is a MemoryLimitError before it allocates. Without a function, a decorator.
 
     >>> import numpy as np
     >>> f = jit(lambda x, y: np.sum(np.sin(x) * y))
@@ -306,6 +310,7 @@ def jit(
         "static_argnames": static_argnames,
         "dynamic_shapes": dynamic_shapes,
         "on_decision": on_decision,
+        "max_bytes": max_bytes,
         "name": name,
     }
     if function is None:
@@ -314,7 +319,9 @@ def jit(
     called = name if name is not None else function_name(function)
     static = static_arguments(function, called, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision)
-    return Jitted(function, called, None, Options(static, shapes), (jit, (function,), options))
+    if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
+        raise ArgumentError(called, "max_bytes", f"is {max_bytes!r}", "give a number of bytes, or None for no limit")
+    return Jitted(function, called, None, Options(static, shapes, max_bytes), (jit, (function,), options))
 
 
 def _of_object(method: Jitted, instance: Any) -> Jitted:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower
+from anyshape.backend.memory import Budget, peak_bytes
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeMismatchError
@@ -34,13 +35,21 @@ class Program:
     was traced, after passes; `plan` is what runs.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(self, trace: Trace, max_bytes: int | None = None) -> None:
+        self.trace, self.max_bytes = trace, max_bytes
         self.graph: Graph = simplify(trace.graph)
         plan = lower(self.graph)
         self.plan: Plan = replace(plan, input_names=trace.labels) if trace.labels else plan
-        self.run = compile_plan(self.plan)
+        self.run = compile_plan(self.plan, self._budget())
         self.single = trace.out_tree.is_leaf()
+
+    def _budget(self) -> Budget | None:
+        """What a run may allocate, beside what it takes by what is known of its sizes."""
+        if self.max_bytes is None:
+            return None
+        found = cost.peak(self.graph, self.plan)
+        step = peak_bytes(self.plan).step
+        return Budget(self.name, self.max_bytes, getattr(found, "size", None), None if step is None else step.where)
 
     @property
     def name(self) -> str:
@@ -114,7 +123,7 @@ class Program:
 
     def cost(self) -> ProgramCost:
         """Operations, bytes read and bytes written, of each node and in all, as sizes over the dims of the program."""
-        return cost.cost(self.graph)
+        return cost.cost(self)
 
     def html(self) -> str:
         """One page of HTML that draws the program, with what it relies on and what it costs."""
@@ -125,7 +134,7 @@ class Program:
         return draw_dot.to_dot(self.graph)
 
     def __reduce__(self) -> Any:
-        return Program, (self.trace,)
+        return Program, (self.trace, self.max_bytes)
 
     def __str__(self) -> str:
         return str(self.graph)

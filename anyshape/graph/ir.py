@@ -141,12 +141,12 @@ class Graph:
         """What the outputs are to who calls the program: a size that depends on data is known by its bound alone."""
         if not self.runtime:
             return tuple([v.meta for v in self.outputs])
-        bounds = self._runtime_bounds
+        bounds = self.runtime_bounds
         metas = [v.meta for v in self.outputs]
         return tuple([TensorMeta(m.dtype, tuple([project(e, bounds.get) for e in m.extents])) for m in metas])
 
     @cached_property
-    def _runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
+    def runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
         """What can be said, over the sizes of inputs, of each size that depends on data: facts are older first."""
         found: dict[Leaf, ShapeExtent] = {}
         for variable in self.runtime:

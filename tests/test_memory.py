@@ -1,0 +1,113 @@
+"""What programs take of memory: the bound holds when it is measured, and a call beyond max_bytes allocates nothing."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import jit
+from anyshape.errors import ArgumentError, MemoryLimitError
+from anyshape.graph.entry import compile_entry
+from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.extents import UpperBound
+from tests.sweep import rows
+
+SLACK = 250_000  # bytes that NumPy's loops take for themselves, whatever the size of their operands
+
+
+def measured(run, arrays):
+    """The most bytes that a run allocates at once."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(*arrays)
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            kept = run(*arrays)
+            return tracemalloc.get_traced_memory()[1] - before, kept
+        finally:
+            tracemalloc.stop()
+
+
+def arrays_of(row):
+    """Arrays that are large beside the slack."""
+    ranks = [len([w for w in spec.split(",") if w.strip()]) for spec in row.shapes]
+    size = {0: 5000, 1: 5000, 2: 300}.get(max(ranks, default=0), 40)
+    if len(row.names()) > 1 and size == 5000:
+        size = 200  # where they are combined with each other
+    return [np.asarray(x) for x in row.arrays(dict.fromkeys(row.names(), size), row.dtypes[0])]
+
+
+def total(row):
+    """The sum of everything that a row gives."""
+
+    def function(*xs):
+        found = row.function(anp, *xs)
+        return sum(anp.sum(anp.real(y)) for y in (found if isinstance(found, (tuple, list)) else (found,)))
+
+    return function
+
+
+@pytest.mark.parametrize("family", sorted({family for family, _ in rows()} - {"callback"}))
+def test_the_bound_holds_for_values_and_gradients(family):
+    checked = 0
+    for _, row in [found for found in rows() if found[0] == family]:
+        for function in (lambda *xs, row=row: row.function(anp, *xs), anyshape.grad(total(row))):
+            program = jit(function)
+            try:
+                arrays = arrays_of(row)
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    program(*arrays)
+            except (ValueError, TypeError, IndexError, ArithmeticError, NotImplementedError, MemoryError):
+                continue  # not of these sizes, or without a derivative
+            (made,) = program.programs()[:1]
+            peak = made.cost().peak_bytes
+            assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
+            bound = evaluate(peak.size, to_mapping(compile_entry(made.entry, arrays=True)(*arrays)))
+            used, _ = measured(made.run, arrays)
+            assert used <= 1.02 * bound + SLACK, f"{row.name}: {used} bytes, and at most {bound} were promised"
+            checked += 1
+    assert checked
+
+
+def test_a_call_beyond_the_limit_allocates_nothing():
+    table = jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1_000_000)
+    assert table(np.ones(100)) == 10_000
+    x = np.ones(5000)
+    tracemalloc.start()
+    with pytest.raises(MemoryLimitError, match="max_bytes is 1000000") as caught:
+        table(x)
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
+    error = caught.value
+    assert isinstance(error, MemoryError) and error.limit == 1_000_000
+    assert error.needed >= 8 * 5000**2 and error.sizes == {"x_0": 5000} and "test_memory.py" in str(error.where)
+    assert table(np.ones(10)) == 100  # the next call works
+
+
+def test_sizes_that_depend_on_data_count_with_their_bounds():
+    chosen = jit(lambda x: np.sum(np.outer(x[x > 0], x[x > 0])), max_bytes=1_000_000)
+    assert chosen(-np.ones(100)) == 0
+    with pytest.raises(MemoryLimitError):
+        chosen(-np.ones(2000))  # none is chosen, but all might be
+    peak = chosen.programs()[0].cost().peak_bytes
+    assert isinstance(peak, UpperBound) and "count" not in str(peak)
+
+
+def test_the_limit_belongs_to_transforms_too_and_survives_copies():
+    f = jit(lambda x: np.sum(np.outer(x, x) ** 2), max_bytes=100_000)
+    slope = anyshape.grad(f)
+    assert slope(np.ones(10)).tolist() == [40.0] * 10
+    with pytest.raises(MemoryLimitError):
+        slope(np.ones(1000))
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "1 GB"])
+def test_a_limit_that_is_no_number_of_bytes_is_refused(limit):
+    with pytest.raises(ArgumentError, match="max_bytes"):
+        jit(lambda x: x, max_bytes=limit)
