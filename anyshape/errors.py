@@ -62,7 +62,7 @@ class AnyshapeError(Exception):
 
 def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
     """An error with the message and attributes it had: messages are made once, where the error is."""
-    error = kind.__new__(kind)
+    error: AnyshapeError = BaseException.__new__(kind)  # whichever built-in errors it is too
     error.args = args
     error.__dict__.update(attributes)
     return error

@@ -718,7 +718,7 @@ def test_an_error_copies_and_pickles(error, way):
 def test_an_error_says_what_happened_and_what_to_do(error):
     first, *advice = str(error).splitlines()
     assert first and advice and all(line.startswith("  ") for line in advice)
-    builtin = {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError}
+    builtin = {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError, MemoryError}
     kinds = set(type(error).__mro__) & builtin
     assert kinds or type(error) is errors.AnyshapeError
 

@@ -7,6 +7,7 @@ every value as soon as the value exists.
 from __future__ import annotations
 
 import functools
+import itertools
 import linecache
 import logging
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Literal, Plan, Step
 from anyshape.errors import MetadataError
@@ -46,7 +48,7 @@ def compile_plan(plan: Plan, budget: Budget | None = None) -> Callable[..., list
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    space = writer.names
+    space = writer.names | {"_told": teller(file, writer.starts())}
     exec(compile(source, file, "exec"), space)
     run = space["run"]
     run.__source__ = source
@@ -80,6 +82,7 @@ class _Writer:
         self.size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
         self.pending = set(plan.runtime)
         self.lines: list[str] = []
+        self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
 
@@ -106,8 +109,15 @@ class _Writer:
         for step in plan.steps:
             self._step(step)
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
-        body = "\n    ".join([*self.lines, f"return [{', '.join(outputs)}]"])
-        return f"def run({', '.join(plan.inputs)}):\n    {body}\n"
+        self.lines.append(f"return [{', '.join(outputs)}]")
+        body = "\n        ".join(self.lines)
+        head = f"def run({', '.join(plan.inputs)}):\n    try:\n        "
+        return f"{head}{body}\n    except Exception as error:\n        raise _told(error)\n"
+
+    def starts(self) -> list[tuple[int, Step]]:
+        """The line of the source where each step begins, for errors: two lines come before the first."""
+        before = [0, *itertools.accumulate(1 + line.count("\n") for line in self.lines)]
+        return [(3 + before[count], step) for count, step in self.marks]
 
     # -- entry
 
@@ -174,6 +184,7 @@ class _Writer:
     # -- steps
 
     def _step(self, step: Step) -> None:
+        self.marks.append((len(self.lines), step))
         if step.instead:
             self._view(step)
         else:

@@ -147,7 +147,7 @@ class Builder:
         self, op: Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
     ) -> tuple[Traced, ...]:
         """Append one application of `op`; its shape rule derives the metadata of its outputs."""
-        where = self.where if self.where is not None else user_line()
+        where = self.where if self.where is not None else self._line()
         values = tuple([self.adopt(x) for x in inputs])
         shape_values = tuple([self.adopt(x) for x in sources])
         metas = [v.meta for v in values]
@@ -163,6 +163,15 @@ class Builder:
             self._find_sizes(context.minted, outputs)
         self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
         return tuple([self.handle(self, v) for v in outputs])
+
+    def _line(self) -> Where | None:
+        """The line that an enclosing graph replays, as tangents live in a graph of their own; else the user's."""
+        builder = self.parent
+        while builder is not None:
+            if builder.where is not None:
+                return builder.where
+            builder = builder.parent
+        return user_line()
 
     def _key(
         self, context: ShapeGuardContext, op: Op, inputs: Any, sources: tuple[Value, ...], params: Mapping[str, Any]
