@@ -99,3 +99,24 @@ def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str
     missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
     found = shown if both else "; ".join([shown, missing] if shown else [missing])
     return verdict, found, advice
+
+
+def out_of_range(index: int, axis: int, size: int, window: int) -> str:
+    """What is wrong with an index, in NumPy's words."""
+    of = f" for a window of {window}" if window != 1 else ""
+    return f"index {index} is out of bounds for axis {axis} with size {size}{of}"
+
+
+def made(sizes: Sequence[str], origins: Sequence[object]) -> str:
+    """Where the scopes of sizes were made."""
+    places = ["elsewhere" if origin is None else f"at {origin}" for origin in origins]
+    return " and ".join(f"{size} of the scope made {place}" for size, place in zip(sizes, places))
+
+
+def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, int]) -> str:
+    """How many bytes a run may need, and how many it is allowed."""
+    if needed is None:
+        return f"no bound of its memory is known, and max_bytes is {limit}"
+    given = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+    shown = f"{shortened(formula)}{f' with {given}' if given else ''}"
+    return f"may need {needed} bytes, and max_bytes is {limit} ({shown})"

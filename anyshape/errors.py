@@ -4,6 +4,7 @@ happened and where, the second what to do.
     AnyshapeError
     ├── ShapeError (ValueError, IndexError)     sizes that cannot agree, as NumPy's AxisError is both
     │   ├── AxisError (numpy's AxisError)       an axis that the array does not have
+    │   ├── IndexRangeError                     an index that was computed lies outside the axis
     │   ├── ViewError                           a reshape of a strided view that no strides express
     │   └── SizeMismatchError                   an assertion of a program failed at a call
     │       ├── InputSizeError                  an input has a size that its specification does not allow
@@ -116,6 +117,16 @@ class SizeMismatchError(ShapeError):
         self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
         got = [f"{name} = {size}{say.read_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
         super().__init__(primitive, f"{why}; {claim} does not hold", (", ".join(got),) if got else (), where)
+
+
+class IndexRangeError(ShapeError):
+    """An index that a program computed lies outside its axis, or the window there does. Nothing has been written."""
+
+    advice = "keep indices within the axis, or say what is to happen: mode='clip', or mode='fill' or 'drop'"
+
+    def __init__(self, primitive: str, index: int, axis: int, size: int, window: int = 1, where: object = None) -> None:
+        self.index, self.axis, self.size, self.window = index, axis, size, window
+        super().__init__(primitive, say.out_of_range(index, axis, size, window), (), where)
 
 
 class ViewError(ShapeError):
@@ -239,13 +250,9 @@ class ScopeMismatchError(AnyshapeError, ValueError):
 
     def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
         self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
-        made = " and ".join(
-            f"{s} of the scope made {'at ' + str(o) if o is not None else 'elsewhere'}" for s, o in zip(sizes, origins)
-        )
-        super().__init__(
-            f"cannot mix sizes of different scopes{say.at(where)}: {made}\n"
-            f"  make them in one symbolic_shape, or pass the same scope= to each"
-        )
+        made = say.made(sizes, origins)
+        advice = "make them in one symbolic_shape, or pass the same scope= to each"
+        super().__init__(f"cannot mix sizes of different scopes{say.at(where)}: {made}\n  {advice}")
 
 
 class SizeLimitError(AnyshapeError, OverflowError):
@@ -452,14 +459,9 @@ class MemoryLimitError(RunMemoryError):
         self.why, self.advice = "", ""
         self.needed, self.limit = needed, limit
         self.formula, self.sizes, self.where = formula, dict(sizes), where
-        given = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
-        found = "no bound of its memory is known" if needed is None else f"may need {needed} bytes"
-        formula = f" ({say.shortened(formula)}{f' with {given}' if given else ''})" if needed is not None else ""
-        AnyshapeError.__init__(
-            self,
-            f"{program}: {found}, and max_bytes is {limit}{formula}; the most{say.at(where)}\n"
-            f"  call it with smaller arrays, in parts, or allow more",
-        )
+        found = say.too_much(needed, limit, formula, sizes)
+        advice = "call it with smaller arrays, in parts, or allow more"
+        AnyshapeError.__init__(self, f"{program}: {found}; the most{say.at(where)}\n  {advice}")
 
 
 class MetadataError(AnyshapeError, RuntimeError):
@@ -467,10 +469,8 @@ class MetadataError(AnyshapeError, RuntimeError):
 
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
-        super().__init__(
-            f"{value} was promised as {promised} and is {observed}{say.at(where)}\n"
-            f"  this is a defect of a shape rule or a kernel; please report it"
-        )
+        advice = "this is a defect of a shape rule or a kernel; please report it"
+        super().__init__(f"{value} was promised as {promised} and is {observed}{say.at(where)}\n  {advice}")
 
 
 class GradientCheckError(AnyshapeError, AssertionError):

@@ -76,6 +76,7 @@ DEFECTS = {
     ),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
+    "IndexRangeError": errors.IndexRangeError("scatter_add", 7, 0, 5, 1, "user.py:7"),
     "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),
     "ProgramFileError": errors.ProgramFileError("loss.anyshape", "is no saved program, or is cut short"),
     "MetadataError": errors.MetadataError("v4", "f64[n, 3] with sizes (5, 3)", "f64[3, 5]", "user.py:7"),

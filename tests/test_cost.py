@@ -67,6 +67,7 @@ def per_line(x, axis):
 NOTHING = {
     "real", "imag", "complex", "convert", "narrow", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "pad",
     "concatenate", "full", "iota", "size_value", "stop_gradient", "take", "permute",
+    "gather", "gather_dynamic", "scatter_set",
 }  # fmt: skip
 COUNTED = {
     "dot_general": products,
@@ -74,6 +75,10 @@ COUNTED = {
     "softmax": lambda x, axes: 5 * x.size,
     "recurrence": lambda a, b, axis, reverse: 2 * b.size,
     "put_add": lambda updates, *indices, axes, sizes: updates.size,
+    **dict.fromkeys(
+        ("scatter_add", "scatter_mul", "scatter_min", "scatter_max"),
+        lambda x, indices, updates, **numbers: updates.size,
+    ),
     "sort": lambda x, axis: per_line(x, axis),
     "argsort": lambda x, axis, stable: per_line(x, axis),
     "searchsorted": lambda row, values, side, batch: values.size * bits_below(row.shape[-1] + 1),
@@ -93,7 +98,7 @@ def operations(node, inputs, results, params):
 
 
 def bytes_read(node, inputs, results):
-    if node.op.name in ("take", "slice"):  # they look at the elements they give
+    if node.op.name in ("take", "slice", "gather", "gather_dynamic"):  # they look at the elements they give
         return results[0].nbytes + sum(x.nbytes for x in inputs[1:])
     return sum(x.nbytes for x in inputs)
 

@@ -67,7 +67,6 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
 @pytest.mark.parametrize(
     ("function", "kind", "words"),
     [
-        (lambda x: x[True], UnsupportedFunctionError, "holds the boolean True"),
         (lambda x: x[1.5], AnyshapeError, "not an integer"),
         (lambda x: x[:: np.int64(0)], ShapeError, "step cannot be zero"),
         (lambda x: x[: np.sum(x)], AnyshapeError, "slice bound is f64"),

@@ -20,7 +20,7 @@ from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.graph.shapes import numel
-from anyshape.ops import contraction, indexing, movement, reduction, sorting
+from anyshape.ops import contraction, gathering, indexing, movement, reduction, sorting
 from anyshape.ops.core import find_kernel
 
 Scratch = Callable[[Step], Size | None]
@@ -61,6 +61,19 @@ def _positions(times: int) -> Scratch:
     return scratch
 
 
+def _windows(times: int) -> Scratch:
+    """So many arrays of positions for each element of the operands and of the result, beside copies of these."""
+    positions = _positions(times)
+
+    def scratch(step: Step) -> Size | None:
+        copies, result, placed = positions(step), bytes_of(step.results[0]), bytes_of(step.results[0], 8)
+        if copies is None or result is None or placed is None:
+            return None
+        return dims.add(copies, dims.add(result, dims.mul(times, placed)))
+
+    return scratch
+
+
 # What kernels allocate for themselves, beyond their results, at most.
 SCRATCH: dict[Op, Scratch] = {
     contraction.dot_general_op: _operands,  # operands whose axes are not in the order that BLAS takes
@@ -76,6 +89,8 @@ SCRATCH: dict[Op, Scratch] = {
     sorting.searchsorted_op: _positions(2),
     indexing.take_op: _positions(1),
     indexing.put_add_op: _positions(3),
+    **dict.fromkeys((gathering.gather_op, gathering.gather_dynamic_op), _windows(5)),
+    **dict.fromkeys(gathering.SCATTERS.values(), _windows(8)),
 }
 _MAY_COPY = (movement.reshape_op, reduction.sum_to_op)
 

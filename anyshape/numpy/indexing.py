@@ -1,31 +1,28 @@
 """Reading parts of arrays: NumPy's indexing, `take` and its kin, diagonals, padding and differences.
 
-Basic keys become slices, reversals and reshapes; integer arrays become one `take`, which NumPy's own rules shape.
+`keys` takes keys apart.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import Traced, user_line
-from anyshape.graph.conditions import Verdict, at_least, equal
-from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.builder import user_line
+from anyshape.graph.conditions import at_least
 from anyshape.graph.dims import Size
-from anyshape.graph.scope import SymbolicSize
-from anyshape.graph.shapes import broadcast_sizes, slice_bounds
+from anyshape.graph.shapes import broadcast_sizes
 from anyshape.numpy import elementwise, reduction
 from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axis_of, is_traced, size_of, sizes
 from anyshape.numpy.creation import asarray
+from anyshape.numpy.keys import Key
 from anyshape.numpy.movement import broadcast_to, concatenate, ravel
 from anyshape.numpy.parts import diagonal_matrix, lifted, part
 from anyshape.ops import creation as cr
-from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -35,192 +32,10 @@ from anyshape.ops.core import context_of
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """x[key], as NumPy reads it: integers, slices, `...`, None, and integer arrays in any mixture."""
+    """x[key], as NumPy reads it: integers, slices, `...`, None, integer arrays and masks in any mixture."""
     if not is_traced(x, key):
         return x[key]
-    x = lifted(x)
-    return _Key(x, key if isinstance(key, tuple) else (key,)).read()
-
-
-@dataclass
-class _Key:
-    """A key, taken apart into what each of its items asks of its axis and where that puts the axes of the result."""
-
-    x: Any
-    items: tuple[Any, ...]
-    starts: list[Size] = field(default_factory=list)  # for each axis of x
-    counts: list[Size] = field(default_factory=list)
-    steps: list[Size] = field(default_factory=list)
-    reversed: list[int] = field(default_factory=list)
-    dropped: list[int] = field(default_factory=list)  # axes that an integer picks one element of
-    indices: dict[int, Any] = field(default_factory=dict)  # by axis
-    layout: list[str] = field(default_factory=list)  # by item: "kept", "new", "index", and "none" for an empty `...`
-
-    def read(self) -> Any:
-        """The part of x that the key names."""
-        self.shape = sizes(self.x)
-        self.ctx = context_of("getitem", self.x)
-        items = self._expanded()
-        fancy = any(_rank(item) for item in items)
-        for item in items:
-            self._item(item, fancy)
-        backwards = mv.rev(self.x, self.reversed)
-        found = mv.drop(mv.strided(backwards, self.starts, self.counts, self.steps), self.dropped)
-        return self._new_axes(self._taken(found))
-
-    def _expanded(self) -> list[Any]:
-        """The items with masks as index arrays and the ellipsis filled in, one for each axis or new axis."""
-        items: list[Any] = []
-        axis = 0
-        for item in map(_classified, self.items):
-            found = self._positions(item, axis) if _is_mask(item) else [item]
-            items.extend(found)
-            axis += sum(1 for part in found if part is not None and part is not Ellipsis)
-        dots = [i for i, item in enumerate(items) if item is Ellipsis]
-        rank = self.x.meta.rank
-        if axis > rank or len(dots) > 1:
-            raise self.ctx.fail(f"{axis} indices for {rank} axes" if axis > rank else "a key can hold one `...`")
-        missing: list[Any] = [slice(None)] * (rank - axis)
-        if not dots:
-            return [*items, *missing]
-        # an ellipsis for no axis still separates index arrays
-        return [*items[: dots[0]], *(missing or [Ellipsis]), *items[dots[0] + 1 :]]
-
-    def _positions(self, mask: Any, axis: int) -> list[Any]:
-        """A concrete mask as the positions it selects; its shape must be that of the axes it stands for."""
-        rank = _rank(mask)
-        if not rank:
-            raise UnsupportedFunctionError(
-                "getitem",
-                f"the key holds the boolean {mask.meta if isinstance(mask, Traced) else mask}",
-                "write np.where(condition, x, 0), or give the mask axes",
-                user_line(),
-            )
-        if axis + rank > self.x.meta.rank:
-            raise self.ctx.fail(f"a mask of {rank} axes does not fit")
-        for i, size in enumerate(sizes(mask)):
-            self.ctx.require(equal(self.shape[axis + i], size), f"axis {axis + i} has another size than its mask")
-        return list(dy.nonzero(mask) if isinstance(mask, Traced) else mask.nonzero())
-
-    # -- one item
-
-    def _item(self, item: Any, fancy: bool) -> None:
-        if item is None:
-            self.layout.append("new")
-        elif item is Ellipsis:
-            self.layout.append("none")
-        elif isinstance(item, slice):
-            self.layout.append("kept")
-            self._slice(len(self.starts), item)
-        elif isinstance(item, (Traced, np.ndarray)):
-            self.layout.append("index")
-            self.indices[len(self.starts)] = item
-            self._whole(0, self.shape[len(self.starts)])
-        else:
-            if fancy:
-                self.layout.append("index")  # next to index arrays NumPy takes an integer for one
-            self.dropped.append(len(self.starts))
-            self._whole(_element(self.ctx, item, self.shape[len(self.starts)], len(self.starts)), 1)
-
-    def _whole(self, start: Size, count: Size) -> None:
-        self.starts.append(start)
-        self.counts.append(count)
-        self.steps.append(1)
-
-    def _slice(self, axis: int, item: slice) -> None:
-        size = self.shape[axis]
-        bounds = slice(_bound(item.start, size), _bound(item.stop, size), _bound(item.step))
-        start, count, step = slice_bounds(self.ctx, bounds, size)
-        if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
-            self.reversed.append(axis)
-            start, step = size - 1 - start, -step
-        self.starts.append(start)
-        self.counts.append(count)
-        self.steps.append(step)
-
-    # -- what index arrays and new axes do
-
-    def _taken(self, x: Any) -> Any:
-        """The elements at the index arrays, whose axes go where NumPy puts them."""
-        if not self.indices:
-            self.layout = [w for w in self.layout if w in ("kept", "new")]
-            return x
-        axes = [axis - sum(d < axis for d in self.dropped) for axis in self.indices]
-        arrays = list(self.indices.values())
-        shape = broadcast_sizes(self.ctx, [sizes(i) for i in arrays])
-        out = ix.take_at(x, [mv.broadcast_to(i, shape) for i in arrays], axes)
-        places = [i for i, what in enumerate(self.layout) if what == "index"]
-        together = places == list(range(places[0], places[0] + len(places)))
-        before = self.layout[: places[0]] if together else []
-        after = [w for i, w in enumerate(self.layout) if i >= len(before) and w != "index"]
-        self.layout = [w for w in (*before, *["kept"] * len(shape), *after) if w in ("kept", "new")]
-        return ix.reposition(out, len(shape), ix.place(tuple(axes)), before.count("kept"))
-
-    def _new_axes(self, x: Any) -> Any:
-        return mv.expand(x, [i for i, what in enumerate(self.layout) if what == "new"])
-
-
-def _classified(item: Any) -> Any:
-    """An item of a key as None, Ellipsis, a slice, an integer, a size, or an array of integers or booleans."""
-    found: Any = item
-    if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize, Traced)):
-        pass
-    elif isinstance(item, (bool, np.bool_)):
-        found = np.asarray(item)
-    elif isinstance(item, (int, np.integer)):
-        found = int(item)
-    else:
-        found = asarray(item)
-        if found.dtype.kind == "f" and not isinstance(found, Traced) and found.shape == (0,) and isinstance(item, list):
-            found = found.astype(np.intp)  # an empty list selects nothing
-        if not isinstance(found, Traced) and found.ndim == 0 and found.dtype.kind in "iu":
-            found = int(found)
-    if isinstance(found, (Traced, np.ndarray)) and found.dtype.kind not in "iub":
-        advice = "convert it to integers with astype(int)"
-        raise context_of("getitem").bad_dtype(f"an index is {found.dtype}, not an integer", advice)
-    return found
-
-
-def _rank(item: Any) -> int:
-    """The number of axes of an index array; 0 for anything else."""
-    return item.meta.rank if isinstance(item, Traced) else item.ndim if isinstance(item, np.ndarray) else 0
-
-
-def _is_mask(item: Any) -> bool:
-    return isinstance(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
-
-
-def _bound(x: Any, size: Size | None = None) -> Size | None:
-    """A bound of a slice as a size; one that is a value counts from the end where it is negative, as NumPy counts."""
-    if not isinstance(x, Traced):
-        return None if x is None else size_of(x)
-    if size is None:
-        raise UnsupportedFunctionError(
-            "getitem", f"the step of a slice is the traced value {x.meta}", "use a size or an int", user_line()
-        )
-    if x.meta.rank or x.dtype.kind not in "iu":
-        raise context_of("getitem").bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
-    if x.dtype.kind == "i":
-        whole = ew.convert(cr.size_value(size), x.dtype)
-        x = ew.select(ew.lt(x, cr.full((), 0, x.dtype)), ew.add(x, whole), x)
-    return dy.runtime_size(x, size)
-
-
-def _element(ctx: ShapeGuardContext, item: Any, size: Size, axis: int) -> Size:
-    """The position of an integer index, which is checked; a negative one counts from the end."""
-    index = size_of(item)
-    why = f"index {index} is out of bounds for axis {axis} with size {size}"
-    last = index - size
-    from_end = isinstance(last, int)  # size - 1 is valid wherever the axis is not empty
-    if from_end and last == -1:
-        ctx.require(at_least(size, 1), why)
-        return index
-    negative = index < 0 if isinstance(index, int) else not ctx.scope.ask(at_least(index, 0), ctx.where)
-    if negative:
-        ctx.require(at_least(size, -index), why)
-        return size + index
-    ctx.require(at_least(size, index + 1), why)
-    return index
+    return Key(lifted(x), key if isinstance(key, tuple) else (key,)).read()
 
 
 # -- take and its kin --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from anyshape.numpy import (
     creation,
     einstein,
     elementwise,
+    indexed_update,
     indexing,
     metadata,
     movement,
@@ -31,6 +32,7 @@ _MODULES = (
     movement,
     creation,
     indexing,
+    indexed_update,
     metadata,
     reduction,
     statistics,
@@ -69,3 +71,4 @@ UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
 }
+FUNCTIONS.update({f: g for module in _MODULES for f, g in getattr(module, "FUNCTIONS", {}).items()})

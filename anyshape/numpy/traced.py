@@ -28,6 +28,7 @@ _COUNTS = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "else write a choice with np.where, or move this code outside the traced function"
 )
+_PARTS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -84,7 +85,8 @@ def _in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., 
 
     def operate(self: Array, other: Any) -> Any:
         if self.meta.rank:
-            raise MutationError(f"x {symbol}= y", f"x = x {symbol} y", user_line())
+            part = f"; for a part of it, x = x.at[i].{_PARTS[symbol]}(y)" if symbol in _PARTS else ""
+            raise MutationError(f"x {symbol}= y", f"x = x {symbol} y{part}", user_line())
         return compute(self, other)
 
     return operate
@@ -240,11 +242,11 @@ class Array(Traced):
     tolist = _valueless("tolist()")
     tobytes = _valueless("tobytes()")
     view = _valueless("view()")
-    __setitem__ = _mutating("x[...] = v", "x = np.where(mask, v, x), or build the array with np.concatenate")
+    __setitem__ = _mutating("x[...] = v", "x = x.at[i].set(v), which gives a new array")
     __delitem__ = _mutating("del x[...]", "the part to keep: x[:k]")
     sort = _mutating("x.sort()", "x = np.sort(x)")
     fill = _mutating("x.fill(v)", "x = np.full_like(x, v)")
-    put = _mutating("x.put(i, v)", "x = np.where(mask, v, x)")
+    put = _mutating("x.put(i, v)", "x = x.ravel().at[i].set(v).reshape(x.shape)")
     resize = _mutating("x.resize(shape)", "x = x.reshape(shape)")
     choose = _missing("choose", "write np.select(conditions, choices)")
     argpartition = _missing("argpartition", "write np.argsort(x)")
@@ -298,6 +300,14 @@ class Array(Traced):
 
     def __getitem__(self, key: Any) -> Any:
         return NAMESPACE["getitem"](self, key)
+
+    @property
+    def at(self) -> Any:
+        """What `x[key] = v` and `x[key] += v` are for traced arrays: `x.at[key].set(v)`, `x.at[key].add(v)`, ...
+
+        The methods are set, add, subtract, multiply, divide, power, min, max, apply and get; each gives a new array.
+        """
+        return NAMESPACE["at"](self)
 
     @property
     def T(self) -> Any:

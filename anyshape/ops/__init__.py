@@ -91,6 +91,7 @@ from anyshape.ops.elementwise import (
     tanh,
     trunc,
 )
+from anyshape.ops.gathering import gather, index_add, index_max, index_min, index_mul, index_update, scatter
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
 from anyshape.ops.reduction import (
@@ -176,12 +177,18 @@ __all__ = [
     "frexp",
     "full",
     "gap",
+    "gather",
     "gcd",
     "ge",
     "gt",
     "heaviside",
     "hypot",
     "imag",
+    "index_add",
+    "index_max",
+    "index_min",
+    "index_mul",
+    "index_update",
     "invert",
     "iota",
     "isfinite",
@@ -237,6 +244,7 @@ __all__ = [
     "round",
     "scaled_bessel_i",
     "scaled_bessel_k",
+    "scatter",
     "searchsorted",
     "select",
     "share",

@@ -104,22 +104,25 @@ def resolve(params: Mapping[str, Any], operands: Sequence[Any]) -> dict[str, Any
 # -- sizes -------------------------------------------------------------------------------------------------------
 
 
-def localise(sizes: Any, operands: Sequence[Operand]) -> tuple[Any, list[Traced]]:
-    """Value-side sizes (nested in tuples) as op-local expressions over `operands` and the sources also returned."""
+def localise(sizes: Any, operands: Sequence[Operand], apart: bool = False) -> tuple[Any, list[Traced]]:
+    """Value-side sizes (nested in tuples) as op-local expressions over `operands` and the sources also returned.
+
+    If `apart`, over sources alone.
+    """
     if not _symbolic(sizes):
         return sizes, []
-    local = _Local(operands)
+    local = _Local(operands, apart)
     return local.convert(sizes), local.sources
 
 
 class _Local:
     """Finds for each size an axis of the operands, or of a source that it adds."""
 
-    def __init__(self, operands: Sequence[Operand]) -> None:
+    def __init__(self, operands: Sequence[Operand], apart: bool) -> None:
         self.count = len(operands)
         traced = [(i, x) for i, x in enumerate(operands) if isinstance(x, Traced)]
         self.builder = active() or choose_builder([x for _, x in traced])
-        self.whole = _named_axes(traced)
+        self.whole = {} if apart else _named_axes(traced)
         self.sources: list[Traced] = []
 
     def convert(self, size: Any) -> Any:

@@ -21,7 +21,7 @@ from anyshape.errors import MissingRuleError
 from anyshape.graph import dims
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.ir import Op
-from anyshape.ops import contraction, elementwise, indexing, movement, reduction, sorting
+from anyshape.ops import contraction, elementwise, gathering, indexing, movement, reduction, sorting
 
 Shape: TypeAlias = tuple[Size, ...]
 
@@ -90,6 +90,11 @@ def _per_operand(times: int) -> OpCost:
     return OpCost(lambda a: dims.mul(times, elements(a.inputs[0])))
 
 
+def _per_update(times: int) -> OpCost:
+    """The operands are what is updated, where, and with what."""
+    return OpCost(lambda a: dims.mul(times, elements(a.inputs[2])))
+
+
 def _products(a: Applied) -> Size:
     summed = elements(tuple([a.inputs[0][axis] for axis in a.params["contract"][0]]))
     return dims.mul(2, dims.mul(elements(a.outputs[0]), summed))
@@ -125,6 +130,7 @@ FAMILIES: dict[str, OpCost] = {
     "creation": _MOVES,
     "control": _MOVES,
     "callback": _MOVES,  # what functions do besides is not known
+    "gathering": _per_update(1),
     "dynamic": _per_operand(1),
     "reduction": _per_operand(1),
 }
@@ -141,6 +147,9 @@ OVERRIDES: dict[Op, OpCost] = {
     reduction.reduce_logsumexp_op: OpCost(_logsumexps),
     reduction.softmax_op: _per_operand(5),  # max, -, exp, + and / for each element
     reduction.recurrence_op: _per_operand(2),
+    gathering.gather_op: _PICKS,
+    gathering.gather_dynamic_op: _PICKS,
+    gathering.scatter_set_op: _MOVES,
     indexing.take_op: _PICKS,
     indexing.put_add_op: _per_operand(1),
     sorting.sort_op: OpCost(_comparisons),

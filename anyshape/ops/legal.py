@@ -22,6 +22,7 @@ from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
 from anyshape.ops.callback import UNKNOWN, Callback
 from anyshape.ops.core import find_kernel
+from anyshape.ops.gathering import GATHER, SCATTER
 
 _TWO = (
     "add sub mul div floor_divide remainder fmod pow hypot gcd lcm max min fmax fmin heaviside copysign logaddexp "
@@ -168,6 +169,12 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "batch": lambda node, x: _pair_of_axes(node, x) if node.op.name == "dot_general" else type(x) is int and x >= 0,
     "value": _number,
     "exponent": _number,
+    "fill_value": _number,
+    **dict.fromkeys({*GATHER, *SCATTER}, _axes),
+    "index_vector_dim": lambda node, x: type(x) is int and x >= 0,
+    "slice_sizes": _sizes,
+    "mode": lambda node, x: isinstance(x, str),
+    "unique_indices": _flag,
     "dtype": _dtype,
     "decimals": lambda node, x: type(x) is int and abs(x) <= _LARGEST_ORDER,
     "order": lambda node, x: type(x) is int and 0 <= x <= _LARGEST_ORDER,
@@ -220,6 +227,7 @@ _TOGETHER: dict[str, Callable[[Node, _Params], bool]] = {
     "pad": _padded,
     "take": lambda n, p: _into(p["axes"], len(n.inputs) - 1, _rank(n)),
     "put_add": _put,
+    **dict.fromkeys(("gather", "gather_dynamic"), lambda n, p: _literal(n.inputs[0].meta.dtype, p["fill_value"])),
     "searchsorted": lambda n, p: p["batch"] <= n.inputs[1].meta.rank,
     **dict.fromkeys(
         ("rev", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or"), _within

@@ -6,7 +6,13 @@ from anyshape.errors import SizeMismatchError
 from anyshape.ops import creation as cr
 from anyshape.ops.core import kernel
 
-kernel(cr.full_op, lambda *, value, dtype, shape: np.full(shape, value, dtype))
+
+def _full(*, value, dtype, shape):
+    """Zeros are memory that nothing has touched yet."""
+    return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
+
+
+kernel(cr.full_op, _full)
 kernel(cr.iota_op, lambda *, size, dtype: np.arange(size, dtype=dtype))
 
 
