@@ -403,6 +403,22 @@ def test_a_function_without_a_name_to_pickle_it_by_says_so():
     assert value == 2 and pullback(1.0)[0].tolist() == [2, 2]
 
 
+def test_a_declared_argument_may_be_none():
+    added = jit(lambda x, y=None: x if y is None else x + y, dynamic_shapes={"x": "n", "y": "n"})
+    x = np.ones(3)
+    assert [added(x).tolist(), added(x, None).tolist(), added(x, x).tolist()] == [[1] * 3, [1] * 3, [2] * 3]
+    first = jit(lambda p: p["a"], dynamic_shapes={"p": {"a": "n", "b": "n"}})
+    assert first({"a": x, "b": None}).tolist() == [1] * 3
+    fails(SizeMismatchError, lambda: first({"a": x, "b": np.ones(2)}), "p['b'].shape[0] = 2 does not fit n")
+
+
+def test_an_argument_is_static_or_a_size():
+    times = lambda x, k: x * k
+    for given in ({"static_argnames": "k"}, {"static_argnums": 1}):
+        fails(ArgumentError, lambda g=given: jit(times, dynamic_shapes={"k": "k"}, **g), "is declared, and static")
+        assert jit(times, dynamic_shapes={"k": STATIC}, **given)(np.ones(1), 3) == 3
+
+
 def test_methods_keep_their_options():
     class Model:
         def __init__(self, w):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,6 +93,8 @@ class DynamicShapes:
         """Follow a declaration along the tree of an argument."""
         if type(node) is int:
             found[node] = spec, path
+            return
+        if node is None:  # nothing was given for an argument that may be left out
             return
         children, _, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
         if spec is None or isinstance(spec, Axis):
@@ -281,7 +283,9 @@ def _bound(function: Callable[..., Any], names: Sequence[str], leaves: Leaves) -
         return {**positional, **kwargs}
 
 
-def dynamic_shapes_of(function: Callable[..., Any], name: str, declared: Any, on_decision: str) -> DynamicShapes | None:
+def dynamic_shapes_of(
+    function: Callable[..., Any], name: str, declared: Any, on_decision: str, static: Collection[str]
+) -> DynamicShapes | None:
     """The declarations for a function, if anything is declared."""
     if on_decision not in ("guard", "error"):
         raise ArgumentError(name, "on_decision", f"is {on_decision!r}", 'give "guard" or "error"')
@@ -292,6 +296,10 @@ def dynamic_shapes_of(function: Callable[..., Any], name: str, declared: Any, on
         raise ArgumentError(name, "dynamic_shapes", f"is {declared!r}", advice)
     if isinstance(declared, Mapping):
         _check_names(function, name, declared)
+        for parameter in sorted(static):
+            if declared.get(parameter, AUTO) not in (None, AUTO, STATIC):
+                problem = "is declared, and static: it has no sizes"
+                raise ArgumentError(name, f"dynamic_shapes[{parameter!r}]", problem, "leave it out of one of the two")
     return DynamicShapes(name, declared, on_decision == "error", user_line())
 
 

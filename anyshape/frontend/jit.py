@@ -318,7 +318,7 @@ def jit(
     check_callable("jit", function)
     called = name if name is not None else function_name(function)
     static = static_arguments(function, called, static_argnums, static_argnames)
-    shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision)
+    shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision, static.names)
     if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
         raise ArgumentError(called, "max_bytes", f"is {max_bytes!r}", "give a number of bytes, or None for no limit")
     return Jitted(function, called, None, Options(static, shapes, max_bytes), (jit, (function,), options))

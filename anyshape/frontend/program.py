@@ -19,6 +19,7 @@ from anyshape.frontend.inline_program import call_inside, check_meta, is_symboli
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
+from anyshape.frontend.wording import show_call
 from anyshape.graph.builder import active_builders
 from anyshape.graph.entry import Entry
 from anyshape.graph.guards import guard_predicate
@@ -102,7 +103,8 @@ class Program:
         """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows."""
         leaves, tree = flatten((args, kwargs))
         if tree != self.trace.in_tree:
-            problem = f"have the structure {tree}, not {self.trace.in_tree}"
+            given, traced = (show_call(x, list(self.__signature__.parameters), {}) for x in (tree, self.trace.in_tree))
+            problem = f"have the structure {given}, not {traced}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         if active_builders() and any(map(is_symbolic, leaves)):
             return self._result(call_inside(self.graph, leaves, self.trace.paths))
@@ -135,6 +137,9 @@ class Program:
 
     def __reduce__(self) -> Any:
         return Program, (self.trace, self.max_bytes)
+
+    def __repr__(self) -> str:
+        return f"<program {str(self.graph).partition(chr(10))[0]}>"
 
     def __str__(self) -> str:
         return str(self.graph)
