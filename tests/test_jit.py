@@ -403,6 +403,21 @@ def test_a_function_without_a_name_to_pickle_it_by_says_so():
     assert value == 2 and pullback(1.0)[0].tolist() == [2, 2]
 
 
+def test_sizes_stay_dynamic_inside_another_trace():
+    strict = jit(lambda x: x.sum() if x.shape[0] > 2 else -x.sum(), dynamic_shapes={"x": "n"}, on_decision="error")
+    bound = jit(lambda x: x.sum() * int(x.shape[0]), dynamic_shapes={"x": (DYNAMIC,)})
+    x, rows = np.ones(4), np.ones((2, 4))
+    for made, argument in ((jit(strict), x), (anyshape.vmap(strict), rows), (jit(lambda a: strict(a) + 1), x)):
+        fails(SpecializationError, lambda f=made, a=argument: f(a), "n was declared dynamic", "test_jit.py")
+    fails(SpecializationError, lambda: jit(lambda a: bound(a))(x), "x.shape[0] inferred to be the constant 4")
+    fails(SpecializationError, lambda: jit(lambda a: strict(a[1:]))(x), "a_0 was declared dynamic")
+    total = jit(lambda v: v.sum(), dynamic_shapes={"v": "n"}, on_decision="error")
+    after = jit(lambda a: (total(a), a if a.shape[0] > 2 else -a)[1])
+    assert after(x).tolist() == [1, 1, 1, 1]
+    known = jit(lambda a, b: bound(a) + (a + b).sum() if a.shape[0] == 4 else a.sum())
+    assert known(x, x) == 24 and jit(lambda a: a.sum() + strict(np.ones(3)))(x) == 7
+
+
 def test_a_declared_argument_may_be_none():
     added = jit(lambda x, y=None: x if y is None else x + y, dynamic_shapes={"x": "n", "y": "n"})
     x = np.ones(3)

@@ -63,8 +63,13 @@ class DynamicShapes:
             reading.declare(leaf, spec, path)
         return reading.builder()
 
-    def require(self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]) -> None:
-        """In a trace, what is declared of the arguments becomes preconditions of the enclosing program."""
+    def require(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]
+    ) -> dict[DimVar, Kept]:
+        """In a trace, what is declared of the arguments becomes preconditions of the enclosing program.
+
+        Gives those sizes of the trace that the function may not bind.
+        """
         names, paths = parameter_names(function), leaf_paths(args, kwargs)
         raw, tree = flatten((args, kwargs))
         every = Leaves(raw, [], tree, paths)
@@ -75,6 +80,7 @@ class DynamicShapes:
         for position, (_, spec, path) in enumerate(chosen):
             reading.declare(position, spec, path)
         call_inside(reading.signature(), given, reading.leaves.paths)
+        return reading.kept_of(given)
 
     def _by_leaf(self, leaves: Leaves, bound: Mapping[str, Any]) -> list[tuple[int, Any, str]]:
         """What is declared of each leaf."""
@@ -219,6 +225,18 @@ class _Reading:
             scope.record(Condition("guard", claim, "jit", f"{shown} was declared STATIC", self.shapes.origin))
         scope.kept = self.kept
         return builder, self.metas
+
+    def kept_of(self, given: Sequence[Any]) -> dict[DimVar, Kept]:
+        """The sizes of a trace that these arguments in it have where they were declared to stay dynamic."""
+        found: dict[DimVar, Kept] = {}
+        for i, (meta, x) in enumerate(zip(self.metas, given, strict=True)):
+            shapes = ([self.values[i]], [x]) if i in self.values else (meta.sizes or (), getattr(x, "shape", ()))
+            for declared, size in zip(*shapes, strict=True):
+                kept = [self.kept[v] for v in dims.variables(declared) if v in self.kept]
+                for variable in dims.variables(size.expr) if kept and isinstance(size, SymbolicSize) else ():
+                    alone = size.expr == dims.from_atom(variable)
+                    found[variable] = kept[0] if alone else Kept(str(variable), kept[0].strictly)
+        return found
 
     def signature(self) -> Graph:
         """A program that takes what is declared and gives nothing."""

@@ -85,9 +85,10 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_builders():
-            if self.options.shapes is not None:
-                self.options.shapes.require(args, kwargs, self.__wrapped__)
-            return self.function(*args, **kwargs)
+            if self.options.shapes is None:
+                return self.function(*args, **kwargs)
+            with building().scope.keeping(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+                return self.function(*args, **kwargs)
         if not kwargs:
             key: list[Any] = []
             for x in args:

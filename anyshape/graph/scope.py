@@ -6,6 +6,7 @@ decision (answered from the sizes of the current call and recorded as a guard, o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -178,6 +179,17 @@ class Scope:
                 sizes = {str(v): hints[v] for v in condition.claim.variables() if v in hints}
                 claim, where = str(condition.claim), condition.where
                 raise SpecializationError(kept.name, claim, sizes, constant, condition.why, where)
+
+    @contextlib.contextmanager
+    def keeping(self, sizes: Mapping[DimVar, Kept]) -> Iterator[None]:
+        """Meanwhile these sizes stay dynamic too, but for those that have one value already."""
+        before = self.kept
+        bounds = {v: self.bounds(dims.from_atom(v)) for v in sizes}
+        self.kept = {**before, **{v: kept for v, kept in sizes.items() if bounds[v][0] != bounds[v][1]}}
+        try:
+            yield
+        finally:
+            self.kept = before
 
     def _inconclusive(self, claim: Claim, asked: str, where: Where | None, size: str = "") -> AnyshapeError:
         depends = [str(v) for v in claim.variables() if v in self.runtime]
