@@ -120,3 +120,24 @@ def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, i
     given = ", ".join(f"{n} = {v}" for n, v in sizes.items())
     shown = f"{shortened(formula)}{f' with {given}' if given else ''}"
     return f"may need {needed} bytes, and max_bytes is {limit} ({shown})"
+
+
+def data_dependent(asked: str, sizes: Mapping[str, str], where: object) -> str:
+    """That a question was asked about sizes that depend on data, with what makes each."""
+    made = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
+    return f"{asked} was asked{at(where)}, but {made} depends on data: not known while tracing"
+
+
+def read_sizes(sizes: Mapping[str, int], sources: Mapping[str, str]) -> str:
+    """Sizes, with where each was read."""
+    return ", ".join([f"{name} = {size}{read_from(name, sources.get(name, ''))}" for name, size in sizes.items()])
+
+
+def specialised(size: str, sizes: Mapping[str, int], constant: int | None, why: str, where: object) -> str:
+    """That a size which was declared dynamic would have been bound, and what to do."""
+    call = ", ".join(f"{n}={v}" for n, v in sizes.items())
+    given = f" with {call}" if call else ""
+    inferred = f"{size} inferred to be the constant {constant}"
+    narrowed = f"{size} was declared dynamic, and a decision depends on it"
+    advice = "write the code for every size, or declare the size AUTO or STATIC to have a program for each case"
+    return f"{narrowed if constant is None else inferred}{at(where)} ({why}{given})\n  {advice}"

@@ -19,6 +19,8 @@ happened and where, the second what to do.
     ├── InconclusiveDimensionError (TypeError)  Python asked about a size that is not known
     │   └── SpecializationError                 a size declared dynamic was bound to some of its values
     ├── ConcretizationError (TypeError)         Python asked for the value of a traced array
+    │   └── DataDependentSizeError              Python asked about a size that depends on data
+    ├── CheckError (ValueError)                 what `check` demands of sizes or values does not hold
     ├── MutationError (TypeError)               in-place change of a traced array
     ├── SymbolicIterationError (TypeError)      iteration over an axis of unknown size
     ├── LeakedTracerError (RuntimeError)        a traced array used after its trace ended
@@ -115,8 +117,8 @@ class SizeMismatchError(ShapeError):
         sources: Mapping[str, str] | None = None,
     ) -> None:
         self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
-        got = [f"{name} = {size}{say.read_from(name, self.sources.get(name, ''))}" for name, size in self.sizes.items()]
-        super().__init__(primitive, f"{why}; {claim} does not hold", (", ".join(got),) if got else (), where)
+        got = say.read_sizes(self.sizes, self.sources)
+        super().__init__(primitive, f"{why}; {claim} does not hold", (got,) if got else (), where)
 
 
 class IndexRangeError(ShapeError):
@@ -250,9 +252,8 @@ class ScopeMismatchError(AnyshapeError, ValueError):
 
     def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
         self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
-        made = say.made(sizes, origins)
-        advice = "make them in one symbolic_shape, or pass the same scope= to each"
-        super().__init__(f"cannot mix sizes of different scopes{say.at(where)}: {made}\n  {advice}")
+        problem = f"cannot mix sizes of different scopes{say.at(where)}: {say.made(sizes, origins)}"
+        super().__init__(f"{problem}\n  make them in one symbolic_shape, or pass the same scope= to each")
 
 
 class SizeLimitError(AnyshapeError, OverflowError):
@@ -260,10 +261,8 @@ class SizeLimitError(AnyshapeError, OverflowError):
 
     def __init__(self, what: str, observed: int, limit: int) -> None:
         self.what, self.observed, self.limit = what, observed, limit
-        super().__init__(
-            f"an expression over sizes has {observed} {what}; the limit is {limit}\n"
-            f"  give the intermediate size a name of its own, as an axis of an input or in a specification"
-        )
+        advice = "give the intermediate size a name of its own, as an axis of an input or in a specification"
+        super().__init__(f"an expression over sizes has {observed} {what}; the limit is {limit}\n  {advice}")
 
 
 class InconclusiveDimensionError(AnyshapeError, TypeError):
@@ -299,17 +298,8 @@ class SpecializationError(InconclusiveDimensionError):
         self, size: str, claim: str, sizes: Mapping[str, int], constant: int | None, why: str, where: object = None
     ) -> None:
         self.size, self.constant, self.why, self.where = size, constant, why, where
-        self.claim, self.sizes, self.constraints = claim, dict(sizes), ()
-        self.witnesses: dict[bool, dict[str, int]] = {}
-        call = ", ".join(f"{n}={v}" for n, v in self.sizes.items())
-        given = f" with {call}" if call else ""
-        inferred = f"{size} inferred to be the constant {constant}"
-        narrowed = f"{size} was declared dynamic, and a decision depends on it"
-        AnyshapeError.__init__(
-            self,
-            f"{narrowed if constant is None else inferred}{say.at(where)} ({why}{given})\n"
-            f"  write the code for every size, or declare the size AUTO or STATIC to have a program for each case",
-        )
+        self.claim, self.sizes, self.constraints, self.witnesses = claim, dict(sizes), (), {}
+        AnyshapeError.__init__(self, say.specialised(size, self.sizes, constant, why, where))
 
 
 class ConcretizationError(AnyshapeError, TypeError):
@@ -318,9 +308,28 @@ class ConcretizationError(AnyshapeError, TypeError):
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
-        super().__init__(
-            f"{asked} of a traced array {value}{say.at(where)}: its value is not known while tracing\n  {self.instead}"
-        )
+        problem = f"{asked} of a traced array {value}{say.at(where)}: its value is not known while tracing"
+        super().__init__(f"{problem}\n  {self.instead}")
+
+
+class DataDependentSizeError(ConcretizationError):
+    """Python asked about sizes that depend on data, each of which the primitive makes that `sizes` tells of."""
+
+    def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
+        self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
+        self.instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
+        AnyshapeError.__init__(self, f"{say.data_dependent(asked, self.sizes, where)}\n  {self.instead}")
+
+
+class CheckError(AnyshapeError, ValueError):
+    """What a check demands does not hold: `observed` tells of the values that are false, or of the `sizes`, by name."""
+
+    def __init__(self, message: str, observed: Any = "", where: object = None, sources: Any = None) -> None:
+        self.sizes = {} if isinstance(observed, str) else dict(observed)
+        self.observed = observed if isinstance(observed, str) else say.read_sizes(observed, sources or {})
+        self.message, self.where = message, where
+        advice = f"{f'observed {self.observed}; ' if self.observed else ''}call it with what is demanded"
+        super().__init__(f"{message}{say.at(where)}\n  {advice}")
 
 
 class MutationError(AnyshapeError, TypeError):
@@ -336,10 +345,8 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
-        super().__init__(
-            f"iteration over the first axis of {value}, whose size is not known while tracing{say.at(where)}\n"
-            f"  write it with array operations or vmap, or give the axis a fixed size"
-        )
+        problem = f"iteration over the first axis of {value}, whose size is not known while tracing{say.at(where)}"
+        super().__init__(f"{problem}\n  write it with array operations or vmap, or give the axis a fixed size")
 
 
 class LeakedTracerError(AnyshapeError, RuntimeError):
@@ -347,10 +354,9 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
 
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
-        super().__init__(
-            f"the traced {value}{f', made at {origin},' if origin else ''} was used{say.at(where)} "
-            f"after its trace had ended\n  return it from the traced function instead of storing it"
-        )
+        made = f"the traced {value}{f', made at {origin},' if origin else ''}"
+        advice = "return it from the traced function instead of storing it"
+        super().__init__(f"{made} was used{say.at(where)} after its trace had ended\n  {advice}")
 
 
 class UnsupportedFunctionError(AnyshapeError, TypeError):
@@ -381,10 +387,8 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
         self.primitive, self.field, self.axis, self.where = primitive, field, axis, where
         self.observed, self.extent, self.needed = observed, extent, needed
         place = "" if axis is None else f" for axis {axis}"
-        super().__init__(
-            f"{primitive}: {field} needs {needed}{place}, and {extent} is {say.OBSERVED[observed]}{say.at(where)}\n"
-            f"  {say.ADVICE[observed]}"
-        )
+        problem = f"{field} needs {needed}{place}, and {extent} is {say.OBSERVED[observed]}"
+        super().__init__(f"{primitive}: {problem}{say.at(where)}\n  {say.ADVICE[observed]}")
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as texts and numbers, as JSON holds them."""
@@ -455,13 +459,11 @@ class MemoryLimitError(RunMemoryError):
     def __init__(
         self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], where: object = None
     ) -> None:
-        self.primitive = self.program = program
-        self.why, self.advice = "", ""
+        self.primitive, self.program, self.why, self.advice = program, program, "", ""
         self.needed, self.limit = needed, limit
         self.formula, self.sizes, self.where = formula, dict(sizes), where
-        found = say.too_much(needed, limit, formula, sizes)
-        advice = "call it with smaller arrays, in parts, or allow more"
-        AnyshapeError.__init__(self, f"{program}: {found}; the most{say.at(where)}\n  {advice}")
+        found = f"{say.too_much(needed, limit, formula, sizes)}; the most{say.at(where)}"
+        AnyshapeError.__init__(self, f"{program}: {found}\n  call it with smaller arrays, in parts, or allow more")
 
 
 class MetadataError(AnyshapeError, RuntimeError):
@@ -493,8 +495,6 @@ class GradientCheckError(AnyshapeError, AssertionError):
     ) -> None:
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
-        super().__init__(
-            f"{check} (mode {mode}, order {order}): {path} is {say.brief(observed)}, expected {say.brief(expected)}; "
-            f"error {error:.3g} exceeds {tolerance:.3g}\n"
-            f"  look for a kink or a cancellation near the arguments, or report a wrong rule"
-        )
+        found = f"{path} is {say.brief(observed)}, expected {say.brief(expected)}; error {error:.3g} exceeds"
+        advice = "look for a kink or a cancellation near the arguments, or report a wrong rule"
+        super().__init__(f"{check} (mode {mode}, order {order}): {found} {tolerance:.3g}\n  {advice}")

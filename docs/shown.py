@@ -62,6 +62,8 @@ MISTAKES = {
     "SpecializationError": lambda: anyshape.jit(lambda x: x * int(len(x)), dynamic_shapes={"x": (anyshape.DYNAMIC,)})(X),
     "MemoryLimitError": lambda: anyshape.jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)(np.ones(50)),
     "ConcretizationError": lambda: anyshape.jit(lambda x: x if np.sum(x) > 0 else -x)(X),
+    "DataDependentSizeError": lambda: anyshape.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(X),
+    "CheckError": lambda: anyshape.jit(lambda x: anyshape.check(x > 0, "x must be positive"))(-X),
     "MutationError": lambda: anyshape.jit(changes)(X),
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x])(X),
     "LeakedTracerError": use_after_trace,

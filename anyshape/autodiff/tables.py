@@ -125,4 +125,4 @@ def linear_in_first(op: Op, back: Rule) -> None:
 def zero(op: Op) -> None:
     """op is constant wherever it is differentiable, or its result has no tangent: a declaration, not an omission."""
     ZERO.add(op)
-    JVPS[op] = lambda ctx, tangents, out, *xs, **params: None
+    JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None

@@ -215,7 +215,7 @@ class Builder:
         """What the graph relies on; without what is known of sizes that only graphs inside this one had."""
         if self.parent is not None:
             return tuple(self.scope.conditions)
-        foreign = self.scope.runtime.difference(self.runtime)
+        foreign = self.scope.runtime.keys() - self.runtime.keys()
         return essential([c for c in self.scope.conditions if foreign.isdisjoint(c.claim.variables())])
 
     def captures(self) -> list[Traced]:

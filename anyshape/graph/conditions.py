@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from anyshape.errors import AnyshapeError, CheckError, SizeMismatchError, ZeroDivisorError
 from anyshape.graph import dims
 from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import Call, DimVar, Leaf, Size
@@ -15,6 +16,7 @@ from anyshape.graph.evaluate import evaluate
 from anyshape.graph.leaves import remembered
 from anyshape.graph.substitution import substitute
 
+CHECK = "check"  # the primitive of what users demand
 _PAIRED = 8  # sizes inside one broadcast
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
@@ -117,6 +119,14 @@ class Condition:
     def __str__(self) -> str:
         where = f"  # {self.where}" if self.where else ""
         return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
+
+    def error(self, sizes: Mapping[str, int], sources: Mapping[str, str] | None = None) -> AnyshapeError:
+        """The error where it does not hold of these sizes, read from `sources`, to be raised by the caller."""
+        if self.primitive == CHECK:
+            return CheckError(f"{self.why}: {self.claim} does not hold", sizes, self.where, sources)
+        division = self.claim.relation == "!=" and self.primitive in ("divide", "floordiv")
+        kind = ZeroDivisorError if division else SizeMismatchError
+        return kind(self.primitive, str(self.claim), sizes, self.why, self.where, sources)
 
 
 def broadcasts_in(claim: Claim) -> tuple[Claim, ...]:

@@ -124,7 +124,7 @@ class ShapeGuardContext:
         """The error for a size of which a field needs more than is known, to be raised by the caller."""
         observed = "unknown" if isinstance(extent, Unknown) else "upper bound"
         if isinstance(extent, Exact):
-            runtime = not self.scope.runtime.isdisjoint(dims.variables(extent.size))
+            runtime = not self.scope.runtime.keys().isdisjoint(dims.variables(extent.size))
             observed = "run-time" if runtime else "symbolic"
         where = self.where
         return UnsupportedDynamicShapeError(self.primitive, field, axis, observed, str(extent), where, needed)

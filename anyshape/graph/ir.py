@@ -27,12 +27,13 @@ class Op:
     """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it.
 
     `mints`: its results have sizes that depend on data, which its shape rule makes by `ctx.new_size`.
+    `raises`: it is there for the error that it raises, whether or not its result is needed.
     """
 
-    __slots__ = ("family", "infer", "mints", "name")
+    __slots__ = ("family", "infer", "mints", "name", "raises")
 
-    def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False) -> None:
-        self.name, self.infer, self.family, self.mints = name, infer, family, mints
+    def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False, raises: bool = False) -> None:
+        self.name, self.infer, self.family, self.mints, self.raises = name, infer, family, mints, raises
 
     def __repr__(self) -> str:
         return self.name
@@ -47,11 +48,11 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def define(name: str, infer: ShapeRule, *, mints: bool = False) -> Op:
+def define(name: str, infer: ShapeRule, *, mints: bool = False, raises: bool = False) -> Op:
     """A new primitive. Its family is the file that defines it."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints)
+    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints, raises)
     return OPS[name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
-from anyshape.errors import InputSizeError, SizeMismatchError, ZeroDivisorError
+from anyshape.errors import InputSizeError, SizeMismatchError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimExpr, DimVar, Leaf, RuntimeScalar, Size
@@ -87,10 +87,7 @@ class Signature:
     def violated(self, condition: Condition, sizes: Mapping[str, int]) -> NoReturn:
         """Raise the error for a condition that does not hold; `sizes` are those it is about, by name."""
         texts = {str(v): self.texts(self.sources.get(v, ())) for v in condition.claim.variables()}
-        why, sources = condition.why, {name: text for name, text in texts.items() if text}
-        division = condition.claim.relation == "!=" and condition.primitive in ("divide", "floordiv")
-        kind = ZeroDivisorError if division else SizeMismatchError
-        raise kind(condition.primitive, str(condition.claim), sizes, why, condition.where, sources)
+        raise condition.error(sizes, {name: text for name, text in texts.items() if text})
 
     def refuse(self, *inputs: Any) -> NoReturn:
         """Raise the error for inputs (arrays, or their shapes) that do not fit."""

@@ -11,21 +11,20 @@ import functools
 import itertools
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anyshape.errors import (
     AnyshapeError,
-    ConcretizationError,
     ContradictionError,
+    DataDependentSizeError,
     InconclusiveDimensionError,
     LeakedTracerError,
     ShapeError,
-    SizeMismatchError,
     SpecializationError,
 )
 from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, Condition, Verdict, Where, equal
+from anyshape.graph.conditions import CHECK, Claim, Condition, Verdict, Where, equal
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.intervals import Bound
@@ -72,9 +71,10 @@ class Scope:
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
         self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
+        self.answers: Callable[[Claim], bool] | None = None  # who answers instead, while a check asks what it demands
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
-        self.runtime: set[DimVar] = set()  # sizes that depend on data
+        self.runtime: dict[DimVar, str] = {}  # sizes that depend on data, and what makes each
         self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
         self.conditions: list[Condition] = []
         self.relied: list[tuple[str, str, str, str, int | None, Any]] = []  # as Reliance, a shape in one piece
@@ -139,24 +139,28 @@ class Scope:
         """Hold now, fail now, or become an assertion of the program that is believed from now on."""
         verdict = self.decide(claim)
         if verdict is Verdict.NO:
+            if primitive == CHECK:
+                raise Condition("assertion", claim, primitive, why, where).error({})
             raise ShapeError(primitive, why, operands, where)
         if verdict is Verdict.UNKNOWN:
-            self._check_hints(claim, primitive, why, where)
-            self._refine(Condition("assertion", claim, primitive, why, where))
+            condition = Condition("assertion", claim, primitive, why, where)
+            self._check_hints(condition)
+            self._refine(condition)
 
-    def _check_hints(self, claim: Claim, primitive: str, why: str, where: Where | None) -> None:
+    def _check_hints(self, condition: Condition) -> None:
         """Under jit, a precondition that the current call breaks is an error here, at the user's line."""
-        variables = claim.variables()
+        variables = condition.claim.variables()
         if self.hints is None or not all(v in self.hints for v in variables):
             return
-        if not claim.holds(to_mapping(self.hints)):
-            sizes = _by_name({v: self.hints[v] for v in variables})
-            raise SizeMismatchError(primitive, str(claim), sizes, why, where)
+        if not condition.claim.holds(to_mapping(self.hints)):
+            raise condition.error(_by_name({v: self.hints[v] for v in variables}))
 
     def ask(self, claim: Claim, where: Where | None) -> bool:
         """The answer to a question of Python's: proved, or decided by the sizes of this call and guarded."""
         if self.closed:
             raise LeakedTracerError(f"size in `{claim}`", where=where)
+        if self.answers is not None:
+            return self.answers(claim)
         verdict = self.decide(claim)
         if verdict is not Verdict.UNKNOWN:
             return verdict is Verdict.YES
@@ -166,6 +170,15 @@ class Scope:
         held = claim if answer else claim.negated()
         self._refine(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
         return answer
+
+    @contextlib.contextmanager
+    def answering(self, answers: Callable[[Claim], bool]) -> Iterator[None]:
+        """Questions of Python's are answered so, and neither decided nor recorded."""
+        before, self.answers = self.answers, answers
+        try:
+            yield
+        finally:
+            self.answers = before
 
     def _refine(self, condition: Condition) -> None:
         """Record what holds from now on, unless it binds a size that was declared to stay dynamic."""
@@ -192,11 +205,9 @@ class Scope:
             self.kept = before
 
     def _inconclusive(self, claim: Claim, asked: str, where: Where | None, size: str = "") -> AnyshapeError:
-        depends = [str(v) for v in claim.variables() if v in self.runtime]
+        depends = {str(v): self.runtime[v] for v in claim.variables() if v in self.runtime}
         if depends:
-            found = f"the size {', '.join(depends)}, which depends on data"
-            instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
-            return ConcretizationError(asked, found, where, instead)
+            return DataDependentSizeError(asked, depends, where)
         declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
         return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared, size)
 
@@ -223,7 +234,7 @@ class Scope:
         count = sum(v.name == name for v in self.runtime)
         label = f"{name}_{count + 1}" if count else name
         variable = DimVar(name, 0, upper if isinstance(upper, int) else None, label=label)
-        self.runtime.add(variable)
+        self.runtime[variable] = f"made by {primitive}{f' at {where}' if where else ''}"
         if isinstance(upper, DimExpr):
             claim = Claim(">=", upper, dims.from_atom(variable))
             self.assume(Condition("fact", claim, primitive, f"{variable} depends on data", where))

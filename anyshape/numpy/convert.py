@@ -27,6 +27,7 @@ from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.ops.core import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
+from anyshape.ops.dynamic import given_size
 from anyshape.ops.elementwise import convert, narrow
 
 NUMERIC = "biufc"
@@ -147,15 +148,21 @@ def operator_index(x: Any) -> int:
         raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
 
 
-def shape_of(shape: Any) -> tuple[Size, ...]:
-    """A shape argument: one size or a sequence of them."""
+def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
+    """A shape argument: one size or a sequence of them, which may be integer scalars of the program."""
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
-    return tuple([size_of(s) for s in shape]) if several else (size_of(shape),)
+    given = list(shape) if several else [shape]
+    return tuple([given_size(s, function) if _is_integer(s) else size_of(s) for s in given])
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether x is an integer scalar of a program."""
+    return isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
 
 
 def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
     """A shape argument whose sizes must not be negative, which NumPy checks where it allocates."""
-    found = shape_of(shape)
+    found = shape_of(shape, function)
     for size in found:
         context_of(function).require(at_least(size, 0), "a size cannot be negative")
     return found

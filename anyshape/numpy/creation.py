@@ -17,8 +17,10 @@ from anyshape.numpy import convert as cv
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel, stack
 from anyshape.numpy.parts import diagonal_matrix, lifted
 from anyshape.ops import creation as cr
+from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.control import check
 from anyshape.ops.core import context_of
 
 _EXACT = 1024  # steps are fractions with numerator and denominator up to this, so that lengths are exact
@@ -169,11 +171,32 @@ def arange(
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
     target = np.dtype(dtype) if dtype is not None else cv.result_type(start, stop, step)
+    if any(isinstance(x, Traced) for x in (start, stop, step)):
+        return _value_range(start, stop, step, target)
     first, last, by = (_exact(x, "arange") for x in (start, stop, step))
     count = _range_length(first, last, by)
     values = cr.iota(count, target)
     scaled = values if isinstance(by, int) and by == 1 else values * _scalar(by, target)
     return scaled if isinstance(first, int) and first == 0 else scaled + _scalar(first, target)
+
+
+def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
+    """A range of integers of which some are known by their values alone."""
+    for x in (start, stop, step):
+        if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "iu"):
+            _exact(x, "arange")
+    from_zero, by_one = (isinstance(x, int) and x == known for x, known in ((start, 0), (step, 1)))
+    if from_zero and by_one:
+        return cr.iota(dy.count_of(stop), target)
+    first, last, by = (lifted(cv.asarray(x, np.int64)) for x in (start, stop, step))
+    if isinstance(step, Traced):
+        check(ew.ne(by, cr.full((), 0, np.int64)), "arange: the step of a range cannot be zero")
+    elif isinstance(step, int) and step == 0:
+        raise context_of("arange").fail("the step of a range cannot be zero")
+    count = dy.count_of(ew.neg(ew.floor_divide(ew.sub(first, last), by)))
+    values = cr.iota(count, target)
+    scaled = values if by_one else values * ew.convert(by, target)
+    return scaled if from_zero else scaled + ew.convert(first, target)
 
 
 def _range_length(first: Any, last: Any, by: Any) -> Size:
@@ -204,8 +227,7 @@ def linspace(
     """As `numpy.linspace`; bounds may be traced and the number symbolic."""
     if not cv.is_traced(start, stop, num):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    count = cv.size_of(num)
-    context_of("linspace").require(at_least(count, 0), "the number of samples cannot be negative")
+    (count,) = cv.new_shape(num, "linspace")
     inexact = np.result_type(cv.result_type(start, stop), 0.0)
     first, last = broadcast_arrays(lifted(start, inexact), lifted(stop, inexact))
     gaps = dims.maximum(count - 1 if endpoint else count, 1)
@@ -280,12 +302,17 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     return ew.add(i, cv.typed(k, np.dtype(np.int64))) if not (isinstance(k, int) and k == 0) else i, j
 
 
+def _count(x: Any) -> Size:
+    """A number of rows or columns, none if it is negative."""
+    return dy.count_of(x) if isinstance(x, Traced) else dims.maximum(cv.size_of(x), 0)
+
+
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     """As `numpy.tri`; sizes may be symbolic."""
     if not cv.is_traced(N, M, k):
         return np.tri(N, M, k, dtype)
-    rows = dims.maximum(cv.size_of(N), 0)
-    columns = rows if M is None else dims.maximum(cv.size_of(M), 0)
+    rows = _count(N)
+    columns = rows if M is None else _count(M)
     return ew.convert(ew.ge(*_offsets(rows, columns, k)), dtype)
 
 
@@ -317,8 +344,9 @@ def eye(
     """As `numpy.eye`; sizes may be symbolic."""
     if not cv.is_traced(N, M, k):
         return np.eye(N, M, k, dtype)
-    rows = cv.size_of(N)
-    return ew.convert(ew.eq(*_offsets(rows, rows if M is None else cv.size_of(M), k)), dtype)
+    (rows,) = cv.new_shape(N, "eye")
+    columns = rows if M is None else cv.new_shape(M, "eye")[0]
+    return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:

@@ -31,6 +31,7 @@ from anyshape.numpy.convert import (
 from anyshape.numpy.ufuncs import check_options, of_ufunc
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
+from anyshape.ops.dynamic import nonzero
 from anyshape.ops.reduction import reduce_and
 
 _function = functools.partial(of_ufunc, module=__name__)
@@ -378,12 +379,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """As `numpy.where` of three arguments: x where the condition holds, else y."""
+    """As `numpy.where`: x where the condition holds, else y; without these, the positions where it does."""
     if x is None and y is None:
         if not is_traced(condition):
             return np.where(condition)
-        advice = "write np.where(condition, x, y)"
-        raise UnsupportedFunctionError("where", "the size of its result depends on the values", advice, user_line())
+        return nonzero(asarray(condition))
     if not is_traced(condition, x, y):
         return np.where(condition, x, y)
     dtype = result_type(x, y)

@@ -89,17 +89,6 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return ix.take_along_axis(x, index, place)
 
 
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """As `numpy.compress`, for a condition that is not traced: the size of the result is then known."""
-    if not is_traced(condition, a):
-        return np.compress(condition, a, axis, out)
-    if is_traced(condition):
-        advice = "the result would have a size that depends on data: write np.where(condition, a, 0) and reduce that"
-        raise UnsupportedFunctionError("compress", "a traced condition", advice, user_line())
-    refuse_out("compress", out)
-    return take(a, np.flatnonzero(np.asarray(condition)), axis)
-
-
 # -- diagonals ---------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from anyshape.numpy.arguments import refuse_out
 from anyshape.numpy.convert import axes_of, axis_of, is_traced, new_shape, shape_of, size_of, sizes
 from anyshape.numpy.parts import dims_product, lifted, part
 from anyshape.numpy.symdim import as_shape
+from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import context_of
@@ -58,9 +59,9 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         return np.reshape(a, shape, order=order)
     x = lifted(a)
     if order == "C":
-        return mv.reshape(x, shape_of(shape))
+        return mv.reshape(x, shape_of(shape, "reshape"))
     if order == "F":
-        return mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape)[::-1]))
+        return mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
     raise UnsupportedFunctionError("reshape", f"order {order!r} of a traced array", "use 'C' or 'F'", user_line())
 
 
@@ -460,15 +461,14 @@ def tile(A: Any, reps: Any) -> Any:
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """As `numpy.repeat`, by one number (it may be symbolic), or by a concrete number for each element."""
+    """As `numpy.repeat`, by one number, which may be symbolic or traced, or by a number for each element."""
     if not is_traced(a, repeats):
         return np.repeat(a, repeats, axis)
-    if isinstance(repeats, Traced):
-        why, advice = "by a traced value, which gives a size that depends on data", "repeat by sizes, or use np.where"
-        raise UnsupportedFunctionError("repeat", why, advice, user_line())
     x = ravel(a) if axis is None else lifted(a)
     place = axis_of(axis or 0, x.meta.rank, "repeat")
-    if not isinstance(repeats, SymbolicSize):
+    if isinstance(repeats, Traced) and repeats.meta.rank:
+        return ix.take(x, dy.repeated(mv.broadcast_to(repeats, (sizes(x)[place],))), place)
+    if not isinstance(repeats, (SymbolicSize, Traced)):
         counts = np.asarray(repeats)
         if counts.size != 1:
             return _repeat_each(x, counts, place)

@@ -12,6 +12,7 @@ import scipy.special
 from anyshape.numpy import (
     contraction,
     creation,
+    dynamic,
     einstein,
     elementwise,
     indexed_update,
@@ -41,6 +42,7 @@ _MODULES = (
     einstein,
     norms,
     sorting,
+    dynamic,
 )
 
 
@@ -50,6 +52,7 @@ def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
         name: f
         for name, f in vars(module).items()
         if not name.startswith("_") and callable(f) and getattr(f, "__module__", "") == module.__name__
+        and not isinstance(f, type)
     }
 
 

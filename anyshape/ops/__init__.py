@@ -3,6 +3,16 @@
 from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
+from anyshape.ops.dynamic import (
+    dynamic_slice,
+    dynamic_truncate,
+    dynamic_update_slice,
+    nonzero,
+    place,
+    repeated,
+    top_k,
+    unique,
+)
 from anyshape.ops.elementwise import (
     absolute,
     add,
@@ -113,6 +123,7 @@ from anyshape.ops.reduction import (
     softmax,
     sum_to,
 )
+from anyshape.ops.segments import segment_max, segment_mean, segment_min, segment_prod, segment_sum
 from anyshape.ops.sorting import argsort, permute, searchsorted, sort
 from anyshape.ops.special import (
     bessel_i,
@@ -165,6 +176,9 @@ __all__ = [
     "cumsum",
     "div",
     "dot_general",
+    "dynamic_slice",
+    "dynamic_truncate",
+    "dynamic_update_slice",
     "eq",
     "exp",
     "exp2",
@@ -217,8 +231,10 @@ __all__ = [
     "ne",
     "neg",
     "nextafter",
+    "nonzero",
     "pad",
     "permute",
+    "place",
     "polygamma",
     "power",
     "power_by",
@@ -237,6 +253,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "remainder",
+    "repeated",
     "reshape",
     "rev",
     "right_shift",
@@ -246,6 +263,11 @@ __all__ = [
     "scaled_bessel_k",
     "scatter",
     "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "select",
     "share",
     "sign",
@@ -268,6 +290,8 @@ __all__ = [
     "take_at",
     "tan",
     "tanh",
+    "top_k",
     "transpose",
     "trunc",
+    "unique",
 ]

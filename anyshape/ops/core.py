@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import LeakedTracerError, MissingRuleError
+from anyshape.errors import AnyshapeError, LeakedTracerError, MissingRuleError
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, active, user_line
 from anyshape.graph.context import ShapeGuardContext
@@ -92,8 +92,12 @@ def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[
     metas = [tensor(a.dtype, a.shape) for a in arrays]
     context = ShapeGuardContext(Scope(), op.name, user_line(), metas)
     many = isinstance(op.infer(context, *metas, **params), tuple)
-    result = find_kernel(op).run(*arrays, **resolve(params, arrays))
-    return result if many else (result,)
+    try:
+        result = find_kernel(op).run(*arrays, **resolve(params, arrays))
+    except AnyshapeError as error:
+        error.locate(user_line())
+        raise
+    return tuple([np.asarray(r) for r in (result if many else (result,))])
 
 
 def resolve(params: Mapping[str, Any], operands: Sequence[Any]) -> dict[str, Any]:

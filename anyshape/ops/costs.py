@@ -133,6 +133,7 @@ FAMILIES: dict[str, OpCost] = {
     "gathering": _per_update(1),
     "dynamic": _per_operand(1),
     "reduction": _per_operand(1),
+    "segments": _per_operand(1),
 }
 
 # Ops that are counted in another way than their family.

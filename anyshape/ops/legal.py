@@ -32,6 +32,8 @@ _TWO = (
 _OPERANDS = dict.fromkeys(_TWO.split(" "), (2, 2)) | {  # where the shape rule takes any number
     "betainc": (3, 3),
     **dict.fromkeys(("take", "put_add"), (2, 64)),
+    "dynamic_slice": (1, 65),
+    "dynamic_update_slice": (2, 66),
     "concatenate": (1, 10_000),
     "callback": (0, 10_000),
 }
@@ -155,6 +157,8 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "loops": lambda node, x: all(len(level) == len(node.inputs) for level in x),
     "limit": lambda node, x: x is None or _size(node, x),
     "rounds": _flag,
+    "equal_nan": _flag,
+    "message": lambda node, x: isinstance(x, str),
     "shape": _sizes,
     "sizes": _sizes,
     "starts": _sizes,

@@ -1,8 +1,16 @@
 """Rows of control ops."""
 
-from anyshape.frontend.control import stop_gradient
+from anyshape.frontend.control import check, stop_gradient
 from tests.samples.sample import Sample
+
+
+def checked(np, x):
+    check(lambda: x.shape[0] >= 0, "no axis is negative")
+    check(np.abs(x) < 3, "values of the domain are small")
+    return x * x
+
 
 SAMPLES = [
     Sample("stop_gradient", lambda np, x: stop_gradient(np.sin(x)) * 2, ("n, 3",), ops=("stop_gradient",), grad=False),
+    Sample("check", checked, ("n, 3",), ops=("check",)),
 ]

@@ -11,6 +11,7 @@ from anyshape.autodiff.batching import (
     indexing,
     movement,
     reduction,
+    segments,
     sorting,
     special,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "indexing",
     "movement",
     "reduction",
+    "segments",
     "sorting",
     "special",
 ]

@@ -1,7 +1,39 @@
-"""Derivatives of ops whose results have sizes that depend on data: positions and sizes have none."""
+"""Derivatives of ops whose results depend on data in size or place: positions and sizes have none, parts are linear."""
 
-from anyshape.autodiff.tables import zero
+from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, linear_in_first, zero
+from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
+from anyshape.ops import elementwise as ew
 
 zero(dy.nonzero_op)
 zero(dy.size_token_op)
+zero(dy.repeated_op)
+zero(dy.unique_op)
+
+
+def _zeros(ctx, x):
+    return cr.full(ctx.shape(x), 0, x.dtype)
+
+
+linear_in_first(
+    dy.dynamic_slice_op,
+    lambda ctx, ct, x, *starts, sizes, sources=(): dy.update_at(_zeros(ctx, x), ct, starts),
+)
+
+
+def _update_jvp(ctx, tangents, out, x, update, *starts):
+    tx, tu = tangents[:2]
+    if tx is None and tu is None:
+        return None
+    return dy.update_at(ew.lift(0, x) if tx is None else tx, ew.lift(0, update) if tu is None else tu, starts)
+
+
+def _update_transpose(ctx, ct, x, update, *starts):
+    """To what was replaced nothing, to the update what came of it."""
+    left = dy.update_at(ct, _zeros(ctx, update), starts) if isinstance(x, Linear) else None
+    part = dy.slice_at(ct, starts, ctx.shape(update)) if isinstance(update, Linear) else None
+    return left, part, *[None] * len(starts)
+
+
+JVPS[dy.dynamic_update_slice_op] = _update_jvp
+TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose

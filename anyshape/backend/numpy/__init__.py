@@ -15,6 +15,7 @@ from anyshape.backend.numpy import (
     indexing,
     movement,
     reduction,
+    segments,
     sorting,
     special,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "indexing",
     "movement",
     "reduction",
+    "segments",
     "sorting",
     "special",
 ]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from anyshape.errors import SizeMismatchError
+from anyshape.errors import CheckError
 from anyshape.ops import dynamic as dy
 from anyshape.ops.core import kernel
 
@@ -20,7 +20,7 @@ def _size_token(x, *, limit, rounds):
     if limit is not None:
         size = min(max(size, 0), limit)
     elif size < 0:
-        raise SizeMismatchError("size_token", "size >= 0", {"size": size}, "a size cannot be negative")
+        raise CheckError("size: a size cannot be negative", str(size))
     return np.ndarray((size,), bool, _NOTHING, strides=(0,))
 
 
@@ -28,9 +28,45 @@ def _rounded(x):
     """The nearest integer, the even one of two; infinities are beyond every limit."""
     value = float(x)
     if math.isnan(value):
-        raise SizeMismatchError("size_token", "size is a number", {}, "a size is NaN")
-    return round(value) if math.isfinite(value) else (2**62 if value > 0 else -1)
+        raise CheckError("size: a size cannot be NaN", "nan")
+    return round(value) if math.isfinite(value) else (dy.LARGEST if value > 0 else -1)
+
+
+def _repeated(counts):
+    if counts.size and int(counts.min()) < 0:
+        raise CheckError("repeat: a count cannot be negative", str(counts.min()))
+    return np.repeat(np.arange(counts.size), counts.astype(np.int64, copy=False))
+
+
+def _unique(x, *, axis, equal_nan):
+    options = {"return_index": True, "return_inverse": True, "return_counts": True, "equal_nan": equal_nan}
+    _, first, kind, counts = np.unique(x, axis=axis if x.ndim > 1 else None, **options)
+    return first, kind.reshape(x.shape[axis]), counts
+
+
+def _window(shape, starts, sizes):
+    """The part of each axis; a negative start counts from the end, and the part is moved into the axis."""
+    parts = []
+    for whole, start, size in zip(shape, starts, sizes, strict=True):
+        place = int(start)
+        place = min(max(place + whole if place < 0 else place, 0), whole - size)
+        parts.append(slice(place, place + size))
+    return (*parts, ...)
+
+
+def _dynamic_slice(x, *starts, sizes):
+    return x[_window(x.shape, starts, sizes)]
+
+
+def _dynamic_update_slice(x, update, *starts):
+    out = np.array(x)
+    out[_window(x.shape, starts, update.shape)] = update
+    return out
 
 
 kernel(dy.nonzero_op, _nonzero)
 kernel(dy.size_token_op, _size_token)
+kernel(dy.repeated_op, _repeated)
+kernel(dy.unique_op, _unique)
+kernel(dy.dynamic_slice_op, _dynamic_slice, view=True)
+kernel(dy.dynamic_update_slice_op, _dynamic_update_slice)

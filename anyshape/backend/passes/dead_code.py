@@ -8,9 +8,10 @@ from anyshape.graph.ir import Graph, Value
 
 
 def asserted(graph: Graph) -> set[Value]:
-    """The values whose sizes depend on data and are asserted something of."""
+    """The values that are asserted something of: of their sizes, which depend on data, or by an op that checks them."""
     claims = [c.claim for c in graph.conditions if c.kind == "assertion"] if graph.runtime else []
-    return {graph.runtime[v][0] for claim in claims for v in claim.variables() if v in graph.runtime}
+    sized = {graph.runtime[v][0] for claim in claims for v in claim.variables() if v in graph.runtime}
+    return sized | {v for n in graph.nodes if n.op.raises for v in n.outputs}
 
 
 def remove_dead_code(graph: Graph) -> Graph:

@@ -1,0 +1,63 @@
+"""Derivatives of ops on segments, as those of reductions: by what each element adds to its segment."""
+
+from anyshape.autodiff.tables import JVPS
+from anyshape.graph.dims import add
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops import segments as sg
+from anyshape.ops import sorting as so
+
+
+def _extreme_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
+    """Equal parts for all elements that attain the extreme, as in a reduction."""
+    count = ctx.shape(out)[0]
+    attained = ew.eq(x, ix.take(out, ids))
+    share = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
+    moved = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
+    return moved / ew.select(ew.eq(share, ew.lift(0, share)), ew.lift(1, share), share)
+
+
+def _along_rows(row, shape):
+    """One value for each element of the first axis, in the shape of an array."""
+    return mv.broadcast_in_dim(row, shape, (0,))
+
+
+def _before(ctx, x, starts):
+    """For each element, the product of those before it in its segment; at `starts` segments begin."""
+    zeros, ones = ew.lift(0, x), ew.lift(1, x)
+    step = ew.select(starts, zeros, x)  # after element k: what a product becomes, or that it begins anew
+    drive = ew.select(starts, ones, zeros)
+    head = ctx.shape(x)
+    first = (1, *head[1:])
+    step = mv.concatenate([cr.full(first, 0, x.dtype), step], 0)
+    drive = mv.concatenate([cr.full(first, 1, x.dtype), drive], 0)
+    states = rd.recurrence(step, drive, 0)
+    return mv.strided(states, [1, *[0] * (len(head) - 1)], head)
+
+
+def _others(ctx, x, ids):
+    """For each element, the product of the other ones of its segment: of those before it and those after it."""
+    shape = ctx.shape(x)
+    order = so.argsort(ids, 0, stable=True)
+    rows = _along_rows(order, shape)
+    ordered, keys = so.permute(x, rows, 0), so.permute(ids, order, 0)
+    (n,) = ctx.shape(ids)
+    place = cr.iota(n)
+    neighbour = ew.minimum(ew.add(place, ew.lift(1, place)), mv.broadcast_to(cr.size_value(add(n, -1)), (n,)))
+    changes = ew.ne(keys, ix.take(keys, neighbour))
+    before = _before(ctx, ordered, _along_rows(changes, shape))
+    previous = ew.maximum(ew.sub(place, ew.lift(1, place)), ew.lift(0, place))
+    begins = mv.rev(ew.ne(keys, ix.take(keys, previous)), (0,))
+    after = mv.rev(_before(ctx, mv.rev(ordered, (0,)), _along_rows(begins, shape)), (0,))
+    return so.permute(before * after, rows, 0, inverse=True)
+
+
+def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
+    return sg.add_segments(tangents[0] * _others(ctx, x, ids), ids, ctx.shape(out)[0])
+
+
+JVPS[sg.segment_max_op] = JVPS[sg.segment_min_op] = _extreme_jvp
+JVPS[sg.segment_prod_op] = _prod_jvp

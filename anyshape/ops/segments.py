@@ -1,0 +1,127 @@
+"""Ops that combine the elements of each segment of the first axis, which an id for each element names.
+
+The core ops take ids in 0..size-1. The public functions drop elements of other ids, as JAX does: these go to one more
+segment, which is left out of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import Size
+from anyshape.graph.extents import Exact, TensorMeta
+from anyshape.graph.ir import Op, define
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.dynamic import LARGEST, count_of, given_size
+from anyshape.ops.reduction import reduce_max
+
+_ID = np.dtype(np.int64)
+
+
+def _segment_type(ctx: ShapeGuardContext, x: TensorMeta, ids: TensorMeta, *, size: Size) -> TensorMeta:
+    if not x.rank or ids.rank != 1:
+        raise ctx.fail("an array and one id for each element of its first axis are needed")
+    if ids.dtype != _ID:
+        raise ctx.bad_dtype(f"the ids are {ids.dtype}", "convert them with astype(int)")
+    if isinstance(x.extents[0], Exact) and isinstance(ids.extents[0], Exact):
+        mine, theirs = x.extents[0].size, ids.extents[0].size
+        ctx.require_equal(mine, theirs, f"{theirs} ids for {mine} elements")
+    return TensorMeta(x.dtype, (ctx.resolve(size), *x.extents[1:]))
+
+
+segment_max_op = define("segment_max", _segment_type)
+segment_min_op = define("segment_min", _segment_type)
+segment_prod_op = define("segment_prod", _segment_type)
+
+
+def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:
+    """One of the core ops on ids that are in 0..size-1."""
+    local, sources = localise(size, (x, ids))
+    return apply(op, x, ids, sources=sources, size=local)
+
+
+def add_segments(x: Operand, ids: Operand, size: Size) -> Any:
+    """The sums of segments, for ids that are in 0..size-1."""
+    return ix.put_add(x, ids, size)
+
+
+def _prepared(data: Operand, segment_ids: Operand, num_segments: Any, function: str) -> tuple[Any, Size]:
+    """The ids, those out of range as the number of segments, and this number."""
+    ctx = context_of(function, data, segment_ids)
+    if meta_of(segment_ids).rank != 1 or not meta_of(data).rank:
+        raise ctx.fail("an array and one id for each element of its first axis are needed")
+    if segment_ids.dtype.kind not in "iu":
+        raise ctx.bad_dtype(f"the ids are {segment_ids.dtype}", "convert them with astype(int)")
+    mine, theirs = sizes_of(ctx, data)[0], sizes_of(ctx, segment_ids)[0]
+    ctx.require_equal(mine, theirs, f"{theirs} ids for {mine} elements")
+    ids = segment_ids
+    if ids.dtype == np.uint64:  # no int64 is beyond these
+        ids = ew.minimum(ids, ew.lift(LARGEST, ids))
+    ids = ew.convert(ids, _ID)
+    if num_segments is None:
+        size = count_of(ew.add(reduce_max(ids, (0,), empty=True), cr.full((), 1, _ID)))
+    else:
+        size = given_size(num_segments, function)
+    last = mv.broadcast_to(cr.size_value(size), sizes_of(ctx, ids))
+    valid = ew.logical_and(ew.ge(ids, ew.lift(0, ids)), ew.lt(ids, last))
+    return ew.select(valid, ids, last), size
+
+
+def _without_rest(x: Any, size: Size) -> Any:
+    shape = sizes_of(context_of("segment", x), x)
+    return mv.strided(x, [0] * len(shape), (size, *shape[1:]))
+
+
+def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
+    def function(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
+        ids, size = _prepared(data, segment_ids, num_segments, name)
+        return _without_rest(compute(data, ids, dims.add(size, 1)), size)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{doc} Ids out of range are dropped. The number of segments may be an int, a size, or an integer scalar; "
+        f"without it, it is the largest id and 1."
+    )
+    return function
+
+
+segment_sum = _segments("segment_sum", "The sum of each segment of the first axis, 0 for none.", add_segments)
+segment_max = _segments(
+    "segment_max",
+    "The maximum of each segment of the first axis, the least value for none.",
+    lambda x, ids, size: apply_segments(segment_max_op, x, ids, size),
+)
+segment_min = _segments(
+    "segment_min",
+    "The minimum of each segment of the first axis, the largest value for none.",
+    lambda x, ids, size: apply_segments(segment_min_op, x, ids, size),
+)
+segment_prod = _segments(
+    "segment_prod",
+    "The product of each segment of the first axis, 1 for none.",
+    lambda x, ids, size: apply_segments(segment_prod_op, x, ids, size),
+)
+
+
+def segment_mean(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
+    """The mean of each segment of the first axis, NaN for none. Otherwise as `segment_sum`."""
+    ids, size = _prepared(data, segment_ids, num_segments, "segment_mean")
+    x = data if data.dtype.kind in "fc" else ew.convert(data, np.float64)
+    sums = _without_rest(add_segments(x, ids, dims.add(size, 1)), size)
+    real = np.dtype(np.empty(0, x.dtype).real.dtype)
+    ones = cr.full(sizes_of(context_of("segment", ids), ids), 1, real)
+    counts = _without_rest(add_segments(ones, ids, dims.add(size, 1)), size)
+    some = ew.gt(counts, ew.lift(0, counts))
+    counts = ew.convert(ew.select(some, counts, ew.lift(1, counts)), x.dtype)
+    shape = sizes_of(context_of("segment", sums), sums)
+    counts, some = (mv.broadcast_in_dim(v, shape, (0,)) for v in (counts, some))
+    return ew.select(some, ew.div(sums, counts), ew.lift(float("nan"), sums))
