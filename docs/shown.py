@@ -4,6 +4,9 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct, errors
+from anyshape.backend.failures import teller
+from anyshape.backend.plan import Step
+from anyshape.ops.elementwise import add_op
 
 
 def loss(x, w, b, y):
@@ -43,6 +46,18 @@ def use_after_trace():
     return KEPT.pop() + 1
 
 
+def raising(function, *args):
+    with np.errstate(all="raise"):
+        return function(*args)
+
+
+def raised(error):
+    """What becomes of an error of a step: there is none on record that raises this one."""
+    step = Step(add_op, (), (), (), (), (), where="user.py:7")
+    error.__traceback__ = None
+    raise teller("", [(0, step)])(error)
+
+
 X, W = np.ones(3), np.ones((2, 4))
 
 # How each error comes about in a call, by its class; DEFECTS are those that no call should meet.
@@ -68,6 +83,10 @@ MISTAKES = {
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x])(X),
     "LeakedTracerError": use_after_trace,
     "UnsupportedFunctionError": lambda: anyshape.jit(np.linalg.eig)(np.eye(2)),
+    "RunFloatingPointError": lambda: raising(anyshape.jit(lambda x: x / (x - 1)), X),
+    "RunZeroDivisionError": lambda: raised(ZeroDivisionError("division by zero")),
+    "RunOverflowError": lambda: raised(OverflowError("Python integer 300 out of bounds for uint8")),
+    "RunMemoryError": lambda: anyshape.jit(lambda x: anyshape.numpy.arange(x.shape[0] * 10**14) * x[0])(X),
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
 }
@@ -76,6 +95,7 @@ DEFECTS = {
     "UnsupportedDynamicShapeError": errors.UnsupportedDynamicShapeError(
         "reshape", "shape", 0, "upper bound", "<=n", "user.py:7"
     ),
+    "RunError": errors.RunError("take", "something went wrong", "report it", "user.py:7"),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
     "IndexRangeError": errors.IndexRangeError("scatter_add", 7, 0, 5, 1, "user.py:7"),
