@@ -82,11 +82,14 @@ class _Writer:
         self.size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
         self.pending = set(plan.runtime)
         self.lines: list[str] = []
+        self.reading: tuple[str, ...] = ()
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
 
     def name(self, leaf: Leaf) -> str:
+        if isinstance(leaf, InputAxis):  # a size without a name
+            return f"{self.reading[leaf.operand]}.shape[{leaf.axis}]"
         return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
 
     def bind(self, prefix: str, thing: Any) -> str:
@@ -212,7 +215,11 @@ class _Writer:
         inputs = [self._operand(i) for i in step.inputs]
         if step.reuse is not None:
             inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+        computed, self.reading = self.computed, step.sources
+        if step.sources:
+            self.computed = dict(computed)  # what is read of these arrays is for this step alone
         function, arguments = self._kernel(step)
+        self.computed = computed
         target = ", ".join(step.outputs)
         self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
 

@@ -115,7 +115,7 @@ class _Lowering:
 
     def _noted(self, node: Node) -> list[Value]:
         """What gives sizes that depend on data, and sources whose sizes have no name: these are read from arrays."""
-        unnamed = [v for v in node.sources if self.ctx.sizes(v, field="sources") is None]
+        unnamed = [v for v in node.operands if self.ctx.sizes(v, field="sources") is None]
         runtime = self.graph.runtime
         if not runtime:
             return unnamed
@@ -158,17 +158,24 @@ class _Lowering:
             self.slot[v] = f"v{start + i}"
         inputs = tuple(o if isinstance(o, Literal) else self.slot[o] for o in self.operands[node])
         metas = tuple(TensorMeta(o.dtype, ()) if isinstance(o, Literal) else o.meta for o in self.operands[node])
-        params = tuple((k, self._named(node, p)) for k, p in node.params)
+        sources: list[str] = []
+        params = tuple((k, self._named(node, p, sources)) for k, p in node.params)
         outputs = tuple(str(self.slot[v]) for v in node.outputs)
         results = tuple(v.meta for v in node.outputs)
-        return Step(node.op, inputs, params, outputs, metas, results, where=node.where)
+        return Step(node.op, inputs, params, outputs, metas, results, where=node.where, sources=tuple(sources))
 
-    def _named(self, node: Node, param: Any) -> Any:
+    def _named(self, node: Node, param: Any, sources: list[str]) -> Any:
+        """A param with exact sizes by name; others are axes of the sources of the step."""
         operands = node.operands
 
-        def size_of(leaf: InputAxis) -> Size | None:
+        def size_of(leaf: InputAxis) -> Size:
             extent = self.ctx.extent(operands[leaf.operand], leaf.axis, field="params")
-            return self.scope.normal(extent.size) if isinstance(extent, Exact) else None
+            if isinstance(extent, Exact):
+                return self.scope.normal(extent.size)
+            slot = str(self.slot[operands[leaf.operand]])
+            if slot not in sources:
+                sources.append(slot)
+            return dims.input_axis(sources.index(slot), leaf.axis)
 
         return bind_local(param, size_of)
 
@@ -180,7 +187,7 @@ class _Buffers:
         self.steps, self.ctx = steps, ctx
         self.last: dict[Slot, int] = {}
         for i, step in enumerate(steps):
-            self.last |= dict.fromkeys([*step.inputs, *step.outputs], i)
+            self.last |= dict.fromkeys([*step.inputs, *step.sources, *step.outputs], i)
         self.last |= dict.fromkeys(outputs, len(steps))
         self.metas = {o: m for s in steps for o, m in zip(s.outputs, s.results, strict=True)}
         self.outputs = outputs

@@ -36,6 +36,7 @@ class Literal:
 class Step:
     """Run a kernel on slots, into slots.
 
+    `sources`: the slots whose sizes params read when the step runs, by position, as these sizes have no name;
     `reuse`: the slot whose buffer takes the result; `drops`: slots to free after; `instead`: the movement that a view
     stands for, which runs where its operand is not in C order.
     """
@@ -50,13 +51,15 @@ class Step:
     drops: tuple[str, ...] = ()
     where: Where | None = None
     instead: tuple[Step, ...] = ()
+    sources: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
         inside = f" in {self.reuse}" if self.reuse else ""
         drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
         operands = ", ".join(map(str, self.inputs))
-        call = f"{self.op}({operands}){' {' + params + '}' if params else ''}"
+        read = f"; sizes of {', '.join(self.sources)}" if self.sources else ""
+        call = f"{self.op}({operands}{read}){' {' + params + '}' if params else ''}"
         replaced = f" for {', '.join(str(s.op) for s in self.instead)}" if self.instead else ""
         return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
 

@@ -211,6 +211,8 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
 def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The tree of ShapeDtypeStruct of the result, without computing it. Arguments are arrays or ShapeDtypeStruct.
 
+    A shape with sizes that depend on data is a text with their bounds, "<=n, 3".
+
     >>> import numpy as np
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
@@ -219,8 +221,12 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     found, root = trace_specs(function, args, kwargs, fixed=True)
     free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
     scope = Scope(conditions=found.graph.conditions, origin=root.origin, root=root, free=free)
-    structs = [
-        ShapeDtypeStruct([symdim(e.size, scope) for e in v.meta.extents if isinstance(e, Exact)], v.meta.dtype)
-        for v in found.graph.outputs
-    ]
+    structs = [ShapeDtypeStruct(_shape_of(m, scope), m.dtype) for m in found.graph.results]
     return unflatten(found.out_tree, structs)
+
+
+def _shape_of(meta: TensorMeta, scope: Scope) -> Any:
+    """The sizes of a result; a text where some depend on data, and only bounds are known."""
+    if meta.sizes is None:
+        return ", ".join(map(str, meta.extents))
+    return [symdim(size, scope) for size in meta.sizes]

@@ -12,7 +12,6 @@ import numpy as np
 
 from anyshape.errors import ConcretizationError, MutationError, SymbolicIterationError, UnsupportedFunctionError
 from anyshape.graph.builder import Builder, Traced, user_line
-from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak
@@ -20,6 +19,7 @@ from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.size_operands import check_divisor
 from anyshape.numpy.size_quotient import Quotient, exactly
 from anyshape.numpy.symdim import as_shape
+from anyshape.ops.callback import name_sizes
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -176,7 +176,7 @@ class Array(Traced):
     @property
     def shape(self) -> tuple[Any, ...]:
         """The sizes: ints where they are fixed, SymDims elsewhere."""
-        return as_shape([e.size for e in self.meta.extents if isinstance(e, Exact)], self.builder.scope)
+        return as_shape(name_sizes(self).meta.sizes, self.builder.scope)
 
     @shape.setter
     def shape(self, shape: Any) -> None:

@@ -19,7 +19,7 @@ def _dot_general(ctx, size, batched, x, y, *, contract, batch):
         place = len(bx)  # the new axis is the first free one of x
     else:
         out = dot_general(x, y, (cx, _later(cy)), (bx, _later(by)))
-        place = len(bx) + len(free_axes(ctx.metas[0].rank, cx, bx))
+        place = len(bx) + len(free_axes(ctx.rank(x), cx, bx))
     rank = ctx.rank(out)
     return transpose(out, (place, *[a for a in range(rank) if a != place]))
 
