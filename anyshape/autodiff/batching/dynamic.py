@@ -28,9 +28,9 @@ def _number(n, shape):
     return mv.broadcast_to(cr.size_value(n), shape)
 
 
-def _clamped(start, whole, size):
+def _clamped(ctx, start, whole, size):
     """The starts of all examples as the kernel takes them."""
-    shape = start.meta.sizes
+    shape = ctx.shape(start)
     zero = cr.full(shape, 0, "int64")
     start = ew.select(ew.lt(start, zero), ew.add(start, _number(whole, shape)), start)
     return ew.minimum(ew.maximum(start, zero), _number(whole - size, shape))
@@ -41,7 +41,7 @@ def _positions(ctx, count, starts, whole, sizes):
     shape = (count, *sizes)
     found = []
     for axis, start in enumerate(starts):
-        first = mv.broadcast_in_dim(_clamped(start, whole[axis], sizes[axis]), shape, (0,))
+        first = mv.broadcast_in_dim(_clamped(ctx, start, whole[axis], sizes[axis]), shape, (0,))
         found.append(ew.add(first, mv.broadcast_in_dim(cr.iota(sizes[axis]), shape, (axis + 1,))))
     return found
 
