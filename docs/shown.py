@@ -74,7 +74,7 @@ MISTAKES = {
     "SizeLimitError": lambda: anyshape.symbolic_shape("n**100"),
     "UndeterminedSizeError": lambda: anyshape.trace(np.outer)(ShapeDtypeStruct("a + b"), ShapeDtypeStruct("2*a + 2*b")),
     "InconclusiveDimensionError": lambda: anyshape.trace(lambda x: x if x.shape[0] > 3 else -x)(ShapeDtypeStruct("n")),
-    "SpecializationError": lambda: anyshape.jit(lambda x: x * int(len(x)), dynamic_shapes={"x": (anyshape.DYNAMIC,)})(X),
+    "SpecializationError": lambda: anyshape.jit(lambda x: x * len(x), dynamic_shapes={"x": (anyshape.DYNAMIC,)})(X),
     "MemoryLimitError": lambda: anyshape.jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)(np.ones(50)),
     "ConcretizationError": lambda: anyshape.jit(lambda x: x if np.sum(x) > 0 else -x)(X),
     "DataDependentSizeError": lambda: anyshape.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(X),
