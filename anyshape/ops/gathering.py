@@ -8,7 +8,8 @@ be empty as long as nothing is read or written there.
 Modes say what an index out of range means, one for which the whole window does not fit. "error": the call fails, and
 nothing has been written. "clip": the nearest window that fits. "fill": a window of the fill value; "drop": no write.
 
-Scatters write the updates one after the other, in C order: of several that one element is set to, the last one stays.
+Scatters write one window after the other, in C order of the index vectors: of several updates that one element is set
+to, the last one stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Derivatives of gather and scatter: each is the other's transpose. Indices and shape sources have none.
 
-Where several updates meet in one element: sums go to each of them, a `set` to the last one in C order, which is the one
-that stayed, a product to each with the product of the others, an extreme in equal parts to all that attain it, the
-element itself among them.
+Where several updates meet in one element: sums go to each of them, a `set` to the one that stayed, which is that of the
+last window in C order of the index vectors, a product to each with the product of the others, an extreme in equal parts
+to all that attain it, the element itself among them.
 """
 
 from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, add_tangents

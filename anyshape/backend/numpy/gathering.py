@@ -19,44 +19,60 @@ from anyshape.ops.core import kernel
 class _Plan(NamedTuple):
     """What dimension numbers mean for operands and indices of given ranks."""
 
+    starts: tuple[int, ...]
+    offset: tuple[int, ...]
+    batch: tuple[int, ...]  # axes of the indices that run over index vectors
     indexed: tuple[int, ...]  # axes of the operand at which positions are given
     free: tuple[int, ...]  # the others: windows start at 0 there
     kept: tuple[int, ...]  # axes of the operand that windows run over
     wide: tuple[int, ...]  # those of the indexed ones
     outer: tuple[int, ...]  # axes of what is read that run over index vectors
     order: tuple[int, ...]  # those axes, then the axes of windows: first those of `wide`, then those of `free`
+    placed: tuple[int, ...]  # the axes of what is read, for a transpose of an array whose axes are in that order
+    taken: tuple[int, ...] | None  # the same for np.take, where that reads all
     components: tuple[tuple, ...]  # the key that takes each number out of an index vector
-    shared: tuple[tuple[int, int, int], ...]  # batching: axis of the operand, place among outer axes, axis of indices
+    shared: tuple[tuple[int, int], ...]  # batching: axis of the operand, place among the axes `batch`
+    first: tuple[int, ...]  # axes of which every window has the first element alone
 
 
 @functools.lru_cache(maxsize=1024)
 def _plan(w, rank, indices_rank):
-    indexed = tuple(sorted({*w.starts, *w.operand_batch}))
+    indexed = tuple(sorted({*w.starts, *w.operand_batch, *w.collapsed}))
     free = tuple([a for a in range(rank) if a not in indexed])
     kept, outer, batch = w.kept(rank), w.outer(indices_rank), w.batch(indices_rank)
     position = dict(zip(kept, w.offset, strict=True))
     wide = tuple([a for a in kept if a in indexed])
     order = (*outer, *[position[a] for a in (*wide, *free)])
+    taken = None
+    if len(w.starts) == len(indexed) == 1 and not wide:
+        taken = _inverse(
+            [position[a] for a in free if a < indexed[0]], outer, [position[a] for a in free if a > indexed[0]]
+        )
     ahead = (slice(None),) * w.vector
     components = tuple([(*ahead, k) if w.vector < indices_rank else () for k in range(len(w.starts))])
-    shared = tuple([(a, batch.index(b), b) for a, b in zip(w.operand_batch, w.indices_batch, strict=True)])
-    return _Plan(indexed, free, kept, wide, outer, order, components, shared)
+    shared = tuple([(a, batch.index(b)) for a, b in zip(w.operand_batch, w.indices_batch, strict=True)])
+    placed = _inverse(order)
+    first = tuple([a for a in w.collapsed if a not in w.starts])
+    return _Plan(
+        w.starts, w.offset, batch, indexed, free, kept, wide, outer, order, placed, taken, components, shared, first
+    )
 
 
-def _starts(name, w, plan, indices, shape, sizes, mode):
+def _inverse(*orders):
+    return tuple(np.argsort([axis for order in orders for axis in order]).tolist())
+
+
+def _starts(name, plan, indices, shape, sizes, mode):
     """For each indexed axis the starts of windows, one for each index vector; and which vectors are in range.
 
     None stands for all of them.
     """
     starts, valid = {}, None
-    for axis, component in zip(w.starts, plan.components, strict=True):
+    for axis, component in zip(plan.starts, plan.components, strict=True):
         start, last = indices[component], shape[axis] - sizes[axis]
-        if not start.size:
-            starts[axis] = start.astype(np.intp)
-            continue
-        low, high = int(start.min()), int(start.max())
-        if low < 0 or high > last:
+        if start.size and _beyond(start, last):
             if mode == "error" or (mode == "clip" and last < 0):
+                low, high = int(start.min()), int(start.max())
                 raise IndexRangeError(name, low if low < 0 else high, axis, shape[axis], sizes[axis])
             if mode == "clip":
                 start = np.clip(start, 0, last)
@@ -65,11 +81,22 @@ def _starts(name, w, plan, indices, shape, sizes, mode):
                 valid = fits if valid is None else valid & fits
                 start = np.where(fits, start, 0)
         starts[axis] = start.astype(np.intp, copy=False)
-    lengths = [indices.shape[b] for b in w.batch(indices.ndim)]
-    for axis, place, _ in plan.shared:
+    lengths = [indices.shape[b] for b in plan.batch]
+    for axis in plan.first:
+        starts[axis] = np.zeros(lengths, np.intp)
+        if not shape[axis] and starts[axis].size:
+            raise IndexRangeError(name, 0, axis, 0)
+    for axis, place in plan.shared:
         along = [-1 if i == place else 1 for i in range(len(lengths))]
         starts[axis] = np.broadcast_to(np.arange(lengths[place]).reshape(along), lengths)
     return starts, valid
+
+
+def _beyond(start, last):
+    """Whether an element is negative, or larger than the last: in one pass where negative ones can be read as large."""
+    if start.dtype == np.int64 and last >= 0:
+        return start.view(np.uint64).max() > last
+    return start.min() < 0 or start.max() > last
 
 
 def _positions(plan, starts, sizes):
@@ -115,19 +142,42 @@ def _window(plan, starts, sizes):
 
 
 def _gather(operand, indices, *, slice_sizes, mode, fill_value, **numbers):
-    w = ga.windows_of(numbers, ga.GATHER)
-    plan = _plan(w, operand.ndim, indices.ndim)
-    starts, valid = _starts("gather", w, plan, indices, operand.shape, slice_sizes, mode)
-    batch = tuple([indices.shape[b] for b in w.batch(indices.ndim)])
-    inner = tuple([slice_sizes[a] for a in (*plan.wide, *plan.free)])
+    plan = _plan(ga.windows_of(numbers, ga.GATHER), operand.ndim, indices.ndim)
+    return _gathered(operand, indices, plan, slice_sizes, mode, fill_value)
+
+
+def _gather_case(params, metas):
+    params = dict(params)
+    sizes, mode, fill = (params.pop(name) for name in ("slice_sizes", "mode", "fill_value"))
+    plan = _plan(ga.windows_of(params, ga.GATHER), metas[0].rank, metas[1].rank)
+    return lambda operand, indices: _gathered(operand, indices, plan, sizes, mode, fill)
+
+
+def _gathered(operand, indices, plan, sizes, mode, fill_value):
+    starts, valid = _starts("gather", plan, indices, operand.shape, sizes, mode)
+    batch = tuple([indices.shape[b] for b in plan.batch])
+    inner = tuple([sizes[a] for a in (*plan.wide, *plan.free)])
     if valid is not None and not valid.any():
         found = np.full(batch + inner, fill_value, operand.dtype)
+    elif valid is None and plan.taken is not None and batch and operand.size:
+        return _ordered(_take(operand, plan, starts, sizes), plan.taken)
     else:
-        found = _read(operand, plan, starts, slice_sizes, batch, inner)
+        found = _read(operand, plan, starts, sizes, batch, inner)
         if valid is not None:
             found[~valid] = fill_value
-    order = plan.order
-    return found if order == tuple(range(len(order))) else found.transpose(np.argsort(order))
+    return _ordered(found, plan.placed)
+
+
+def _ordered(x, axes):
+    return x if axes == tuple(range(len(axes))) else x.transpose(axes)
+
+
+def _take(operand, plan, starts, sizes):
+    """What np.take reads, with its axes."""
+    (axis,) = plan.indexed
+    if any(sizes[a] != operand.shape[a] for a in plan.free):
+        operand = operand[tuple([slice(None) if a == axis else slice(s) for a, s in enumerate(sizes)])]
+    return operand.take(starts[axis], axis)
 
 
 def _read(operand, plan, starts, sizes, batch, inner):
@@ -137,11 +187,6 @@ def _read(operand, plan, starts, sizes, batch, inner):
     if not batch:
         part = operand[_window(plan, starts, sizes)].transpose((*plan.indexed, *plan.free))
         return part.copy(order="C").reshape(inner)
-    if len(plan.indexed) == 1 and not plan.wide:
-        (axis,) = plan.indexed
-        if any(sizes[a] != operand.shape[a] for a in plan.free):
-            operand = operand[tuple([slice(None) if a == axis else slice(s) for a, s in enumerate(sizes)])]
-        return np.moveaxis(operand.take(starts[axis], axis), range(axis, axis + len(batch)), range(len(batch)))
     flat, width = _flat(plan, _positions(plan, starts, sizes), operand.shape, sizes)
     if width is None:
         return operand.ravel().take(np.broadcast_to(flat, batch + inner))
@@ -179,12 +224,20 @@ def _scatter(name, ufunc, combine):
     """`combine(target, position, rows, unique)` changes rows of the target; `ufunc` says how it does (None: sets)."""
 
     def run(operand, indices, updates, out=None, *, mode, unique_indices, **numbers):
-        w = ga.windows_of(numbers, ga.SCATTER)
-        plan = _plan(w, operand.ndim, indices.ndim)
+        plan = _plan(ga.windows_of(numbers, ga.SCATTER), operand.ndim, indices.ndim)
+        return scattered(operand, indices, updates, out, plan, mode, unique_indices)
+
+    def case(params, metas):
+        params = dict(params)
+        mode, unique = params.pop("mode"), params.pop("unique_indices")
+        plan = _plan(ga.windows_of(params, ga.SCATTER), metas[0].rank, metas[1].rank)
+        return lambda operand, indices, updates, out=None: scattered(operand, indices, updates, out, plan, mode, unique)
+
+    def scattered(operand, indices, updates, out, plan, mode, unique):
         sizes = [1] * operand.ndim
-        for axis, place in zip(plan.kept, w.offset, strict=True):
+        for axis, place in zip(plan.kept, plan.offset, strict=True):
             sizes[axis] = updates.shape[place]
-        starts, valid = _starts(name, w, plan, indices, operand.shape, sizes, mode)
+        starts, valid = _starts(name, plan, indices, operand.shape, sizes, mode)
         out = _writable(operand, updates, indices, out)
         if not updates.size or (valid is not None and not valid.any()):
             return out
@@ -195,14 +248,13 @@ def _scatter(name, ufunc, combine):
         if valid is not None and not valid.all():
             starts = {axis: start[valid] for axis, start in starts.items()}
             rows = rows[valid]
-        positions = _positions(plan, starts, sizes)
-        flat, width = _flat(plan, positions, operand.shape, sizes)
+        flat, width = _flat(plan, _positions(plan, starts, sizes), operand.shape, sizes)
         position = np.broadcast_to(flat, rows.shape if width is None else rows.shape[: rows.ndim - len(plan.free)])
-        position = position.ravel()
-        combine(out.reshape(-1, width or 1), position, rows.reshape(position.size, width or 1), unique_indices)
+        position, width = position.ravel(), width or 1
+        combine(out.reshape(-1, width), position, rows.reshape(position.size, width), unique)
         return out
 
-    return run
+    return run, case
 
 
 def _writable(operand, updates, indices, out):
@@ -227,7 +279,7 @@ def _write_window(out, plan, starts, sizes, rows, ufunc):
 
 
 for _op in (ga.gather_op, ga.gather_dynamic_op):
-    kernel(_op, _gather)
+    kernel(_op, _gather, specialise=_gather_case)
 for _kind, _ufunc, _combine in (
     ("add", np.add, _add),
     ("set", None, _set),
@@ -235,4 +287,5 @@ for _kind, _ufunc, _combine in (
     ("min", np.minimum, _combining(np.minimum)),
     ("max", np.maximum, _combining(np.maximum)),
 ):
-    kernel(ga.SCATTERS[_kind], _scatter(f"scatter_{_kind}", _ufunc, _combine), out=True)
+    _run, _case = _scatter(f"scatter_{_kind}", _ufunc, _combine)
+    kernel(ga.SCATTERS[_kind], _run, out=True, specialise=_case)

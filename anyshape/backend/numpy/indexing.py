@@ -12,7 +12,7 @@ _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat
 
 
 def _take(x, *indices, axes):
-    if len(indices) == 1:
+    if len(indices) == 1 and x.size:  # of no elements np.take takes any
         return x.take(_index(indices[0]), axes[0])
     scalars = not indices[0].ndim  # then indexing gives a view
     if axes[-1] >= len(axes):
@@ -88,20 +88,13 @@ def _add_rows(rows, position, count):
 
 
 def add_rows(target, position, rows):
-    """target[position[k]] += rows[k], in place."""
+    """target[position[k]] += rows[k], in place: by a sum of all rows where there are many, else element by element."""
     count, width = target.shape
-    if not _many(rows):
-        flat = position if width == 1 else (position[:, None] * width + np.arange(width)).ravel()
-        np.add.at(target.reshape(-1), flat, rows.ravel())
-    elif 2 * position.size > count:
+    if _many(rows) and 2 * position.size > count:
         target += _sums(rows, position, count)
     else:
-        used = np.zeros(count, bool)
-        used[position] = True
-        found = used.nonzero()[0]
-        rank = np.empty(count, np.intp)
-        rank[found] = np.arange(found.size)
-        target[found] += _sums(rows, rank[position], found.size)
+        flat = position if width == 1 else (position[:, None] * width + np.arange(width)).ravel()
+        np.add.at(target.reshape(-1), flat, rows.ravel())
 
 
 kernel(ix.take_op, _take)
