@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,10 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from anyshape.errors import AnyshapeError, ArgumentError
+from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, named, readable, unflatten
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, activate, active, user_line
+from anyshape.graph.conditions import Where
 from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
@@ -58,6 +60,10 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         if str(error).startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
             raise error.__cause__ from None  # NumPy wraps our error in this one, in `concrete[i] = traced`
         raise
+    except TypeError as error:
+        if str(error).startswith("dispatcher for __array_function__ did not return an iterable"):
+            raise SymbolicIterationError("an array", _last_line(error)) from None  # NumPy says so in place of our error
+        raise
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
         paths = optree.tree_paths(result, namespace=NAMESPACE)
@@ -66,6 +72,12 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         advice = "return arrays, numbers, or trees of them"
         raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
     return [as_value(x) for x in leaves], tree
+
+
+def _last_line(error: BaseException) -> Where | None:
+    """The line that raised."""
+    found = traceback.extract_tb(error.__traceback__)
+    return Where(found[-1].filename, found[-1].lineno or 0, found[-1].name) if found else None
 
 
 Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]

@@ -87,10 +87,15 @@ class ShapeGuardContext:
         return sizes
 
     def fixed(self, size: Size, *, field: str, axis: int | None = None) -> int:
-        """The size as a Python int, for what needs one while tracing: a number of pieces, of steps of a loop."""
+        """The size as a Python int, for what needs one while tracing: a number of pieces, of steps of a loop.
+
+        Under jit a size of arguments is fixed by a guard; one that depends on data has no value.
+        """
         known = self.scope.normal(size)
         if not isinstance(known, int):
-            raise self.unsupported(field, axis, Exact(known), "a fixed size")
+            if not self.scope.runtime.keys().isdisjoint(dims.variables(known)):
+                raise self.unsupported(field, axis, Exact(known), "a fixed size")
+            known = self.scope.value(known, self.where)
         self.scope.relied.append((self.primitive, self.rule, "exact", field, axis, Exact(known)))
         return known
 

@@ -12,7 +12,7 @@ from anyshape.graph.builder import user_line
 from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_sizes, numel
 from anyshape.numpy.arguments import common, identity_like, joined
-from anyshape.numpy.convert import asarray, axis_of, is_traced, operator_index, promoted, sizes
+from anyshape.numpy.convert import asarray, axis_of, fixed, is_traced, promoted, sizes
 from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -154,7 +154,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     """The axes to sum, from a number of them or from one list (or one axis) for each operand."""
     if not isinstance(axes, (Sequence, np.ndarray)):
-        count = operator_index(axes)
+        count = fixed(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
             raise ArgumentError("tensordot", f"axes={count}", "is more than an operand has", "name fewer axes")
         return list(range(rank_x - count, rank_x)), list(range(count))
@@ -231,7 +231,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     """As `numpy.linalg.matrix_power`, by a Python int of at least 0."""
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
-    x, power = asarray(a), operator_index(n)
+    x, power = asarray(a), fixed(n, "matrix_power", "the power")
     if x.ndim < 2:
         raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
     if power < 0:

@@ -23,6 +23,7 @@ from anyshape.errors import (
 from anyshape.graph import dims
 from anyshape.graph.builder import Traced, active, user_line
 from anyshape.graph.conditions import at_least
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.ops.core import context_of, sizes_of
@@ -148,6 +149,13 @@ def operator_index(x: Any) -> int:
         raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
 
 
+def fixed(x: Any, function: str, field: str) -> int:
+    """x as a Python int, for what decides how many operations there are, or how many axes."""
+    if isinstance(x, SymbolicSize):
+        return ShapeGuardContext(x.scope, function, user_line()).fixed(x.expr, field=field)
+    return operator_index(x)
+
+
 def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
     """A shape argument: one size or a sequence of them, which may be integer scalars of the program."""
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
@@ -175,7 +183,7 @@ def sizes(x: Any) -> tuple[Size, ...]:
 
 def axis_of(axis: Any, rank: int, function: str) -> int:
     """A possibly negative axis as one in 0..rank-1."""
-    index = operator_index(axis)
+    index = fixed(axis, function, "the axis")
     if not -rank <= index < rank:
         raise AxisError(function, index, rank, user_line())
     return index % rank

@@ -19,10 +19,10 @@ from anyshape.graph.builder import user_line
 from anyshape.numpy.convert import (
     NUMERIC,
     asarray,
+    fixed,
     is_traced,
     is_weak,
     loop_dtypes,
-    operator_index,
     promoted,
     result_type,
     sizes,
@@ -190,7 +190,8 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if not is_traced(a):
         return np.round(a, decimals, out)
     _no_out("round", out)
-    places, x = operator_index(0 if decimals is None else decimals), asarray(a, function="round")
+    places = fixed(0 if decimals is None else decimals, "round", "the number of decimals")
+    x = asarray(a, function="round")
     if x.dtype.kind in "iu":
         return x if places >= 0 else ew.round(x, places)
     return rint(x) if places == 0 or x.dtype.kind == "b" else ew.round(x, places)
@@ -201,7 +202,7 @@ around = round
 
 def fix(x: Any, out: Any = None) -> Any:
     """As `numpy.fix`: x rounded towards 0."""
-    _no_out("fix", out if is_traced(x) else None)
+    _no_out("fix", out if is_traced(x, out) else None)
     return trunc(x) if is_traced(x) else np.fix(x, out)
 
 
@@ -264,13 +265,13 @@ def _infinite(name: str, x: Any, infinity: float) -> Any:
 
 def isposinf(x: Any, out: Any = None) -> Any:
     """As `numpy.isposinf`."""
-    _no_out("isposinf", out if is_traced(x) else None)
+    _no_out("isposinf", out if is_traced(x, out) else None)
     return _infinite("isposinf", x, np.inf) if is_traced(x) else np.isposinf(x, out)
 
 
 def isneginf(x: Any, out: Any = None) -> Any:
     """As `numpy.isneginf`."""
-    _no_out("isneginf", out if is_traced(x) else None)
+    _no_out("isneginf", out if is_traced(x, out) else None)
     return _infinite("isneginf", x, -np.inf) if is_traced(x) else np.isneginf(x, out)
 
 

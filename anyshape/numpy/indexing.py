@@ -17,7 +17,7 @@ from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_sizes
 from anyshape.numpy import elementwise, reduction
 from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axis_of, is_traced, size_of, sizes
+from anyshape.numpy.convert import axis_of, fixed, is_traced, size_of, sizes
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.keys import Key
 from anyshape.numpy.movement import broadcast_to, concatenate, ravel
@@ -229,7 +229,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     """As `numpy.diff`."""
     if not is_traced(a, prepend, append):
         return np.diff(a, n, axis, prepend, append)
-    x = lifted(a)
+    x, n = lifted(a), fixed(n, "diff", "the order")
     if x.meta.rank == 0 or n < 0:
         raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     if n == 0:

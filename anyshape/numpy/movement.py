@@ -15,7 +15,7 @@ from anyshape.graph.dims import Size
 from anyshape.graph.scope import SymbolicSize
 from anyshape.graph.shapes import broadcast_sizes
 from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axes_of, axis_of, is_traced, new_shape, shape_of, size_of, sizes
+from anyshape.numpy.convert import axes_of, axis_of, fixed, is_traced, new_shape, shape_of, size_of, sizes
 from anyshape.numpy.parts import dims_product, lifted, part
 from anyshape.numpy.symdim import as_shape
 from anyshape.ops import dynamic as dy
@@ -343,7 +343,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     size = sizes(x)[place]
     if _several(indices_or_sections):
         return _split_at(x, indices_or_sections, place, size)
-    count = int(indices_or_sections)
+    count = fixed(indices_or_sections, "array_split", "the number of parts")
     if count <= 0:
         raise context_of("array_split", x).fail("the number of sections must be at least 1")
     each, more = dims.floordiv(size, count), dims.mod(size, count)
@@ -380,7 +380,8 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = lifted(ary)
     place = axis_of(axis, x.meta.rank, "split")
     if not _several(indices_or_sections):
-        count, size, ctx = int(indices_or_sections), sizes(x)[place], context_of("split", x)
+        count = fixed(indices_or_sections, "split", "the number of parts")
+        size, ctx = sizes(x)[place], context_of("split", x)
         if count > 0:
             ctx.require(equal(dims.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
             each = dims.floordiv(size, count)
@@ -419,7 +420,7 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
         return np.unstack(x, axis=axis)
     array = lifted(x)
     place = axis_of(axis, array.meta.rank, "unstack")
-    count = context_of("unstack", array).scope.value(sizes(array)[place], user_line())
+    count = context_of("unstack", array).fixed(sizes(array)[place], field="the number of arrays", axis=place)
     return tuple([mv.drop(part(array, place, i, 1), (place,)) for i in range(count)])
 
 

@@ -300,7 +300,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         dx = subtract(*_neighbours(points, along))
         if points.ndim == 1:
             dx = mv.reshape(dx, (*sizes(dx), *[1] * (values.ndim - place - 1)))
-    return rdn.sum(divide(multiply(dx, add(after, before)), 2.0), place)
+    return rdn.sum(divide(multiply(dx, add(after, before)), 2.0), axis)  # of the product: x may have more axes than y
 
 
 def _neighbours(x: Any, axis: int) -> tuple[Any, Any]:

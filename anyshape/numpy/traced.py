@@ -11,7 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from anyshape.errors import ConcretizationError, MutationError, SymbolicIterationError, UnsupportedFunctionError
+from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, user_line
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak
@@ -221,6 +224,9 @@ class Array(Traced):
             raise TypeError("iteration over a 0-d array")
         count = self.shape[0]
         if not isinstance(count, int):
+            if not self.builder.scope.runtime.keys().isdisjoint(dims.variables(count.expr)):
+                context = ShapeGuardContext(self.builder.scope, "iteration", user_line())
+                raise context.unsupported("the number of rows", 0, Exact(count.expr), "a fixed size")
             raise SymbolicIterationError(str(self.meta), user_line())
         return iter([self[i] for i in range(count)])
 
