@@ -19,7 +19,9 @@ def run(*arguments):
 
 
 def test_there_are_examples():
-    assert [p.stem for p in EXAMPLES] == ["attention", "decay_fit", "logistic_regression"]
+    assert [p.stem for p in EXAMPLES] == [
+        "attention", "decay_fit", "knn_smoother", "logistic_regression", "masked_likelihood", "truncated_gradient",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
@@ -63,3 +65,13 @@ def test_check_passes_on_examples(target, shapes):
     done = run("-m", "anyshape", "check", target, "--shapes", shapes, "--sizes", "1,3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "traces = 1" in done.stdout
+
+
+def test_what_is_found_where_sizes_depend_on_data():
+    lines = run(ROOT / "examples/masked_likelihood.py").stdout.splitlines()
+    for line in lines[:5]:
+        mean, scale = map(float, re.findall(r"mean (\S+), scale (\S+);", line)[0])
+        assert abs(mean - 1) < 0.1 and abs(scale - 0.5) < 0.05, line
+    assert len({line.split()[0] for line in lines[:5]}) == 5
+    for line in run(ROOT / "examples/truncated_gradient.py").stdout.splitlines()[:5]:
+        assert float(re.findall(r"off by (\S+),", line)[0]) < 1e-8 and line.endswith("of the rest 0.0"), line
