@@ -17,8 +17,8 @@ def batch(
     builder: Builder, graph: Graph, inputs: Sequence[Traced], batched: Sequence[bool], size: Size
 ) -> list[tuple[Traced, bool]]:
     """Each output, and whether it carries the batch: if so, its first axis is the batch, of this size."""
-    env = start(builder, graph, inputs)
     carrying = {v for v, b in zip(graph.inputs, batched, strict=True) if b}
+    env = start(builder, graph, inputs, carrying=carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
             if carrying.isdisjoint(node.inputs):
@@ -48,7 +48,7 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
     rule = find_batcher(node.op)
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "batching")
-    params = {name: context.bind(p, field=name) for name, p in node.params}
+    params = {name: env.present(context.bind(p, field=name)) for name, p in node.params}
     flags = [v in carrying for v in node.inputs]
     result = rule(context, size, flags, *[env[v] for v in node.inputs], **params)
     for value, out in zip(node.outputs, result if len(node.outputs) > 1 else (result,), strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from anyshape.autodiff.tables import find_jvp
 from anyshape.graph.builder import Builder, Traced, at_line
 from anyshape.graph.conditions import substitute_claim
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Atom, Size
+from anyshape.graph.dims import Atom, DimExpr, Size
 from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Graph, Node, Value
+from anyshape.graph.substitution import substitute
 from anyshape.ops.core import apply_all
 
 
@@ -26,11 +27,18 @@ class Replay(dict[Value, Any]):
     """The value that stands for each value of a graph, and what the graph relies on of sizes that depend on data.
 
     Such a size is another one in each replay; what is asserted of it is required anew as soon as it has been made.
-    `sizes` are those that stand for variables of the graph.
+    `sizes` are those that stand for variables of the graph; what stands for `carrying` has one more axis, the first.
     """
 
-    def __init__(self, graph: Graph, inputs: Sequence[Any], sizes: Mapping[Atom, Size] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Any],
+        sizes: Mapping[Atom, Size] | None = None,
+        carrying: Container[Value] = (),
+    ) -> None:
         super().__init__(zip(graph.inputs, inputs, strict=True))
+        self.carrying = carrying
         self.missing = set(graph.runtime)
         about = [c for c in graph.conditions if self.missing and c.kind == "assertion"]
         self.waiting = [c for c in about if not self.missing.isdisjoint(c.claim.variables())]
@@ -46,10 +54,16 @@ class Replay(dict[Value, Any]):
         for c in ready:
             builder.scope.require(substitute_claim(c.claim, self.sizes.get), c.primitive, c.why, (), c.where)
 
+    def present(self, param: Any) -> Any:
+        """A param of value-side sizes in terms of those that there are now."""
+        if isinstance(param, tuple):
+            return tuple([self.present(p) for p in param])
+        return substitute(param, self.sizes.get) if self.sizes and isinstance(param, DimExpr) else param
+
     def _take_in(self, pairs: Iterable[tuple[Value, Any]]) -> None:
         for old, new in pairs:
             for variable, axis in old.meta.named():
-                extent = new.meta.extents[axis]
+                extent = new.meta.extents[axis + (old in self.carrying)]
                 if isinstance(extent, Exact):
                     self.sizes.setdefault(variable, extent.size)
                     self.missing.discard(variable)
@@ -67,10 +81,14 @@ def replay_node(builder: Builder, node: Node, env: Replay) -> tuple[Any, ...]:
 
 
 def start(
-    builder: Builder, graph: Graph, inputs: Sequence[Any], sizes: Mapping[Atom, Size] | None = None
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Any],
+    sizes: Mapping[Atom, Size] | None = None,
+    carrying: Container[Value] = (),
 ) -> Replay:
     """The environment of a replay: inputs and constants."""
-    env = Replay(graph, inputs, sizes)
+    env = Replay(graph, inputs, sizes, carrying)
     for value, array in graph.constants:
         env[value] = builder.constant(array)
     return env

@@ -143,8 +143,14 @@ class Key:
 
     def _slice(self, axis: int, item: slice) -> None:
         size = self.shape[axis]
-        bounds = slice(_bound(item.start, size), _bound(item.stop, size), _bound(item.step))
-        start, count, step = slice_bounds(self.ctx, bounds, size)
+        step = _bound(item.step)
+        if isinstance(step, int) and step < 0 and any(isinstance(end, Traced) for end in (item.start, item.stop)):
+            ends = [_mirrored(self.ctx, end, size) for end in (item.start, item.stop)]
+            start, count, step = slice_bounds(self.ctx, slice(*ends, -step), size)
+            self.reversed.append(axis)
+        else:
+            bounds = slice(_bound(item.start, size), _bound(item.stop, size), step)
+            start, count, step = slice_bounds(self.ctx, bounds, size)
         if self.ctx.scope.decide(at_least(step, 0)) is not Verdict.YES:
             self.reversed.append(axis)
             start, step = size - 1 - start, -step
@@ -324,9 +330,32 @@ def _bound(x: Any, size: Size | None = None) -> Size | None:
         raise UnsupportedFunctionError(
             "getitem", f"the step of a slice is the traced value {x.meta}", "use a size or an int", user_line()
         )
+    return dy.runtime_size(_from_start(x, size), size)
+
+
+def _from_start(x: Traced, size: Size) -> Any:
+    """A bound that is a value, from the start of the axis."""
     if x.meta.rank or x.dtype.kind not in "iu":
         raise context_of("getitem").bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
-    if x.dtype.kind == "i":
-        x = ew.convert(x, _INDEX)
-        x = ew.select(ew.lt(x, cr.full((), 0, _INDEX)), ew.add(x, cr.size_value(size)), x)
-    return dy.runtime_size(x, size)
+    if x.dtype.kind == "u":
+        return x
+    x = ew.convert(x, _INDEX)
+    return ew.select(ew.lt(x, cr.full((), 0, _INDEX)), ew.add(x, cr.size_value(size)), x)
+
+
+def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Size | None:
+    """A bound of a slice that goes backwards, as that of one that goes forwards along the axis in reverse.
+
+    A value before the start is then one beyond the end, and not the last element.
+    """
+    if isinstance(x, Traced):
+        place = _from_start(x, size)
+        if place.dtype.kind == "u":
+            place = ew.convert(ew.minimum(place, ew.convert(cr.size_value(size), place.dtype)), _INDEX)
+        return dy.runtime_size(ew.sub(cr.size_value(size - 1), place), size)
+    if x is None:
+        return None
+    bound = size_of(x)
+    negative = bound < 0 if isinstance(bound, int) else not ctx.scope.ask(at_least(bound, 0), ctx.where)
+    mirrored = dims.sub(-1, bound) if negative else dims.sub(size - 1, bound)
+    return dims.minimum(dims.maximum(mirrored, 0), size)
