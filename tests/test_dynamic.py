@@ -1,6 +1,7 @@
 """Sizes that depend on data: slices that end at values, sizes by value, checks, bad input, and random programs."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_a_bound_may_be_any_integer_without_axes(k):
 def test_a_bound_may_be_an_element_of_an_array():
     made = jit(lambda x, ends: [x[ends[i] : ends[i + 1]].sum() for i in range(3)])
     for ends in ([0, 2, 2, 5], [1, 4, 0, 9], [0, -1, 3, -3]):
-        expected = [X[a:b].sum() for a, b in zip(ends, ends[1:], strict=False)]
+        expected = [X[a:b].sum() for a, b in itertools.pairwise(ends)]
         assert np.allclose(made(X, np.array(ends)), expected)
     assert made.cache_info().traces == 1
 
@@ -142,19 +143,19 @@ def test_truncation_takes_symbolic_sizes_too():
 
 # -- bad input ---------------------------------------------------------------------------------------------------
 
-I = np.array([0, 1, -2, 1, 0])  # noqa: E741
+IDS = np.array([0, 1, -2, 1, 0])
 BAD = {
     "zeros": (lambda x, k: anp.zeros(k - 9) + x.sum(), ValueError, "a size cannot be negative"),
     "eye": (lambda x, k: anp.eye(k - 9), ValueError, "eye: a size cannot be negative"),
     "linspace": (lambda x, k: anp.linspace(0, 1, k - 9), ValueError, "linspace: a size cannot be negative"),
     "tile": (lambda x, k: np.tile(x, k - 9), ValueError, "tile: a size cannot be negative"),
     "repeat": (lambda x, k: np.repeat(x, k - 9), ValueError, "repeat: a size cannot be negative"),
-    "repeat by counts": (lambda x, k: np.repeat(x, I * k), ValueError, "a count cannot be negative"),
+    "repeat by counts": (lambda x, k: np.repeat(x, IDS * k), ValueError, "a count cannot be negative"),
     "counts of another size": (lambda x, k: np.repeat(x, anp.stack([k, k])), ValueError, "broadcast"),
     "reshape": (lambda x, k: x.reshape(k, k), ValueError, "cannot reshape"),
     "step of arange": (lambda x, k: anp.arange(0, 3, k - k), ValueError, "step of a range cannot be zero"),
-    "bincount": (lambda x, k: np.bincount(I * k), ValueError, "an element cannot be negative"),
-    "weights": (lambda x, k: np.bincount(abs(I) * k, np.ones(2)), ValueError, "different lengths"),
+    "bincount": (lambda x, k: np.bincount(IDS * k), ValueError, "an element cannot be negative"),
+    "weights": (lambda x, k: np.bincount(abs(IDS) * k, np.ones(2)), ValueError, "different lengths"),
     "NaN": (lambda x, k: ops.dynamic_truncate(x, k * np.nan), ValueError, "a size cannot be NaN"),
     "mask": (lambda x, k: x[:3][x > k], ValueError, "another size than its mask"),
     "mask of place": (lambda x, k: ops.place(x, x[:2] > 0, x), ValueError, "mask has another size"),
@@ -163,11 +164,12 @@ BAD = {
     "negative top_k": (lambda x, k: anp.top_k(x, -k), ValueError, "top_k: a size cannot be negative"),
     "part": (lambda x, k: ops.dynamic_slice(x, (0,), (k * 9,)), ValueError, "has no .* elements"),
     "starts": (lambda x, k: ops.dynamic_slice(x, (k, k), (1,)), ValueError, "2 starts for 1 axes"),
-    "ids": (lambda x, k: ops.segment_sum(x, I[:2], k), ValueError, "2 ids for"),
-    "segments": (lambda x, k: ops.segment_sum(x, I, -k), ValueError, "segment_sum: a size cannot be negative"),
+    "ids": (lambda x, k: ops.segment_sum(x, IDS[:2], k), ValueError, "2 ids for"),
+    "segments": (lambda x, k: ops.segment_sum(x, IDS, -k), ValueError, "segment_sum: a size cannot be negative"),
     "scalar": (lambda x, k: np.nonzero(x.sum()), ValueError, "a scalar has no positions"),
     "beyond": (lambda x, k: np.compress(anp.stack([k] * 9), x), IndexError, "out of bounds"),
     "too large": (lambda x, k: anp.ones((k * 2**40, k * 2**40)) * x.sum(), Exception, "."),
+    "too many": (lambda x, k: np.repeat(x, anp.stack([k * 2**61] * 5)), ValueError, "too large"),
     "float ids": (lambda x, k: ops.segment_sum(x, x, 3), TypeError, "the ids are float64"),
     "float bins": (lambda x, k: np.bincount(x), TypeError, "the elements are float64"),
     "float counts": (lambda x, k: np.repeat(x, x), TypeError, "counts are float64"),
@@ -188,7 +190,7 @@ DECISIONS = {
     "if": lambda x: x if len(x[x > 0]) > 2 else -x,
     "int": lambda x: int(x[x > 0].shape[0]),
     "range": lambda x: [x for _ in range(np.flatnonzero(x).shape[0])],
-    "bool": lambda x: x if np.unique(x).shape[0] else x,
+    "bool": lambda x: -x if np.unique(x).shape[0] else x,
 }
 
 
@@ -252,8 +254,8 @@ def test_a_check_stays_in_the_program(name):
     function, arrange = CHECKED[name]
     for n in (2, 4, 8):
         function(arrange(np.ones(n)))
-    error = fails(errors.CheckError, "pairs are needed: .* == 0 does not hold" if name != "plain" else "pairs are needed",
-                  function, arrange(np.ones(3)))  # fmt: skip
+    words = "pairs are needed" if name == "plain" else "pairs are needed: .* == 0 does not hold"
+    error = fails(errors.CheckError, words, function, arrange(np.ones(3)))
     assert name == "plain" or list(error.sizes.values()) == [3]
     fails(errors.CheckError, "a positive sum is needed", function, arrange(-np.ones(4)))
     if name != "plain":

@@ -12,7 +12,7 @@ from anyshape import jit
 from anyshape.errors import ArgumentError, MemoryLimitError
 from anyshape.graph.entry import compile_entry
 from anyshape.graph.evaluate import evaluate, to_mapping
-from anyshape.graph.extents import UpperBound
+from anyshape.graph.extents import Unknown, UpperBound
 from tests.sweep import rows
 
 SLACK = 250_000  # bytes that NumPy's loops take for themselves, whatever the size of their operands
@@ -67,6 +67,8 @@ def test_the_bound_holds_for_values_and_gradients(family):
                 continue  # not of these sizes, or without a derivative
             (made,) = program.programs()[:1]
             peak = made.cost().peak_bytes
+            if isinstance(peak, Unknown) and {n.op.name for n in made.graph.nodes} & {"repeated", "size_token"}:
+                continue  # what values say has no bound
             assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
             bound = evaluate(peak.size, to_mapping(compile_entry(made.entry, arrays=True)(*arrays)))
             used, _ = measured(made.run, arrays)

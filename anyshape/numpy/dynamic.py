@@ -236,7 +236,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         check(ew.ge(index, ew.lift(0, index)), "bincount: an element cannot be negative")
     (least,) = new_shape(minlength, "bincount")
     largest = rd.reduce_max(index, (0,), empty=True)
-    size = dims.maximum(dy.count_of(ew.add(largest, cr.full((), 1, _POSITION))), least)
+    size = dims.maximum(dy.count_beyond(largest), least)
     each = ew.lift(1, index) if weights is None else lifted(weights, np.float64)
     if weights is not None:
         ctx.require_equal(sizes(each)[0], sizes(index)[0], "the weights and the list have different lengths")

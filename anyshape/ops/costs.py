@@ -21,7 +21,7 @@ from anyshape.errors import MissingRuleError
 from anyshape.graph import dims
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.ir import Op
-from anyshape.ops import contraction, elementwise, gathering, indexing, movement, reduction, sorting
+from anyshape.ops import contraction, control, dynamic, elementwise, gathering, indexing, movement, reduction, sorting
 
 Shape: TypeAlias = tuple[Size, ...]
 
@@ -145,6 +145,12 @@ OVERRIDES: dict[Op, OpCost] = {
     elementwise.narrow_op: _MOVES,
     movement.slice_op: _PICKS,
     contraction.dot_general_op: OpCost(_products),
+    control.check_op: _per_operand(1),
+    dynamic.size_token_op: _MOVES,
+    dynamic.repeated_op: _per_result(1),
+    dynamic.unique_op: OpCost(_comparisons),
+    dynamic.dynamic_slice_op: _PICKS,
+    dynamic.dynamic_update_slice_op: _MOVES,
     reduction.reduce_logsumexp_op: OpCost(_logsumexps),
     reduction.softmax_op: _per_operand(5),  # max, -, exp, + and / for each element
     reduction.recurrence_op: _per_operand(2),

@@ -51,7 +51,7 @@ def _size_token_type(ctx: ShapeGuardContext, x: TensorMeta, *, limit: Size | Non
         raise ctx.fail("a size is a scalar")
     if x.dtype.kind not in ("iuf" if rounds else "iu"):
         raise ctx.bad_dtype(f"a size is {x.dtype}", "convert it to integers with astype(int)")
-    upper = None if limit is None else exact_size(ctx.resolve(limit))
+    upper = None if limit in (None, LARGEST) else exact_size(ctx.resolve(limit))
     return tensor(np.dtype(bool), [ctx.new_size("size", upper)])
 
 
@@ -138,6 +138,11 @@ def runtime_size(x: Operand, limit: Size | None = None, *, rounds: bool = False)
 def count_of(x: Operand) -> Size:
     """The size that an integer scalar gives by its value: 0 where that is negative."""
     return runtime_size(x, LARGEST)
+
+
+def count_beyond(largest: Operand) -> Size:
+    """How many positions there are up to a largest one, an int64 scalar: none if that is negative."""
+    return count_of(ew.add(ew.minimum(largest, cr.full((), LARGEST, _POSITION)), cr.full((), 1, _POSITION)))
 
 
 def given_size(x: Any, function: str) -> Size:

@@ -21,7 +21,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.dynamic import LARGEST, count_of, given_size
+from anyshape.ops.dynamic import LARGEST, count_beyond, given_size
 from anyshape.ops.reduction import reduce_max
 
 _ID = np.dtype(np.int64)
@@ -68,7 +68,7 @@ def _prepared(data: Operand, segment_ids: Operand, num_segments: Any, function: 
         ids = ew.minimum(ids, ew.lift(LARGEST, ids))
     ids = ew.convert(ids, _ID)
     if num_segments is None:
-        size = count_of(ew.add(reduce_max(ids, (0,), empty=True), cr.full((), 1, _ID)))
+        size = count_beyond(reduce_max(ids, (0,), empty=True))
     else:
         size = given_size(num_segments, function)
     last = mv.broadcast_to(cr.size_value(size), sizes_of(ctx, ids))

@@ -35,6 +35,8 @@ def _rounded(x):
 def _repeated(counts):
     if counts.size and int(counts.min()) < 0:
         raise CheckError("repeat: a count cannot be negative", str(counts.min()))
+    if counts.sum(dtype=np.float64) >= dy.LARGEST:  # NumPy adds counts up without looking
+        raise CheckError("repeat: the sum of the counts is too large", str(counts.sum(dtype=np.float64)))
     return np.repeat(np.arange(counts.size), counts.astype(np.int64, copy=False))
 
 
