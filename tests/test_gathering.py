@@ -476,6 +476,16 @@ def test_dtypes_of_updates_are_those_that_numpy_writes(values, name, accepted):
     assert got[1] == (1 if name == "set" else 4)
 
 
+def test_numbers_that_a_dtype_does_not_hold():
+    x = np.arange(3, dtype=np.uint8)
+    np.testing.assert_array_equal(anp.at(x)[2].subtract(1), np.array([0, 1, 1], np.uint8))
+    with pytest.raises(OverflowError):
+        anp.at(x)[1].set(300)
+    with pytest.raises(DTypeError, match="bools cannot be subtracted"):
+        anp.at(x > 0)[1].subtract(True)
+    assert anp.at(np.float64(3))[()].set(5) == 5
+
+
 MUTATIONS = {
     "x[i] = v": lambda x: x.__setitem__(0, 1.0),
     "np.put_along_axis": lambda x: np.put_along_axis(x, np.array([[0]]), 1.0, 0),

@@ -23,7 +23,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
 from anyshape.ops.core import context_of, meta_of
-from anyshape.ops.creation import iota
+from anyshape.ops.creation import full, iota
 
 _READ = {None: "error", "error": "error", "promise_in_bounds": "error", "clip": "clip", "fill": "fill", "drop": "fill"}
 _WRITE = _READ | {"fill": "drop", "drop": "drop"}
@@ -81,7 +81,10 @@ class _Indexed:
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
         """x with values subtracted from this part."""
-        return self.add(elementwise.negative(values), mode=mode, unique_indices=unique_indices)
+        if self.x.dtype.kind == "b":
+            raise context_of("at").bad_dtype("bools cannot be subtracted", "convert them with astype(int)")
+        negative = ew.neg(_cast(self.x, values, "subtract"))
+        return self.add(negative, mode=mode, unique_indices=unique_indices)
 
     def multiply(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
@@ -194,7 +197,10 @@ def _cast(x: Any, values: Any, kind: str) -> Any:
     if not kept:
         advice = f"convert the values, or the array: x.astype({found.dtype})"
         raise context_of("at").bad_dtype(f"values of {found.dtype} for an array of {x.dtype}", advice)
-    return ew.convert(found, x.dtype)
+    if isinstance(found, Traced) or found.ndim:
+        return ew.convert(found, x.dtype)
+    number = np.asarray(values, x.dtype) if is_weak(values) else found.astype(x.dtype)  # of a Python int all counts
+    return full((), number[()], x.dtype)
 
 
 def _fits(values: Any, given: np.dtype, wanted: np.dtype) -> bool:

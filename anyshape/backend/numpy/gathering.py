@@ -269,7 +269,7 @@ def _writable(operand, updates, indices, out):
 
 def _write_window(out, plan, starts, sizes, rows, ufunc):
     """One window, which a slice names."""
-    part = out[_window(plan, starts, sizes)]
+    part = out[(..., *_window(plan, starts, sizes))]  # a view also of no axes
     axes = (*plan.indexed, *plan.free)
     new = rows.reshape([part.shape[a] for a in axes]).transpose(np.argsort(axes))
     if ufunc is None:
