@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -31,15 +32,15 @@ def lower(graph: Graph) -> Plan:
 def relied_by_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
     relied: list[Any] = []
-    lowering = _Lowering(without_stops(simplify(graph, relied)))
-    lowering.plan()
-    return relied + lowering.scope.relied
+    _Lowering(without_stops(simplify(graph, relied)), relied).plan()
+    return relied
 
 
 class _Lowering:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, relied: list[Any] | None = None) -> None:
         self.graph = graph
         self.scope = Scope(conditions=graph.conditions)
+        self.scope.relied = deque(maxlen=0) if relied is None else relied
         self.ctx = ShapeGuardContext(self.scope, "lower", rule="pass")
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         self.operands = {n: self._absorbed(n) for n in graph.nodes}

@@ -48,19 +48,19 @@ class ShapeGuardContext:
     def rank(self, x: HasMeta) -> int:
         """The number of axes, always exact."""
         rank = len(x.meta.extents)
-        self.scope.relied.append((self.primitive, self.rule, "rank", "", None, rank))
+        self.scope.relied.extend((self.primitive, self.rule, "rank", "", None, rank))
         return rank
 
     def extent(self, x: HasMeta, axis: int, *, field: str = "shape") -> ShapeExtent:
         """Whatever is guaranteed of the axis."""
         extent = x.meta.extents[axis]
-        self.scope.relied.append((self.primitive, self.rule, "extent", field, axis, extent))
+        self.scope.relied.extend((self.primitive, self.rule, "extent", field, axis, extent))
         return extent
 
     def extents(self, x: HasMeta, *, field: str = "shape") -> tuple[ShapeExtent, ...]:
         """Whatever is guaranteed of each axis."""
         extents = x.meta.extents
-        self.scope.relied.append((self.primitive, self.rule, "extent", field, 0, extents))
+        self.scope.relied.extend((self.primitive, self.rule, "extent", field, 0, extents))
         return extents
 
     def exact(self, x: HasMeta, axis: int, *, field: str) -> Size:
@@ -68,7 +68,7 @@ class ShapeGuardContext:
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise self.unsupported(field, axis, extent)
-        self.scope.relied.append((self.primitive, self.rule, "exact", field, axis, extent))
+        self.scope.relied.extend((self.primitive, self.rule, "exact", field, axis, extent))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
@@ -76,14 +76,14 @@ class ShapeGuardContext:
         sizes = x.meta.sizes
         if sizes is None:
             raise next(self.unsupported(field, i, e) for i, e in enumerate(x.meta.extents) if not isinstance(e, Exact))
-        self.scope.relied.append((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+        self.scope.relied.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
         return sizes
 
     def sizes(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...] | None:
         """The sizes of all axes, if all are exact; None otherwise, for who can do without."""
         sizes = x.meta.sizes
         if sizes is not None:
-            self.scope.relied.append((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+            self.scope.relied.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
         return sizes
 
     def fixed(self, size: Size, *, field: str, axis: int | None = None) -> int:
@@ -96,7 +96,7 @@ class ShapeGuardContext:
             if not self.scope.runtime.keys().isdisjoint(dims.variables(known)):
                 raise self.unsupported(field, axis, Exact(known), "a fixed size")
             known = self.scope.value(known, self.where)
-        self.scope.relied.append((self.primitive, self.rule, "exact", field, axis, Exact(known)))
+        self.scope.relied.extend((self.primitive, self.rule, "exact", field, axis, Exact(known)))
         return known
 
     def same(self, a: Size, b: Size) -> bool:
@@ -105,13 +105,13 @@ class ShapeGuardContext:
             return True
         found = self.scope.same(a, b)
         if found:
-            self.scope.relied.append((self.primitive, self.rule, "same", "", None, equal(a, b)))
+            self.scope.relied.extend((self.primitive, self.rule, "same", "", None, equal(a, b)))
         return found
 
     def require(self, claim: Claim, why: str) -> None:
         """Hold now, fail now, or be asserted when the program is called."""
         self.scope.require(claim, self.primitive, why, self.metas, self.where)
-        self.scope.relied.append((self.primitive, self.rule, "require", "", None, claim))
+        self.scope.relied.extend((self.primitive, self.rule, "require", "", None, claim))
 
     # -- refusals
 
@@ -145,7 +145,7 @@ class ShapeGuardContext:
             found = bind(size, self._of_operand)
         if isinstance(found, Exact):
             found = Exact(self.scope.simplest(found.size))
-        self.scope.relied.append((self.primitive, self.rule, "resolve", "", None, found))
+        self.scope.relied.extend((self.primitive, self.rule, "resolve", "", None, found))
         return found
 
     def _of_operand(self, leaf: Leaf) -> ShapeExtent | None:
@@ -167,7 +167,7 @@ class ShapeGuardContext:
         variable = self.scope.runtime_size(name, upper, self.primitive, self.where)
         self.minted.append(variable)
         size = dims.from_atom(variable)
-        self.scope.relied.append((self.primitive, self.rule, "new_size", name, None, Exact(size)))
+        self.scope.relied.extend((self.primitive, self.rule, "new_size", name, None, Exact(size)))
         return size
 
     def same_extents(self, a: HasMeta, b: HasMeta) -> bool:

@@ -77,7 +77,7 @@ class Scope:
         self.runtime: dict[DimVar, str] = {}  # sizes that depend on data, and what makes each
         self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
         self.conditions: list[Condition] = []
-        self.relied: list[tuple[str, str, str, str, int | None, Any]] = []  # as Reliance, a shape in one piece
+        self.relied: Any = []  # the fields of Reliance in a row, a shape in one piece: objects would cost more
         self._known = Knowledge(self.hints)
         for condition in conditions:
             self.assume(condition)
@@ -269,9 +269,10 @@ class Scope:
         return {answer: _by_name({v: at[v] for v in dict.fromkeys([*asked, *at])}) for answer, at in found.items()}
 
 
-def reliances(relied: Iterable[tuple[str, str, str, str, int | None, Any]]) -> Iterator[Reliance]:
+def reliances(relied: Sequence[Any]) -> Iterator[Reliance]:
     """What was noted, one entry for each axis of a shape."""
-    for noted in map(Reliance._make, relied):
+    width = len(Reliance._fields)
+    for noted in (Reliance(*relied[i : i + width]) for i in range(0, len(relied), width)):
         if isinstance(noted.answer, tuple):
             yield from [noted._replace(axis=(noted.axis or 0) + i, answer=each) for i, each in enumerate(noted.answer)]
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -29,10 +29,8 @@ Identity = Callable[["_Rewriter", Node], Rewritten]
 def rewrite(graph: Graph, relied: list[Any] | None = None) -> Graph:
     """The graph with every identity of the table applied and equal nodes merged. `relied` takes up what it was told."""
     rewriter = _Rewriter(graph)
-    result = rewriter.run()
-    if relied is not None:
-        relied += rewriter.scope.relied
-    return result
+    rewriter.scope.relied = deque(maxlen=0) if relied is None else relied
+    return rewriter.run()
 
 
 class _Rewriter:
