@@ -6,6 +6,7 @@ The clock is a guard against hanging and no benchmark.
 import contextlib
 import faulthandler
 import functools
+import io
 import itertools
 import math
 import random
@@ -16,12 +17,14 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.errors import AnyshapeError, ContradictionError, InconclusiveDimensionError, SpecError
+from anyshape.errors import AnyshapeError, ContradictionError, InconclusiveDimensionError, ProgramFileError, SpecError
 from anyshape.graph.conditions import Condition
-from anyshape.graph.dims import variables
+from anyshape.graph.dims import DimVar, variables
 from anyshape.graph.evaluate import evaluate, to_mapping
+from anyshape.graph.guards import essential
 from anyshape.graph.parse import parse_relation
-from tests import size_cases
+from anyshape.graph.scope import Scope
+from tests import hostile, size_cases
 from tests.size_facts import names
 
 SECONDS = 20  # of this process's own time, so that a busy machine makes no difference
@@ -415,3 +418,148 @@ SLOW = [pytest.param(range(n, n + 50), marks=pytest.mark.slow) for n in range(50
 def test_many_sizes_and_large_numbers(numbers):
     for number in numbers:
         check_wide(number)
+
+
+# -- many hard conditions at once ------------------------------------------------------------------------------
+
+
+def strip(rng, w):
+    """A remainder or quotient by a small number, and a multiple."""
+    change = rng.choice((size_cases.divided, size_cases.remainder))
+    inner = change(size_cases.variable(w, rng.choice(w.variables)), size_cases.constant(w, rng.randint(2, 40)))
+    more = size_cases.mul(size_cases.variable(w, rng.choice(w.variables)), size_cases.constant(w, rng.randint(1, 9)))
+    return size_cases.add(size_cases.mul(inner, size_cases.constant(w, rng.randint(1, 50))), more)
+
+
+def dense(largest):
+    """Sums over all names."""
+
+    def made(rng, w):
+        parts = [
+            size_cases.mul(size_cases.variable(w, v), size_cases.constant(w, rng.randint(-largest, largest)))
+            for v in w.variables
+        ]
+        return functools.reduce(size_cases.add, parts, size_cases.constant(w, rng.randint(-largest, largest)))
+
+    return made
+
+
+def wide_quotient(rng, w):
+    """Quotients of sums over all names."""
+    return size_cases.divided(dense(50)(rng, w), size_cases.constant(w, rng.randint(2, 40)))
+
+
+def extremum(rng, w):
+    return rng.choice((size_cases.largest, size_cases.smallest))(*[dense(9)(rng, w) for _ in range(3)])
+
+
+def mixed(rng, w):
+    return rng.choice((strip, dense(3), wide_quotient, extremum))(rng, w)
+
+
+def many_names(count):
+    """A world of so many sizes, at a few random assignments of them."""
+    rng = np.random.default_rng(count)
+    variables = tuple(DimVar(word(i), 0, None) for i in range(count))
+    return size_cases.World(variables, {v: rng.integers(0, 50, 40) for v in variables}, 40)
+
+
+SYSTEMS = {
+    "remainders and quotients": (strip, 8),
+    "dense sums": (dense(60), 20),
+    "dense sums of large numbers": (dense(10**9), 12),
+    "quotients of sums": (wide_quotient, 12),
+    "extrema of sums": (extremum, 8),
+    "all of these": (mixed, 16),
+}
+IN_ONE_QUESTION = 6  # seconds of this process: a few times the most that was seen
+
+
+def hard_conditions(make, names, count, seed):
+    rng, w = random.Random(seed), many_names(names)
+    return [size_cases.claim(rng, make(rng, w), make(rng, w), ("==", ">=", "!=")).claim for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", [0, *[pytest.param(s, marks=pytest.mark.slow) for s in range(1, 15)]])
+@pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
+def test_no_question_hangs_whatever_the_conditions(make, names, seed):
+    """What is believed may clash, so that no answer is wrong: each is to come soon."""
+    *believed, asked, other = hard_conditions(make, names, 42, seed)
+    scope = Scope()
+    for claim in believed:
+        scope.assume(Condition("assertion", claim, "test", "given"))
+    questions = [
+        lambda: scope.decide(asked),
+        lambda: scope.same(asked.left, asked.right),
+        lambda: scope.same(believed[0].left, other.right),
+        lambda: scope.bounds(asked.left),
+        lambda: scope.simplest(other.left),
+        lambda: scope.witnesses(other),
+    ]
+    for question in questions:
+        with within(IN_ONE_QUESTION):
+            question()
+
+
+@pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
+def test_no_declaration_hangs_whatever_was_declared(make, names):
+    scope = Scope()
+    with within():
+        for claim in hard_conditions(make, names, 30, 1):
+            with contextlib.suppress(ContradictionError):
+                scope.constrain(Condition("constraint", claim, "test", "given"))
+
+
+@pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
+def test_conditions_of_a_program_are_simplified_soon(make, names):
+    conditions = [Condition("guard", claim, "test", "asked") for claim in hard_conditions(make, names, 60, 2)]
+    with within(IN_ONE_QUESTION):
+        assert essential(conditions)
+
+
+def test_a_trace_with_60_hard_decisions_ends():
+    """The call takes the path of Python, whatever it asks."""
+
+    def f(*arrays):
+        sizes = [x.shape[0] for x in arrays]
+        rng = random.Random(4)
+        count = 0
+        for i in range(60):
+            a, b, c, d = (rng.choice(sizes) for _ in range(4))
+            k, factor, modulus = rng.randint(2, 40), rng.randint(1, 50), rng.randint(2, 40)
+            left, right = factor * (a % k) + b, factor * (c // modulus) + 3 * d
+            count += (left == right, left >= right, left != right)[i % 3]
+        return arrays[0] * count
+
+    arrays = [np.ones(n) for n in (3, 17, 40, 8, 25, 31, 2, 12)]
+    plain = f(*arrays)
+    with within():
+        np.testing.assert_array_equal(anyshape.jit(f)(*arrays), plain)
+
+
+def test_a_file_of_many_hard_conditions_is_loaded_or_refused_soon():
+    base = hostile.saved(anyshape.export(lambda x: x * 2)(anyshape.ShapeDtypeStruct("n")))
+
+    def with_conditions(program):
+        graph, rng = program["graph"], random.Random(5)
+        graph["variables"] = [{"name": w, "label": w, "lower": 0, "upper": None} for w in words(8)]
+        graph["sizes"] = [[[1, [[["variable", i], 1]]]] for i in range(8)]
+        graph["inputs"] = [{"dtype": "float64", "shape": [{"size": i} for i in range(8)]}]
+        graph["nodes"], graph["input_names"] = [], []
+        graph["outputs"] = [0]
+        for i in range(200):
+            call = [["floordiv", "mod"][i % 2], {"size": rng.randrange(8)}, rng.randint(2, 40)]
+            parts = [[rng.randint(1, 50), [[call, 1]]], [rng.randint(1, 9), [[["variable", rng.randrange(8)], 1]]]]
+            graph["sizes"].append(parts)
+        graph["conditions"] = [
+            {
+                "kind": ("constraint", "assertion", "guard")[i % 3], "relation": ("==", ">=", "!=")[i % 3],
+                "left": {"size": rng.randrange(208)}, "right": {"size": rng.randrange(208)}, "text": "",
+                "primitive": "", "why": "", "line": None,
+            }
+            for i in range(200)
+        ]  # fmt: skip
+
+    data = hostile.rewritten(base, with_conditions)
+    with within(), contextlib.suppress(ProgramFileError):
+        anyshape.load(io.BytesIO(data))

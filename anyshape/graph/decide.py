@@ -13,11 +13,12 @@ from typing import TypeAlias
 from anyshape.graph import dims, intervals, term_bounds
 from anyshape.graph.conditions import Claim, Verdict
 from anyshape.graph.dims import DimVar, Size
-from anyshape.graph.examples import refuted
+from anyshape.graph.examples import Example, refuted, truth
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import Alternatives, Row, denial_of, rows_of
 from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
 
+_FIRST_FACTS = 16
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
 
 
@@ -95,21 +96,35 @@ def exact(
     """The verdict of integer sets, and examples met on the way, which may break a fact that has products.
 
     Not `maybe_true`: sizes are known that make the claim true, so nobody needs to show that it is false; and so on.
+    Of many facts the first are asked, and more, those that an example breaks before others, as long as one breaks any.
     """
+    asked = [(Verdict.YES, denial_of(claim))] if maybe_false else []
+    asked += [(Verdict.NO, [rows_of(claim)])] if maybe_true else []
+    known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
     examples: list[dict[DimVar, int]] = []
-    possible = IntegerSet(facts)
-    for wanted, verdict, asked in (
-        (maybe_false, Verdict.YES, denial_of(claim)),
-        (maybe_true, Verdict.NO, [rows_of(claim)]),
-    ):
-        if wanted:
-            # alternatives one by one: each is then a fact that products can be taken with
-            questions = [[[rows]] for rows in asked[0] if _possible(rows)] if len(asked) == 1 else [asked]
-            found = next((p for p in (_example(possible, q) for q in questions) if p is not None), None)
+    while asked:
+        possible = IntegerSet(known)
+        open_questions, broken = [], []
+        for verdict, question in asked:
+            found = _first_example(possible, question)
             if found is None:
                 return verdict, examples
-            examples += [found] if found else []
+            breaks = [f for f in rest if truth(f, Example(found)) is False] if found else []
+            if breaks:
+                open_questions.append((verdict, question))
+                broken += breaks
+            elif found:
+                examples.append(found)
+        asked = open_questions
+        first = list(dict.fromkeys([*broken, *rest]))
+        known, rest = [*known, *first[: len(known)]], first[len(known) :]
     return Verdict.UNKNOWN, examples
+
+
+def _first_example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
+    """An example for one of the alternatives, which are asked one by one: each is a fact to take products with."""
+    questions = [[[rows]] for rows in asked[0] if _possible(rows)] if len(asked) == 1 else [asked]
+    return next((p for p in (_example(possible, q) for q in questions) if p is not None), None)
 
 
 def _possible(rows: Sequence[Row]) -> bool:

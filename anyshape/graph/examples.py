@@ -11,7 +11,7 @@ from anyshape.graph.conditions import Claim, substitute_claim
 from anyshape.graph.dims import Call, DimExpr, DimVar, Size
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.linear_forms import Alternatives, denial_of, rows_of
-from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
+from anyshape.graph.presburger import IntegerSet, OutOfBudgetError, out_of_time
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_WORK = 300_000  # parts of claims that are evaluated
@@ -104,6 +104,8 @@ def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) ->
         fixed = [v for v in factors if v is not free]
         values = [_first_values(v, facts) for v in fixed]
         for sizes in itertools.islice(itertools.product(*values), _FIXED_LIMIT):
+            if out_of_time():
+                return
             yield from _with_fixed(claim, facts, names, dict(zip(fixed, sizes, strict=True)))
 
 

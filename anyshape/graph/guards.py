@@ -18,8 +18,10 @@ from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, read_alone
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
 from anyshape.graph.linear_forms import divides_by_size
+from anyshape.graph.presburger import limited, out_of_time
 
 _QUESTIONS = 100  # of one program: a program with more conditions keeps some that follow from others
+_SECONDS = 1.0  # of the processor, as `_QUESTIONS`
 
 
 def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -27,6 +29,12 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
     Two guards that bound a size from both sides are made one: `n >= 8` and `n <= 8` are `n == 8`.
     """
+    with limited(_SECONDS):
+        return _essential(conditions)
+
+
+def _essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """As `essential`, for as long as there is time: what is not asked stays."""
     position = {id(c): i for i, c in enumerate(conditions)}
     kept = list(conditions)
     dropped = []
@@ -39,7 +47,7 @@ def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
         ]
         near = connected(condition.claim, by_variable([c.claim for c in rest]))
-        if near and follows(condition.claim, near):
+        if near and not out_of_time() and follows(condition.claim, near):
             kept.remove(condition)
             dropped.append(condition)
     return _joined(_complete(kept, dropped, position))

@@ -19,11 +19,13 @@ from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.examples import Example, Valuation, apart, candidates, first_examples, nearest, truth
 from anyshape.graph.intervals import Bound
 from anyshape.graph.linear_forms import products_in
-from anyshape.graph.presburger import IntegerSet, OutOfBudgetError
+from anyshape.graph.presburger import Allowance, IntegerSet, OutOfBudgetError, out_of_time
 from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 8
+# Seconds of the processor: all questions that integer sets are asked, one of them, and one when all time is used up.
+_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
 ByVariable = dict[DimVar, list[Claim]]
 
 
@@ -48,6 +50,7 @@ class Knowledge:
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
         self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
         self._examples: list[Example] = [Example(sizes)] if sizes is not None else []
+        self._allowance = Allowance(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
 
     def believe(self, claim: Claim) -> None:
         """Take the claim for true from now on."""
@@ -211,8 +214,12 @@ class Knowledge:
             answers.add(truth(claim, known))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
-        asked = claim
-        claim, *granted = self._stated_form(claim)
+        with self._allowance.question():
+            return self._by_sets(claim, answers, maybe_true)
+
+    def _by_sets(self, asked: Claim, answers: set[bool | None], maybe_true: bool) -> Verdict:
+        """The verdict of integer sets; these answers are known to occur."""
+        claim, *granted = self._stated_form(asked)
         facts = [*granted, *self._connected(claim)]
         if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
             answers.add(self._differs(asked, [claim, *facts]))
@@ -271,16 +278,18 @@ class Knowledge:
         if any(truth(claim, e) for e in self._some()):
             return True
         if broadcasts_in(claim):
-            return not _clash(claim, connected(claim, by_variable(self.claims)))
+            with self._allowance.question():
+                return not _clash(claim, connected(claim, by_variable(self.claims)))
         return self.decide(claim) is not Verdict.NO
 
     def core(self, claim: Claim) -> list[Claim]:
         """The claim, which is known to be false, and as few of the others as it takes to know that."""
         kept = connected(claim, by_variable(self.claims))
-        for fact in list(kept):
-            rest = [f for f in kept if f is not fact]
-            if _clash(claim, rest):
-                kept = rest
+        with self._allowance.question():
+            for fact in list(kept):
+                rest = [f for f in kept if f is not fact]
+                if not out_of_time() and _clash(claim, rest):
+                    kept = rest
         return [*kept, claim]
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
@@ -295,7 +304,8 @@ class Knowledge:
         if isinstance(size, int) or isinstance(self.normal(size), int):
             return low, high
         asked, *granted = self._stated_form(Claim("==", size, 0))
-        within = _range_of(asked.left, [*granted, *self._connected(asked)])
+        with self._allowance.question():
+            within = _range_of(asked.left, [*granted, *self._connected(asked)])
         return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
@@ -351,12 +361,13 @@ class Knowledge:
         facts = connected(claim, by_variable(self.claims))
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         found: dict[bool, Valuation] = {}
-        for candidate in candidates(claim, facts, names):
-            if all(truth(c, candidate) for c in facts):
-                answer = truth(claim, candidate)
-                if answer is not None:
-                    found.setdefault(answer, candidate)
-                if len(found) == 2:
+        with self._allowance.question():
+            for candidate in candidates(claim, facts, names):
+                if all(truth(c, candidate) for c in facts):
+                    answer = truth(claim, candidate)
+                    if answer is not None:
+                        found.setdefault(answer, candidate)
+                if len(found) == 2 or out_of_time():
                     break
         return found
 

@@ -109,6 +109,15 @@ def denial_of(claim: Claim) -> list[Alternatives]:
     return [[[Row(a, ">=", b, -1)], [Row(b, ">=", a, -1)]] for a, _, b, _ in equalities]
 
 
+class Mark(NamedTuple):
+    """How much there was of each part of linear forms."""
+
+    columns: int
+    definitions: int
+    cases: int
+    products: int
+
+
 @dataclass
 class LinearForms:
     """Columns, what defines them, and the forms of sizes over them."""
@@ -141,6 +150,16 @@ class LinearForms:
             for column, factor in [*columns.items(), (quotient, -int(b))]:  # type: ignore[arg-type]
                 coefficients[column] = coefficients.get(column, 0) + coefficient * factor
         return coefficients, constant
+
+    def mark(self) -> Mark:
+        """Where to go back to."""
+        return Mark(len(self.columns), len(self.definitions), len(self.cases), len(self.products))
+
+    def forget(self, mark: Mark) -> None:
+        """Go back to the mark."""
+        while len(self.columns) > mark.columns:
+            self.columns.popitem()
+        del self.definitions[mark.definitions :], self.cases[mark.cases :], self.products[mark.products :]
 
     def constraint(self, row: Row) -> Constraint:
         """The row over the columns."""

@@ -1,15 +1,19 @@
 """Integer sets behind the prover: is there any assignment, where are its bounds, which point is in it? (islpy)
 
-Complete for linear arithmetic with quotients and remainders by constants, extrema and broadcasts. Each query has a
-budget of operations; one that is not done by then is answered with "not known".
+Complete for linear arithmetic with quotients and remainders by constants, extrema and broadcasts, within limits: facts
+that would make a set too heavy for isl are left out, and a query that is not done by the end of its operations or its
+time is answered with "not known". isl cannot be stopped, so what bounds one call of it is the weight of what it gets.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
+import math
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -19,9 +23,27 @@ from anyshape.graph.conditions import Claim
 from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.intervals import Bound
 from anyshape.graph.leaves import RuntimeScalar
-from anyshape.graph.linear_forms import Alternatives, Constraint, LinearForms, Row, products_in, products_of, rows_of
+from anyshape.graph.linear_forms import (
+    Alternatives,
+    Constraint,
+    LinearForms,
+    Mark,
+    Row,
+    products_in,
+    products_of,
+    rows_of,
+)
 
 _OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
+_WORK = 20_000_000  # entries of a matrix times operations on all of it, for small numbers
+_SECONDS = 0.3  # of the thread's time, for one question, looked at between calls of isl
+# Sixteenths of a bit by which constraints are beyond `a >= b`. Solving equalities, isl makes numbers whose digits
+# double with each of them, without counting any operation: random systems of 26 bits can take more than 0.1 s.
+_FACTS_WEIGHT = 16 * 20
+_WEIGHT = 16 * 32
+_PRODUCTS_WEIGHT = 16 * 128  # of what follows for products, which are few
+_HEAVY = 16 * 10  # beyond which numbers become large in each operation
+_LIGHT = 16 * 6  # up to which the first point in lexicographic order is found soon
 _LEAVES = 400
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
@@ -55,6 +77,7 @@ class _Thread(threading.local):
 
     context: Any = None
     numbers: dict[int, Any]
+    deadline = math.inf  # of its clock, for the questions that are asked now
 
     def start(self) -> Any:
         if self.context is None:
@@ -82,17 +105,42 @@ class OutOfBudgetError(Exception):
 
 
 @contextlib.contextmanager
-def _budget(operations: int = _OPERATIONS) -> Iterator[None]:
-    """Stop isl, and say so, when a question takes too many operations."""
-    context = _THREAD.start()
-    context.reset_operations()
-    context.set_max_operations(operations)
+def limited(seconds: float) -> Iterator[None]:
+    """Questions asked in the block take so much of the thread's time together; later ones are not answered.
+
+    A block inside another has what is left of the outer one.
+    """
+    before = _THREAD.deadline
+    _THREAD.deadline = min(before, time.thread_time() + seconds)
     try:
         yield
-    except isl.Error as error:
-        raise OutOfBudgetError from error
     finally:
-        context.set_max_operations(0)
+        _THREAD.deadline = before
+
+
+def out_of_time() -> bool:
+    """The time of the block is over."""
+    return time.thread_time() > _THREAD.deadline
+
+
+class Allowance:
+    """The time that all questions of one owner may take; when it is used up each has a little still."""
+
+    def __init__(self, seconds: float, each: float, least: float) -> None:
+        self.left, self.each, self.least = seconds, each, least
+
+    @contextlib.contextmanager
+    def question(self) -> Iterator[None]:
+        """The time for one question, and for those that are asked to answer it."""
+        if _THREAD.deadline < math.inf:
+            yield
+            return
+        start = time.thread_time()
+        try:
+            with limited(max(self.least, min(self.each, self.left))):
+                yield
+        finally:
+            self.left -= time.thread_time() - start
 
 
 class _Case:
@@ -120,32 +168,58 @@ class IntegerSet:
     def __init__(self, facts: Sequence[Claim]) -> None:
         self.forms = LinearForms()
         self.facts: list[Alternatives] = []
-        self._largest = 0
+        self._known: list[list[list[Constraint]]] = []
+        self._largest = self._weight = self._heaviest = 0
+        self._until = math.inf
         products = 0
         for fact in facts:  # one that would cost too much is left out: less is known then, and nothing false
             count = products_in(fact.left) + products_in(fact.right)
             if count == 0 or products + count <= _PRODUCTS:
-                products += count
-                self.facts.append(rows_of(fact))
-        self._known = [self._constrained(a) for a in self.facts]
+                products += count * self._take(rows_of(fact))
         self._whole: Any = None  # the polyhedron of what is known of all assignments, and for how many columns
         self._whole_columns = 0
         self._cases: list[_Case] = []
 
+    def _take(self, fact: Alternatives) -> bool:
+        """Add the fact where it is not too heavy."""
+        mark = self.forms.mark()
+        made = self._constrained(fact)
+        weights = [*self._weights(made), *self._new_weights(mark)]
+        weight, heaviest = self._weight + sum(weights), max(self._heaviest, *weights, 0)
+        if weight - heaviest > _FACTS_WEIGHT:
+            self.forms.forget(mark)
+            return False
+        self._weight, self._heaviest = weight, heaviest
+        self.facts.append(fact)
+        self._known.append(made)
+        return True
+
+    def _weights(self, alternatives: Sequence[Sequence[Constraint]]) -> list[int]:
+        """The weights of the heaviest alternative."""
+        found = [[w for c in constraints if (w := _weight_of(c))] for constraints in alternatives]
+        return found[0] if len(found) == 1 else max(found, key=sum, default=[])
+
+    def _new_weights(self, mark: Mark) -> list[int]:
+        """Of what was defined since then."""
+        found = self._weights([self.forms.definitions[mark.definitions :]])
+        for case in self.forms.cases[mark.cases :]:
+            found += self._weights(case)
+        return found
+
     def refutes(self, more: Sequence[Alternatives]) -> bool:
         """No assignment satisfies these as well. False means that one does, or that a product is in the way."""
-        with _budget():
+        with self._question():
             return next(self._leaves(more), None) is None
 
     def range(self, size: Size) -> tuple[Bound, Bound] | None:
         """The least and the greatest value of the size; None when there is no assignment."""
         ranges = []
-        with _budget():
+        with self._question():
             for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
                 if self._is_hard():
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
-                if self._largest > _LARGE:
+                if self._largest > _LARGE or self._weight - self._heaviest > _HEAVY:
                     ranges.append(self._searched(leaf, position, size))
                 else:
                     part = leaf.to_set()
@@ -163,9 +237,9 @@ class IntegerSet:
         """
         met = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
         low, high = dims.bounds(size)
-        with contextlib.suppress(OutOfBudgetError), _budget():
+        with contextlib.suppress(OutOfBudgetError), self._question():
             low = self._extreme(leaf, position, met, low, 1)
-        with contextlib.suppress(OutOfBudgetError), _budget():
+        with contextlib.suppress(OutOfBudgetError), self._question():
             most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
             high = None if most is None else -most
         _THREAD.context.set_max_operations(_OPERATIONS)
@@ -175,6 +249,7 @@ class IntegerSet:
         """The least value of sign * column, of which `met` is one and `low`, where given, is a lower bound."""
 
         def reaches(value: int) -> bool:
+            self._check_time()
             below = self._polyhedron([Constraint({position: -sign}, value, ">=")])
             return not leaf.intersect(below).is_empty()
 
@@ -197,25 +272,45 @@ class IntegerSet:
 
         `small`: where that is feasible, the first in lexicographic order comes first.
         """
-        with _budget(operations):
+        with self._question(operations):
             for leaf in self._leaves(more):
                 if self._is_hard():
                     yield {}
                     continue
+                simple = self._largest <= _MODERATE and self._weight <= _LIGHT
                 places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
-                for point in _points(leaf, small and self._largest <= _MODERATE):
+                for point in _points(leaf, small and simple):
                     values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
                     yield {a: _number(v) for a, v in values.items() if isinstance(a, DimVar)}
 
     # -- the search
 
+    @contextlib.contextmanager
+    def _question(self, operations: int = _OPERATIONS) -> Iterator[None]:
+        """Stop isl, and say so, when a question takes too many operations or too much time."""
+        context = _THREAD.start()
+        self._until = min(_THREAD.deadline, time.thread_time() + _SECONDS)
+        self._operations = operations
+        self._check_time()
+        context.reset_operations()
+        context.set_max_operations(operations)
+        try:
+            yield
+        except isl.Error as error:
+            raise OutOfBudgetError from error
+        finally:
+            context.set_max_operations(0)
+
+    def _check_time(self) -> None:
+        if time.thread_time() > self._until:
+            raise OutOfBudgetError
+
     def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
         """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
         if sum([products_of(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
-        asked = [self._constrained(a) for a in more]
-        rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
-        products = [self.forms.constraint(r) for r in self.forms.multiply(rows)] if self.forms.products else []
+        asked = self._asked(more)
+        products = self._products(more) if self.forms.products else []
         if self._whole is None or self._whole_columns < len(self.forms.columns):
             self._whole_columns = len(self.forms.columns)
             self._whole = self._polyhedron([*self.forms.definitions, *_sure(self._known)])
@@ -223,7 +318,27 @@ class IntegerSet:
         part = self._whole.intersect(self._polyhedron([*_sure(asked), *products]))
         cases = [*[_Case(a, self._polyhedron) for a in asked if len(a) > 1], *self._cases]
         cases.sort(key=lambda case: len(case.alternatives))
+        entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._known) + len(products))
+        bits = 1 + max(self._weight - self._heaviest - _HEAVY, 0) // 16
+        _THREAD.context.set_max_operations(min(self._operations, _WORK // (entries * bits) + 1))
         yield from self._split(part, cases[:_CASES], [_LEAVES])
+
+    def _asked(self, more: Sequence[Alternatives]) -> list[list[list[Constraint]]]:
+        mark = self.forms.mark()
+        asked = [self._constrained(a) for a in more]
+        defined = self._new_weights(mark)
+        self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined, 0)
+        weights = [w for a in asked for w in self._weights(a)]
+        if self._weight + sum(weights) - max(self._heaviest, *weights, 0) > _WEIGHT:
+            raise OutOfBudgetError
+        return asked
+
+    def _products(self, more: Sequence[Alternatives]) -> list[Constraint]:
+        """What follows for products; of that as much as is not too heavy."""
+        rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
+        made = [self.forms.constraint(r) for r in self.forms.multiply(rows)]
+        weights = itertools.accumulate(map(_weight_of, made))
+        return [c for c, weight in zip(made, weights, strict=True) if weight <= _PRODUCTS_WEIGHT]
 
     def _constrained(self, alternatives: Alternatives) -> list[list[Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
@@ -232,6 +347,7 @@ class IntegerSet:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
+        self._check_time()
         if self._is_empty(part):
             return
         if not cases:
@@ -272,6 +388,17 @@ class IntegerSet:
             if constant:
                 result = result.set_element_val(i, constant_column, number(constant))
         return result
+
+
+def _weight_of(constraint: Constraint) -> int:
+    """How much the constraint adds to the numbers that isl makes: little where it has two columns, nothing with one."""
+    coefficients = constraint.coefficients
+    if len(coefficients) < 2:
+        return 0
+    bits = sum(map(abs, coefficients.values())).bit_length() - 2
+    if len(coefficients) == 2:
+        return max(bits, 0) * (2 if constraint.relation == "==" else 1)
+    return max(2 * bits, 1) * (8 if constraint.relation == "==" else 4)
 
 
 _VALUE = dims.from_atom(RuntimeScalar(-1))
