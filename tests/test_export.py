@@ -31,7 +31,7 @@ def reloaded(program):
 
 KINDS = {
     "traced": lambda f: trace(f),
-    "loaded": lambda f: lambda *s: reloaded(export(f)(*s)),
+    "loaded": lambda f: lambda *s, **named: reloaded(export(f)(*s, **named)),
 }
 
 
@@ -142,7 +142,7 @@ def test_a_size_by_value_takes_sizes_and_ints(made):
         symbolic(np.ones((2, 2)))
     slope = grad(lambda v: program(v, v.shape[0] // 2)[0].sum())(x)
     np.testing.assert_array_equal(slope, np.where(np.arange(5)[:, None] < 2, 0.5, 0.0) * np.ones((5, 2)))
-    with pytest.raises(ArgumentError, match=r"args\[1\] is a traced array i64\[\], and the program needs its value"):
+    with pytest.raises(ArgumentError, match=r"k is a traced array i64\[\], and the program needs its value"):
         jit(lambda v, k: program(v, k))(x, 2)
     with pytest.raises(ArgumentError, match="not a size"):
         jit(lambda v: program(v, 2.0))(x)
@@ -191,10 +191,10 @@ def test_a_guard_becomes_a_precondition():
 
 BAD = [
     (lambda p: p(np.ones((2, 3))), r"the arguments have the structure"),
-    (lambda p: p(np.ones((2, 3)), np.ones((3, 2))), r"args\[1\] is float64 with 2 axes, not f64\[d\]"),
-    (lambda p: p(np.ones((2, 3)), np.ones(3, np.float32)), r"args\[1\] is float32 with 1 axes, not f64\[d\]"),
-    (lambda p: p(np.ones((2, 3)), w=np.ones(3)), r"the arguments have the structure"),
-    (lambda p: p(np.ones((2, 3)), "w"), r"args\[1\] is of type str, not an array"),
+    (lambda p: p(np.ones((2, 3)), np.ones((3, 2))), r"w is float64 with 2 axes, not f64\[d\]"),
+    (lambda p: p(np.ones((2, 3)), np.ones(3, np.float32)), r"w is float32 with 1 axes, not f64\[d\]"),
+    (lambda p: p(np.ones((2, 3)), v=np.ones(3)), r"the arguments have the structure"),
+    (lambda p: p(np.ones((2, 3)), "w"), r"w is of type str, not an array"),
 ]
 
 
@@ -262,10 +262,102 @@ def test_trees_and_names_of_arguments(made):
     check_equal(leaves(program(params, x, scale=2.0)), leaves(expected), 0, "called")
     inside = jit(lambda p, v: program(p, v, scale=2.0))
     check_equal(leaves(inside(params, x)), leaves(expected), 0, "inside")
-    assert str(inspect.signature(program)) == "(params, x, /, *, scale)"
+    assert str(inspect.signature(program)) == "(params, x, *, scale)"
     assert program.__name__ == "model"
     assert repr(program).startswith("<program model(%params_b_0: f64[2], %params_w: f64[d, 2], %x: f64[n, d],")
     with pytest.raises(ArgumentError, match=r"structure \({'b': \[\*\], 'w': \*}, x, scale\), not .* x, scale=scale\)"):
         program(params, x, 2.0)
     assert export(program)(tree, Spec("n, d"), scale=Spec("")).trace.labels == program.trace.labels
     assert grad(program).__name__ == "grad(model)"
+
+
+def total(x, how, *, scale=1.0, kind="plain"):
+    found = x.sum(axis=0) if how == "sum" else x.mean(axis=0)
+    return found * scale if kind == "plain" else -found
+
+
+def test_static_arguments_are_given_among_the_specifications_and_built_in(made):
+    static = jit(total, static_argnames=("how", "kind"))
+    x = np.arange(6.0).reshape(3, 2)
+    for how, kind in itertools.product(("sum", "mean"), ("plain", "negative")):
+        by_name = made(static)(Spec("n, 2"), how=how, kind=kind, scale=Spec(()))
+        by_place = made(static)(Spec("n, 2"), how, kind=kind)
+        np.testing.assert_array_equal(by_name(x, scale=3.0), total(x, how, scale=3.0, kind=kind))
+        np.testing.assert_array_equal(by_place(x), total(x, how, kind=kind))
+        np.testing.assert_array_equal(by_place(x[:2]), total(x[:2], how, kind=kind))
+    assert str(inspect.signature(by_name)) == "(x, *, scale)"
+    first = made(jit(lambda how, x: total(x, how), static_argnums=0))("mean", Spec("n, 2"))
+    np.testing.assert_array_equal(first(x), x.mean(axis=0))
+    assert str(inspect.signature(first)) == "(x)"
+    slope = made(grad(jit(lambda x, how: total(x, how).sum(), static_argnames="how")))(Spec("n, 2"), "mean")
+    np.testing.assert_allclose(slope(x), np.full((3, 2), 1 / 3))
+    assert anyshape.eval_shape(static, Spec("4, 2"), "sum").shape == (2,)
+
+
+def test_a_size_for_an_argument_is_an_integer_of_that_value(made):
+    k = anyshape.Dim("k", min=1, max=4)
+    program = made(lambda x, k: x[:k].sum() / k)(Spec("n"), k)
+    for n, size in itertools.product(range(6), range(1, 5)):
+        x = np.arange(float(n))
+        assert program(x, size) == x[:size].sum() / size
+    for size in (0, 5):
+        with pytest.raises(SizeMismatchError):
+            program(np.ones(9), size)
+    (n,) = anyshape.symbolic_shape("n")
+    half = made(lambda x, k: x[:k] * k)(Spec((2 * n,)), n)
+    np.testing.assert_array_equal(half(np.ones(6), 3), np.full(3, 3.0))
+    with pytest.raises(SizeMismatchError):
+        half(np.ones(6), 2)
+
+
+def test_arguments_go_by_the_names_that_they_were_traced_with(made):
+    program = made(lambda x, w, *, b: x @ w["a"] - b)(Spec("n, d"), {"a": Spec("d")}, b=Spec(()))
+    x, w = np.arange(6.0).reshape(2, 3), {"a": np.arange(3.0)}
+    expected = x @ w["a"] - 2.0
+    for got in (
+        program(x, w, b=2.0), program(x, w=w, b=2.0), program(x=x, w=w, b=2.0), program(b=2.0, w=w, x=x),
+        jit(program)(w=w, x=x, b=2.0), jit(lambda v: program(w=w, x=v, b=2.0))(x),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(got, expected)
+    for args, kwargs in (((x,), {"x": x, "b": 2.0}), ((), {"w": w, "b": 2.0}), ((x, w), {"w": w, "b": 2.0})):
+        with pytest.raises(ArgumentError, match="the arguments have the structure"):
+            program(*args, **kwargs)
+
+
+def test_arguments_whose_names_are_not_known_go_by_position(made):
+    several = made(lambda x1, *rest: x1 - rest[0])(Spec("n"), Spec("n"))
+    assert str(inspect.signature(several)) == "(x1, x0, /)"
+    np.testing.assert_array_equal(several(np.full(2, 3.0), np.ones(2)), [2, 2])
+    with pytest.raises(ArgumentError, match="the arguments have the structure"):
+        several(np.ones(2), x0=np.ones(2))
+
+    def both(x, /, **more):
+        return x - more["x"]
+
+    ambiguous = made(both)(Spec("n"), x=Spec("n"))
+    np.testing.assert_array_equal(ambiguous(np.full(2, 3.0), x=np.ones(2)), [2, 2])
+    with pytest.raises(ArgumentError, match="the arguments have the structure"):
+        ambiguous(x=np.ones(2))
+    without = made(lambda empty, y: y + 1)((), Spec("n"))
+    np.testing.assert_array_equal(without((), y=np.ones(2)), [2, 2])
+
+
+def test_errors_name_arguments_by_their_parameters(made):
+    program = made(lambda params, x: x @ params["w"])({"w": Spec("d, 2")}, Spec("n, d"))
+    with pytest.raises(ArgumentError, match=r"params\['w'\] is float64 with 1 axes, not f64\[d, 2\]") as caught:
+        program({"w": np.ones(3)}, np.ones((2, 3)))
+    assert caught.value.path == "params['w']"
+    with pytest.raises(ShapeError, match=r"params\['w'\].shape\[1\] does not fit 2"):
+        jit(lambda w: program({"w": w}, np.ones((2, 3))))(np.ones((3, 3)))
+    f = lambda params, x: (x @ params["w"]).sum()
+    integers = {"w": np.ones((3, 2), int)}
+    for call, path in (
+        (lambda: jit(f)({"w": "no"}, np.ones((2, 3))), r"params\['w'\] is of type str"),
+        (lambda: jit(f)({"w": np.array(["no"])}, np.ones((2, 3))), r"params\['w'\] has dtype <U2"),
+        (lambda: grad(f)(integers, np.ones((2, 3))), r"params\['w'\] has dtype int64"),
+        (lambda: anyshape.jacrev(f, argnums=(0, 1))(integers, np.ones((2, 3))), r"params\['w'\] has dtype int64"),
+        (lambda: vmap(f, in_axes=(7, None))(integers, np.ones((2, 3))), r"params\['w'\] has no axis 7"),
+        (lambda: trace(f)({"w": "no"}, Spec("n, 3")), r"params\['w'\] is of type str"),
+    ):
+        with pytest.raises(ArgumentError, match=path):
+            call()

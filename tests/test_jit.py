@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -109,8 +110,9 @@ def test_mistakes_with_static_arguments_are_named():
     fails(ArgumentError, lambda: jit(power, static_argnums=2), "static_argnums is 2", "2 positional")
     fails(ArgumentError, lambda: jit(power, static_argnums="x"), "static_argnums", "give ints")
     fails(ArgumentError, lambda: jit(power, static_argnames=1), "static_argnames", "give names")
-    fails(ArgumentError, lambda: jit(power, static_argnums=1)(np.ones(2), [2]), "args[1]", "list", "cannot be hashed")
-    fails(ArgumentError, lambda: jit(power)(np.ones(2), "2"), "args[1]", "str")
+    by_place = jit(power, static_argnums=1)
+    fails(ArgumentError, lambda: by_place(np.ones(2), [2]), "power: k is static", "list", "cannot be hashed")
+    fails(ArgumentError, lambda: jit(power)(np.ones(2), "2"), "power: k is of type str")
 
 
 # -- declared shapes ---------------------------------------------------------------------------------------------
@@ -447,3 +449,19 @@ def test_methods_keep_their_options():
     assert model.times(np.ones(2), 3).tolist() == [5, 5]
     model.w = 5.0
     assert model.times(np.ones(2), 3).tolist() == [8, 8]
+
+
+def test_a_call_whose_program_another_thread_made_is_a_hit():
+    results = []
+
+    @jit
+    def slow(x):
+        time.sleep(0.3)  # until the others wait for this trace
+        return x + 1
+
+    threads = [threading.Thread(target=lambda: results.append(slow(np.ones(2)))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 3 and slow.cache_info()[:2] == (1, 2)

@@ -606,7 +606,7 @@ def test_a_value_is_a_size_of_the_function():
     for wrong in (2.0, True, "2", 2**70, np.int32(2), [2], None):
         with pytest.raises(errors.ArgumentError):
             program(x, wrong)
-    with pytest.raises(errors.ArgumentError, match=r"args\[1\] is an integer of 71 bits"):
+    with pytest.raises(errors.ArgumentError, match=r"k is an integer of 71 bits"):
         program(x, 2**70)
     assert program(x, 2).tolist() == [0.5, 0.5]
 

@@ -11,7 +11,15 @@ from anyshape.errors import ArgumentError
 from anyshape.frontend.derivatives import Argnums, choose_arguments, grad, jvp, linearize, vjp
 from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.tracing import as_value, trace_inner
-from anyshape.frontend.trees import flatten, flatten_prefix, function_name, leaf_paths, unflatten
+from anyshape.frontend.trees import (
+    flatten,
+    flatten_prefix,
+    function_name,
+    leaf_paths,
+    named,
+    parameter_names,
+    unflatten,
+)
 from anyshape.graph.builder import user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
@@ -50,7 +58,8 @@ def _vmap(
     leaves, tree = flatten((args, kwargs))
     axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
-    paths = leaf_paths(args, kwargs)
+    names = parameter_names(function)
+    paths = [named(p, names) for p in leaf_paths(args, kwargs)]
     fronted = [_to_front(as_value(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
     size = _batch_size(name, fronted, axis_size)
 
@@ -140,7 +149,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
     name = f"jacfwd({function_name(function)})"
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        wrt = choose_arguments(name, argnums, args)
+        wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
         value, push, *aux = linearize(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)
@@ -177,7 +186,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
     name = f"jacrev({function_name(function)})"
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        wrt = choose_arguments(name, argnums, args)
+        wrt = choose_arguments(name, function, argnums, args)
         chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
         value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
         outputs, out_tree = flatten(value)

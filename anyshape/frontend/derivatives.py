@@ -14,7 +14,16 @@ from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.linear import LinearProgram, make_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, zeros_like_spec
 from anyshape.frontend.tracing import as_value, is_inexact, trace_inner
-from anyshape.frontend.trees import Static, check_callable, flatten, function_name, leaf_paths, unflatten
+from anyshape.frontend.trees import (
+    Static,
+    check_callable,
+    flatten,
+    function_name,
+    leaf_paths,
+    named,
+    parameter_names,
+    unflatten,
+)
 from anyshape.graph.builder import Builder, active, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.numpy.convert import is_traced, sizes
@@ -83,8 +92,8 @@ class _Wrt:
         return replaced
 
 
-def choose_arguments(name: str, argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
-    """The leaves of the arguments `argnums`, which must have an inexact dtype."""
+def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
+    """The leaves of the arguments `argnums` of a function, which must have an inexact dtype."""
     raw = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
     if not raw or not all(isinstance(a, int) for a in raw):
         raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
@@ -95,22 +104,22 @@ def choose_arguments(name: str, argnums: Argnums, args: tuple[Any, ...]) -> _Wrt
     leaves, tree = flatten([args[a] for a in chosen])
     operands = [as_value(x) for x in leaves]
     if not all(is_inexact(x.dtype) for x in operands):
-        paths = [p for a in chosen for p in _argument_paths(a, args[a])]
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
         path, leaf = next((p, x) for p, x in zip(paths, operands, strict=True) if not is_inexact(x.dtype))
         advice = "convert it to a float dtype, or leave it out of argnums"
         raise ArgumentError(name, path, f"has dtype {leaf.dtype}, which has no derivative", advice)
     return _Wrt(chosen, operands, tree, args)
 
 
-def _argument_paths(position: int, argument: Any) -> list[str]:
-    return [f"args[{position}]" + p.removeprefix("args[0]") for p in leaf_paths((argument,), {})]
+def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[str]:
+    return [named(f"args[{position}]" + p.removeprefix("args[0]"), names) for p in leaf_paths((argument,), {})]
 
 
 def _value_and_grad(
     function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args: Any, kwargs: Any
 ) -> Any:
     builder = building()
-    wrt = choose_arguments(name, argnums, args)
+    wrt = choose_arguments(name, function, argnums, args)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
         result = function(*wrt.put(handles), **kwargs)

@@ -75,11 +75,12 @@ class DynamicShapes:
         every = Leaves(raw, [], tree, paths)
         chosen = [x for x in self._by_leaf(every, _bound(function, names, every)) if x[1] is not None]
         given = [raw[i] for i, _, _ in chosen]
-        arrays = [_described(x, paths[i], self.function) for x, (i, _, _) in zip(given, chosen, strict=True)]
+        shown = [named(paths[i], names) for i, _, _ in chosen]
+        arrays = [_described(x, path, self.function) for x, path in zip(given, shown, strict=True)]
         reading = _Reading(self, Leaves(arrays, [], tree, [paths[i] for i, _, _ in chosen]), names)
         for position, (_, spec, path) in enumerate(chosen):
             reading.declare(position, spec, path)
-        call_inside(reading.signature(), given, reading.leaves.paths)
+        call_inside(reading.signature(), given, shown)
         return reading.kept_of(given)
 
     def _by_leaf(self, leaves: Leaves, bound: Mapping[str, Any]) -> list[tuple[int, Any, str]]:

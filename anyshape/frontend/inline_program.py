@@ -66,7 +66,7 @@ def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> li
             check_meta(graph.name, path, values[i], meta)
     given = [x for x in values if x is not None]
     context = ShapeGuardContext(builder.scope, graph.name, user_line(), [x.meta for x in given])
-    found = _Sizes(builder, context, graph, [x if i not in sizes else None for i, x in enumerate(values)], sizes)
+    found = _Sizes(builder, context, graph, [x if i not in sizes else None for i, x in enumerate(values)], sizes, paths)
     hidden = [full(tuple([found.now(s) for s in v.meta.sizes or ()]), False, bool) for v in graph.inputs[len(metas) :]]
     return inline(builder, graph, [*values, *hidden], found.known)
 
@@ -108,8 +108,9 @@ class _Sizes:
         graph: Graph,
         values: Sequence[Any],
         sizes: dict[int, Size],
+        paths: Sequence[str],
     ) -> None:
-        self.builder, self.context, self.graph = builder, context, graph
+        self.builder, self.context, self.graph, self.paths = builder, context, graph, paths
         self.known: dict[Atom, Size] = {RuntimeScalar(i, "exact"): size for i, size in sizes.items()}
         for i, x in enumerate(values):
             for axis in range(x.meta.rank if x is not None else 0):
@@ -216,8 +217,7 @@ class _Sizes:
             context.require(now, f"{claim}: {condition.why}")
 
     def _text(self, place: Any) -> str:
-        names = self.graph.input_names
-        name = names[place.operand] if place.operand < len(names) else f"input {place.operand}"
+        name = self.paths[place.operand]
         return f"{name}.shape[{place.axis}]" if isinstance(place, InputAxis) else name
 
 

@@ -32,6 +32,7 @@ from anyshape.frontend.trees import (
     function_name,
     is_python_scalar,
     leaf_paths,
+    named,
     parameter_names,
 )
 from anyshape.graph.builder import active, active_builders
@@ -170,9 +171,10 @@ class Jitted:
         """A call with a tree of arguments, with Python scalars, or of a signature that was not seen before."""
         call = self._read(args, kwargs)
         entry = self._cache.find(call.key, call.arrays)
+        traced = False
         if entry is None:
-            entry = self._trace(call)
-        else:
+            entry, traced = self._trace(call)
+        if not traced:
             self._cache.hits += 1
         return entry.program.call_flat(call.arrays)
 
@@ -201,16 +203,16 @@ class Jitted:
         try:
             return as_leaf(x, "", self.name)
         except ArgumentError:
-            return as_leaf(x, leaf_paths(args, kwargs)[i], self.name)
+            return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self.__wrapped__)), self.name)
 
-    def _trace(self, call: _Call) -> Entry:
-        """A new entry, unless another thread has made it meanwhile. After an error there is none."""
+    def _trace(self, call: _Call) -> tuple[Entry, bool]:
+        """A new entry, unless another thread has made it meanwhile, and whether it is. After an error there is none."""
         with self._lock:
             found = self._cache.find(call.key, call.arrays)
             if found is not None:
-                return found
-            leaves = call.leaves(self.name)
+                return found, False
             names = parameter_names(self.__wrapped__)
+            leaves = call.leaves(self.name, names)
             unchanged = watch(self.__wrapped__)
             shapes = self.options.shapes
             prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
@@ -223,11 +225,11 @@ class Jitted:
             entry = Entry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
             self._cache.add(entry, call.flat)
             _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
-            return entry
+            return entry, True
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """What a trace for these arguments starts from."""
-        return self._read(args, kwargs).leaves(self.name)
+        return self._read(args, kwargs).leaves(self.name, parameter_names(self.__wrapped__))
 
     def programs(self) -> list[Program]:
         """Every program in the cache, oldest first."""
@@ -245,8 +247,8 @@ class Jitted:
         """The same, with the program for these arguments among them, which is traced if it is missing and not run."""
         call = self._read(args, kwargs)
         found = self._cache.find(call.key, call.arrays)
-        entry = self._trace(call) if found is None else found
-        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, found is None)
+        entry, traced = self._trace(call) if found is None else (found, False)
+        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
         """Forget every program, and the numbers."""
@@ -269,10 +271,10 @@ class _Call(NamedTuple):
         """The arguments are arrays and nothing else, by position."""
         return not self.kwargs and not self.static and all(type(x) is np.ndarray for x in self.args)
 
-    def leaves(self, name: str) -> Leaves:
-        """What a trace starts from, each leaf checked."""
+    def leaves(self, name: str, names: Sequence[str]) -> Leaves:
+        """What a trace starts from, each leaf checked. `names` are those of the positional parameters."""
         paths = leaf_paths(self.args, self.kwargs)
-        checked = [as_leaf(x, path, name) for x, path in zip(self.arrays, paths, strict=True)]
+        checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
         return Leaves(checked, [is_python_scalar(x) for x in self.raw], self.key.tree, paths)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import keyword
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,6 +29,9 @@ from anyshape.graph.ir import Graph
 
 if TYPE_CHECKING:
     from anyshape.frontend.cost import ProgramCost
+
+
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Program:
@@ -62,17 +67,31 @@ class Program:
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        """The parameters by the names that they were traced with."""
+        """The parameters by the names that they were traced with; those up to one without a name go by position."""
         args, kwargs = self.trace.in_tree.children()
-        named = dict(zip(self.trace.paths, self.trace.labels or self.trace.paths, strict=True))
-        positional: list[str] = []
-        for i in range(args.num_children):
-            path = next((p for p in named if re.match(rf"args\[{i}\](?!\d)", p)), "")
-            name = re.split(r"\W", named[path])[0] if path else ""
-            positional.append(name if name.isidentifier() and name not in ("args", *positional) else f"x{i}")
-        keywords = [k for k in kwargs.entries() if k.isidentifier() and k not in positional]
-        kinds = [(positional, inspect.Parameter.POSITIONAL_ONLY), (keywords, inspect.Parameter.KEYWORD_ONLY)]
-        return inspect.Signature([inspect.Parameter(name, kind) for names, kind in kinds for name in names])
+        keywords = [k for k in kwargs.entries() if _is_name(k)]
+        names = [self._parameter(i) for i in range(args.num_children)]
+        alone = [n if _is_name(n) and [*names, *keywords].count(n) == 1 else "" for n in names]
+        unknown = max((i + 1 for i, n in enumerate(alone) if not n), default=0)
+        taken = {*alone, *keywords}
+        spare = (name for i in itertools.count() if (name := f"x{i}") not in taken)
+        found = [
+            inspect.Parameter(n or next(spare), inspect.Parameter.POSITIONAL_ONLY if i < unknown else _EITHER)
+            for i, n in enumerate(alone)
+        ]
+        return inspect.Signature([*found, *[inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in keywords]])
+
+    def _parameter(self, i: int) -> str:
+        """The name that an argument by position was traced with, if it is known."""
+        labels = zip(self.trace.paths, self.labels, strict=True)
+        label = next((label for path, label in labels if re.match(rf"args\[{i}\](?!\d)", path)), "")
+        name = re.split(r"\W", label)[0]
+        return name if name != "args" else ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The paths of the arguments, by the names of parameters where these are known."""
+        return self.trace.labels or self.trace.paths
 
     @cached_property
     def accepts(self) -> Callable[..., bool] | None:
@@ -100,20 +119,34 @@ class Program:
         program_file.save_trace(self.trace, self.graph, file)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows."""
+        """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows.
+
+        What was traced by position may be given by the name of its parameter.
+        """
         leaves, tree = flatten((args, kwargs))
+        if kwargs and tree != self.trace.in_tree:
+            leaves, tree = flatten(self._by_position(args, kwargs))
         if tree != self.trace.in_tree:
             given, traced = (show_call(x, list(self.__signature__.parameters), {}) for x in (tree, self.trace.in_tree))
             problem = f"have the structure {given}, not {traced}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         if active_builders() and any(map(is_symbolic, leaves)):
-            return self._result(call_inside(self.graph, leaves, self.trace.paths))
-        arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.trace.paths, strict=True)]
-        for x, meta, path in zip(arrays, self.plan.input_metas, self.trace.paths, strict=True):
+            return self._result(call_inside(self.graph, leaves, self.labels))
+        arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
+        for x, meta, path in zip(arrays, self.plan.input_metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)
         if self.accepts is not None and not self.accepts(*arrays):
             self._refuse(arrays)
         return self.call_flat(arrays)
+
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with those at their places that were given by name and traced by position."""
+        placed, left = list(args), dict(kwargs)
+        for parameter in [*self.__signature__.parameters.values()][len(args) :]:
+            if parameter.kind is not _EITHER or parameter.name not in left:
+                break
+            placed.append(left.pop(parameter.name))
+        return tuple(placed), left
 
     def _refuse(self, arrays: Sequence[Any]) -> None:
         """Raise for the first guard that these sizes break: the program holds for another path of Python."""
@@ -143,3 +176,8 @@ class Program:
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a parameter can be called so."""
+    return text.isidentifier() and not keyword.iskeyword(text)

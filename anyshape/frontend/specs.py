@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, SpecError
+from anyshape.frontend.jit import Jitted
 from anyshape.frontend.program import Program
 from anyshape.frontend.scopes import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.frontend.symbolic_shape import SymbolicShape
@@ -22,6 +23,7 @@ from anyshape.frontend.trees import (
     function_name,
     is_python_scalar,
     leaf_paths,
+    named,
     parameter_names,
     readable,
     unflatten,
@@ -86,12 +88,11 @@ def _is_size(x: Any) -> bool:
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) >= 0
 
 
-def _spec_meta(x: Any, names: SymbolicScope, path: str, function: str, fixed: bool) -> TensorMeta:
-    """The metadata that an argument of `trace` describes."""
+def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
+    """The metadata that an argument of `trace` describes. The sizes of an array are unknown if they get a label."""
     if not isinstance(x, ShapeDtypeStruct):
         array = as_leaf(x, path, function)
-        label = path if not fixed else ""
-        return tensor(array.dtype, [s if fixed else dims.variable(f"{label}_{i}") for i, s in enumerate(array.shape)])
+        return tensor(array.dtype, [dims.variable(f"{label}_{i}") if label else s for i, s in enumerate(array.shape)])
     if isinstance(x.shape, str):
         return tensor(x.dtype, names.read(x.shape))
     return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
@@ -153,13 +154,15 @@ def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
             advice = "give its shape as numbers, and the text among the specifications"
             raise ArgumentError(function, path, f"has a specification, {x.shape!r}, for a shape", advice)
         return x
+    if isinstance(x, SymbolicSize):
+        return ShapeDtypeStruct((), int, value=x)
     array = as_leaf(x, path, function)
     return ShapeDtypeStruct(array.shape, array.dtype)
 
 
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     """Zeros of the shape and dtype described, which take no memory."""
-    sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", True).extents if isinstance(e, Exact)]
+    sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
     fixed = [size for size in sizes if isinstance(size, int)]
     if len(fixed) < len(sizes):
         raise SpecError(str(x.shape), "names a size that is not fixed", "give ints, or pass an array")
@@ -171,13 +174,19 @@ def trace_specs(
 ) -> tuple[Trace, Scope]:
     """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed.
 
-    Also gives the scope that the sizes were declared in.
+    A size is an integer that has it for its value. Also gives the scope that the sizes were declared in.
     """
-    leaves, tree = flatten((args, kwargs))
-    paths = leaf_paths(args, kwargs)
     name, parameters = function_name(function), parameter_names(function)
+    if isinstance(function, Jitted) and function.options.static:
+        function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
+    leaves, tree = flatten((args, kwargs))
+    leaves = [ShapeDtypeStruct((), int, value=x) if isinstance(x, SymbolicSize) else x for x in leaves]
+    paths = leaf_paths(args, kwargs)
     names = SymbolicScope()
-    metas = [_spec_meta(x, names, readable(p, parameters), name, fixed) for x, p in zip(leaves, paths, strict=True)]
+    metas = [
+        _spec_meta(x, names, named(p, parameters), "" if fixed else readable(p, parameters), name)
+        for x, p in zip(leaves, paths, strict=True)
+    ]
     values = _spec_values(leaves, names)
     structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
     given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
@@ -193,7 +202,9 @@ def trace_specs(
 def trace(function: Callable[..., Any]) -> Callable[..., Program]:
     """A function of specifications (or example arrays, whose sizes are taken as unknown) that gives the traced program.
 
-    The program holds for every size; a decision on a size that differs raises InconclusiveDimensionError.
+    The program holds for every size; a decision on a size that differs raises InconclusiveDimensionError. A size for
+    an argument, such as Dim("k"), stands for an integer of that value. Static arguments of a jitted function are given
+    as they are, built in, and no arguments of the program.
 
     >>> import numpy as np
     >>> program = trace(lambda x, w: np.tanh(x @ w))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d, 3"))

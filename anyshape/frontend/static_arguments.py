@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.errors import ArgumentError
+from anyshape.frontend.trees import named
 from anyshape.graph.ir import freeze
 
 
@@ -18,6 +19,7 @@ class StaticArguments:
     function: str = ""
     positions: frozenset[int] = frozenset()
     names: frozenset[str] = frozenset()
+    parameters: tuple[str, ...] = ()  # by position, as far as they are known
 
     def __bool__(self) -> bool:
         return bool(self.positions or self.names)
@@ -31,6 +33,21 @@ class StaticArguments:
         rest = tuple([None if i in found else x for i, x in enumerate(args)])
         return rest, {name: None if name in found else x for name, x in kwargs.items()}, found
 
+    def closed_over(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], list[str]]:
+        """The function of the other arguments, which holds its static ones; these arguments; their parameters."""
+        _, _, found = self.split(args, kwargs)
+        given = [i for i in range(len(args)) if i not in found]
+        keywords = {name: x for name, x in found.items() if isinstance(name, str)}
+
+        def of_the_rest(*rest: Any, **others: Any) -> Any:
+            places: dict[int | str, Any] = found | dict(zip(given, rest, strict=True))
+            return function(*[places[i] for i in range(len(args))], **keywords, **others)
+
+        left = {name: x for name, x in kwargs.items() if name not in found}
+        return of_the_rest, tuple([args[i] for i in given]), left, [n for i, n in enumerate(names) if i not in found]
+
     def key(self, static: dict[int | str, Any]) -> tuple[Any, ...]:
         """Static arguments as part of a key; values of different types differ (1 is not True), 0.0 is not -0.0."""
         key = tuple((place, type(value), freeze(value)) for place, value in static.items())
@@ -38,7 +55,7 @@ class StaticArguments:
             try:
                 hash(value)
             except TypeError:
-                path = place if isinstance(place, str) else f"args[{place}]"
+                path = place if isinstance(place, str) else named(f"args[{place}]", self.parameters)
                 problem = f"is static and of type {type(value).__name__}, which cannot be hashed"
                 advice = "pass something with __hash__ and __eq__, such as a tuple"
                 raise ArgumentError(self.function, path, problem, advice) from None
@@ -46,7 +63,8 @@ class StaticArguments:
 
     def bound(self) -> StaticArguments:
         """Those of a method whose object is given."""
-        return StaticArguments(self.function, frozenset(i - 1 for i in self.positions if i > 0), self.names)
+        positions = frozenset(i - 1 for i in self.positions if i > 0)
+        return replace(self, positions=positions, parameters=self.parameters[1:])
 
 
 def with_static(function: Callable[..., Any], static: dict[int | str, Any]) -> Callable[..., Any]:
@@ -85,9 +103,8 @@ def static_arguments(function: Callable[..., Any], name: str, argnums: Any, argn
             raise ArgumentError(name, "static_argnames", f"names {text!r}", f"name one of the parameters: {known}")
     keywords = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
     both = {positional[i] for i in places if i < len(positional)} & keywords
-    return StaticArguments(
-        name, frozenset(places | {positional.index(n) for n in names if n in positional}), frozenset({*names, *both})
-    )
+    places |= {positional.index(n) for n in names if n in positional}
+    return StaticArguments(name, frozenset(places), frozenset({*names, *both}), tuple(positional))
 
 
 def _sequence(name: str, what: str, given: Any, kind: type) -> Sequence[Any]:
