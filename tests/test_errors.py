@@ -1,8 +1,10 @@
 """Bad input: each has an error of its own, with the data and the user's line, and the next call works."""
 
+import contextlib
 import copy
 import inspect
 import pickle
+import traceback
 
 import numpy as np
 import pytest
@@ -743,3 +745,46 @@ def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
     messages = [r.getMessage() for r in caplog.records]
     assert len(messages) == 1
     assert "test_errors.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]
+
+
+NO_INTS = [
+    (lambda x, k: np.zeros(k), errors.ConcretizationError, r"a Python int of a traced array i64\[\] at test_errors.py"),
+    (lambda x, k: np.full(k + 1, 1.0), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
+    (lambda x, k: grad(lambda v: (v * np.ones(k)).sum())(x), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
+    (lambda x, k: np.zeros(x.shape[0] / 2), errors.ConcretizationError, r"f64\[\] at test_errors.py.*\n.*write n // 2"),
+    (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
+    (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),
+    (lambda x, k: np.zeros(np.nonzero(x)[0].shape[0]), errors.DataDependentSizeError, "the value of count was asked"),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "words"), NO_INTS)
+def test_what_is_no_int_for_numpy_is_refused_in_our_words(function, kind, words):
+    error = fails(kind, words, jit(function), np.ones(4), 3)
+    assert error.where.file.endswith("test_errors.py")
+    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert sum(name.endswith("test_errors.py") for name in frames) > 1, "the traceback leads to the line of the user"
+
+
+def test_a_decision_that_numpy_hides_is_told_all_the_same():
+    with pytest.raises(errors.InconclusiveDimensionError, match="the value of n is not the same for every size"):
+        trace(lambda x: np.zeros(x.shape[0]))(ShapeDtypeStruct("n"))
+    with pytest.raises(errors.SpecializationError):
+        jit(lambda x: np.zeros(x.shape[0]), dynamic_shapes={"x": "n"}, on_decision="error")(X)
+
+
+def test_errors_of_numpy_that_are_not_ours_stay():
+    def caught(x, k):
+        with contextlib.suppress(TypeError):
+            np.zeros(k)
+        return np.zeros(2.5)
+
+    with pytest.raises(TypeError, match=r"got '2\.5'") as error:
+        jit(caught)(X, 3)
+    assert not isinstance(error.value, errors.AnyshapeError)
+
+
+def test_sizes_from_values_need_no_declaration():
+    sized = jit(lambda k: (anp.zeros(k), anp.full((k, 2), 1.0)))
+    assert [tuple(y.shape for y in sized(k)) for k in (0, 1, 3)] == [((k,), (k, 2)) for k in (0, 1, 3)]
+    assert sized.cache_info().traces == 1

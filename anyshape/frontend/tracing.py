@@ -56,14 +56,11 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     """The flat traced results of the function and their structure."""
     try:
         result = function(*args, **kwargs)
-    except ValueError as error:
-        if str(error).startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
-            raise error.__cause__ from None  # NumPy wraps our error in this one, in `concrete[i] = traced`
-        raise
-    except TypeError as error:
-        if str(error).startswith("dispatcher for __array_function__ did not return an iterable"):
-            raise SymbolicIterationError("an array", _last_line(error)) from None  # NumPy says so in place of our error
-        raise
+    except (TypeError, ValueError) as error:
+        ours = _hidden(error)
+        if ours is None:
+            raise
+        raise ours.with_traceback(error.__traceback__) from None
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
         paths = optree.tree_paths(result, namespace=NAMESPACE)
@@ -78,6 +75,20 @@ def _last_line(error: BaseException) -> Where | None:
     """The line that raised."""
     found = traceback.extract_tb(error.__traceback__)
     return Where(found[-1].filename, found[-1].lineno or 0, found[-1].name) if found else None
+
+
+_SHOWN = 100  # characters of what NumPy was given in its error
+
+def _hidden(error: Exception) -> Exception | None:
+    """Our error where NumPy raised one of its own in place of it."""
+    text = str(error)
+    if text.startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
+        return error.__cause__  # in `concrete[i] = traced`
+    if text.startswith("dispatcher for __array_function__ did not return an iterable"):
+        return SymbolicIterationError("an array", _last_line(error))
+    given, ours = getattr(active(), "refused", None) or ("", None)
+    hides = text == f"expected a sequence of integers or a single integer, got '{given[:_SHOWN]}'"
+    return ours if hides else None  # in `np.zeros(traced)`
 
 
 Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]

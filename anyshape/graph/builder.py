@@ -86,6 +86,7 @@ class Builder:
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # a size that depends on data: an axis of this value
         self.made: dict[Any, tuple[Value, ...]] = {}  # what nodes compute: an op applied again gives the same values
         self.where: Where | None = None
+        self.refused: tuple[str, Exception] | None = None  # what last was no int for NumPy, as text, and why
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
     # -- what enters
@@ -242,6 +243,12 @@ def active() -> Builder | None:
 def active_builders() -> list[Builder]:
     """The builders of this thread, outermost first."""
     return _STACK.builders
+
+
+def keep_refusal(x: object, error: Exception) -> None:
+    """Keep for the traces why x is no int: NumPy may put an error of its own in place of this one."""
+    for builder in active_builders():
+        builder.refused = repr(x), error
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import Traced, active, active_builders, user_line
+from anyshape.graph.builder import Traced, active, active_builders, keep_refusal, user_line
 from anyshape.graph.conditions import Claim, Verdict, at_least, equal
 from anyshape.graph.dims import Size
 from anyshape.graph.intervals import Bound
@@ -169,7 +169,11 @@ class SymDim(SymbolicSize):
         return self.scope.upper(self.expr)
 
     def __index__(self) -> int:
-        return self.scope.value(self.expr, user_line())
+        try:
+            return self.scope.value(self.expr, user_line())
+        except TypeError as error:
+            keep_refusal(self, error)
+            raise
 
     __int__ = __index__
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from anyshape.errors import ConcretizationError, MutationError, SymbolicIterationError, UnsupportedFunctionError
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, Traced, user_line
+from anyshape.graph.builder import Builder, Traced, keep_refusal, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
@@ -31,6 +31,11 @@ _COUNTS = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "else write a choice with np.where, or move this code outside the traced function"
 )
+_SIZE = (
+    "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
+    "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
+)
+_FRACTION = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
 _PARTS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
@@ -239,7 +244,15 @@ class Array(Traced):
     __ceil__ = _asked("math.ceil()", math.ceil)
     __trunc__ = _asked("math.trunc()", math.trunc)
     __complex__ = _valueless("complex()")
-    __index__ = _valueless("a Python int", _COUNTS)
+
+    def __index__(self) -> int:
+        if self.builder.closed:
+            raise self.leaked()
+        instead = _SIZE if self.dtype.kind in "iub" else _FRACTION
+        error = ConcretizationError("a Python int", str(self.meta), user_line(), instead)
+        keep_refusal(self, error)
+        raise error
+
     __array__ = _valueless(
         "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
     )
