@@ -10,15 +10,17 @@ from anyshape.backend.passes import simplify, without_stops
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.backend.plan_ops import scatter_sums_op
 from anyshape.graph import dims
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
-from anyshape.graph.ir import Graph, Node, Value, bind_local
+from anyshape.graph.ir import Graph, Node, Op, Value, bind_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved
 from anyshape.ops.core import find_kernel
 from anyshape.ops.creation import full_op
+from anyshape.ops.gathering import scatter_add_op
 from anyshape.ops.movement import broadcast_in_dim_op
 
 Slot = str | Literal
@@ -59,6 +61,8 @@ class _Lowering:
 
     def _absorbed(self, node: Node) -> tuple[Value | Literal, ...]:
         """The operands of a step, with stretches and fills that NumPy makes itself left out."""
+        if node.op is scatter_add_op and self._is_zeros(node.inputs[0]):
+            return node.inputs[1:]
         plain = tuple(v if self.ctx.rank(v) else (self._literal(v) or v) for v in node.inputs)
         if node.op.family not in ("elementwise", "special"):
             return node.inputs
@@ -69,6 +73,16 @@ class _Lowering:
             if self._broadcast_of(chosen, shape):
                 return chosen
         return plain
+
+    def _is_zeros(self, value: Value) -> bool:
+        """Filled with a positive 0, and of a shape that has names."""
+        literal = self._literal(value)
+        return (
+            literal is not None
+            and literal.value == 0
+            and "-" not in repr(literal.value)
+            and self.ctx.sizes(value, field="shape") is not None
+        )
 
     def _unstretched(self, value: Value) -> Value | Literal:
         literal = self._literal(value)
@@ -163,7 +177,11 @@ class _Lowering:
         params = tuple((k, self._named(node, p, sources)) for k, p in node.params)
         outputs = tuple(str(self.slot[v]) for v in node.outputs)
         results = tuple(v.meta for v in node.outputs)
-        return Step(node.op, inputs, params, outputs, metas, results, where=node.where, sources=tuple(sources))
+        op: Op = node.op
+        if op is scatter_add_op and len(inputs) == 2:
+            op, shape = scatter_sums_op, self.ctx.shape(node.outputs[0], field="shape")
+            params = (*params, ("shape", tuple([self.scope.normal(s) for s in shape])))
+        return Step(op, inputs, params, outputs, metas, results, where=node.where, sources=tuple(sources))
 
     def _named(self, node: Node, param: Any, sources: list[str]) -> Any:
         """A param with exact sizes by name; others are axes of the sources of the step."""

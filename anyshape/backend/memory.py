@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.backend.plan_ops import scatter_sums_op
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Where
@@ -90,7 +91,7 @@ SCRATCH: dict[Op, Scratch] = {
     indexing.take_op: _positions(1),
     indexing.put_add_op: _positions(3),
     **dict.fromkeys((gathering.gather_op, gathering.gather_dynamic_op), _windows(5)),
-    **dict.fromkeys(gathering.SCATTERS.values(), _windows(8)),
+    **dict.fromkeys((*gathering.SCATTERS.values(), scatter_sums_op), _windows(8)),
 }
 _MAY_COPY = (movement.reshape_op, reduction.sum_to_op)
 

@@ -31,8 +31,8 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
     raise IllegalGraphError("a step of a plan", "has no shape rule and cannot stand in a graph")
 
 
-def _define(name: str) -> PlanOp:
-    PLAN_OPS[name] = PlanOp(name, _no_rule, "movement")
+def _define(name: str, family: str = "movement") -> PlanOp:
+    PLAN_OPS[name] = PlanOp(name, _no_rule, family)
     return PLAN_OPS[name]
 
 
@@ -40,3 +40,4 @@ def _define(name: str) -> PlanOp:
 view_op = _define("view")
 stretched_view_op = _define("stretched_view")  # one element may stand for several: never written to
 padded_view_op = _define("padded_view")  # a new array: a view of x from `starts` to `stops`, and a number around it
+scatter_sums_op = _define("scatter_sums", "gathering")  # scatter_add into zeros of this shape, which are not made first

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anyshape.backend.numpy.indexing import add_rows
+from anyshape.backend import plan_ops as po
+from anyshape.backend.numpy.indexing import add_rows, summed_rows
 from anyshape.errors import IndexRangeError
 from anyshape.ops import gathering as ga
 from anyshape.ops.core import kernel
@@ -220,39 +221,51 @@ def _combining(ufunc):
     return run
 
 
-def _scatter(name, ufunc, combine):
-    """`combine(target, position, rows, unique)` changes rows of the target; `ufunc` says how it does (None: sets)."""
+def _scattered(how, operand, indices, updates, out, plan, mode, unique):
+    name, ufunc, combine = how
+    sizes = [1] * operand.ndim
+    for axis, place in zip(plan.kept, plan.offset, strict=True):
+        sizes[axis] = updates.shape[place]
+    starts, valid = _starts(name, plan, indices, operand.shape, sizes, mode)
+    if not updates.size or (valid is not None and not valid.any()):
+        return _writable(operand, updates, indices, out)
+    rows = updates.transpose(plan.order)
+    if not plan.outer:
+        out = _writable(operand, updates, indices, out)
+        _write_window(out, plan, starts, sizes, rows, ufunc)
+        return out
+    if valid is not None and not valid.all():
+        starts = {axis: start[valid] for axis, start in starts.items()}
+        rows = rows[valid]
+    flat, width = _flat(plan, _positions(plan, starts, sizes), operand.shape, sizes)
+    position = np.broadcast_to(flat, rows.shape if width is None else rows.shape[: rows.ndim - len(plan.free)])
+    position, width = position.ravel(), width or 1
+    rows = rows.reshape(position.size, width)
+    if combine is None:
+        return summed_rows(rows, position, operand.size // width).reshape(operand.shape)
+    out = _writable(operand, updates, indices, out)
+    combine(out.reshape(-1, width), position, rows, unique)
+    return out
+
+
+def _scatter(how):
+    """The kernel of a scatter, and the case of known params.
+
+    `how` is its name, the ufunc it applies (None: it sets), and `combine(target, position, rows, unique)`, which
+    changes rows of the target (None: the operand holds zeros, and rows are added).
+    """
 
     def run(operand, indices, updates, out=None, *, mode, unique_indices, **numbers):
         plan = _plan(ga.windows_of(numbers, ga.SCATTER), operand.ndim, indices.ndim)
-        return scattered(operand, indices, updates, out, plan, mode, unique_indices)
+        return _scattered(how, operand, indices, updates, out, plan, mode, unique_indices)
 
     def case(params, metas):
         params = dict(params)
         mode, unique = params.pop("mode"), params.pop("unique_indices")
         plan = _plan(ga.windows_of(params, ga.SCATTER), metas[0].rank, metas[1].rank)
-        return lambda operand, indices, updates, out=None: scattered(operand, indices, updates, out, plan, mode, unique)
-
-    def scattered(operand, indices, updates, out, plan, mode, unique):
-        sizes = [1] * operand.ndim
-        for axis, place in zip(plan.kept, plan.offset, strict=True):
-            sizes[axis] = updates.shape[place]
-        starts, valid = _starts(name, plan, indices, operand.shape, sizes, mode)
-        out = _writable(operand, updates, indices, out)
-        if not updates.size or (valid is not None and not valid.any()):
-            return out
-        rows = updates.transpose(plan.order)
-        if not plan.outer:
-            _write_window(out, plan, starts, sizes, rows, ufunc)
-            return out
-        if valid is not None and not valid.all():
-            starts = {axis: start[valid] for axis, start in starts.items()}
-            rows = rows[valid]
-        flat, width = _flat(plan, _positions(plan, starts, sizes), operand.shape, sizes)
-        position = np.broadcast_to(flat, rows.shape if width is None else rows.shape[: rows.ndim - len(plan.free)])
-        position, width = position.ravel(), width or 1
-        combine(out.reshape(-1, width), position, rows.reshape(position.size, width), unique)
-        return out
+        return lambda operand, indices, updates, out=None: _scattered(
+            how, operand, indices, updates, out, plan, mode, unique
+        )
 
     return run, case
 
@@ -287,5 +300,14 @@ for _kind, _ufunc, _combine in (
     ("min", np.minimum, _combining(np.minimum)),
     ("max", np.maximum, _combining(np.maximum)),
 ):
-    _run, _case = _scatter(f"scatter_{_kind}", _ufunc, _combine)
+    _run, _case = _scatter((f"scatter_{_kind}", _ufunc, _combine))
     kernel(ga.SCATTERS[_kind], _run, out=True, specialise=_case)
+
+
+def _scatter_sums(indices, updates, *, shape, mode, unique_indices, **numbers):
+    zeros = np.broadcast_to(np.zeros((), updates.dtype), shape)  # none is made, unless it is the result
+    plan = _plan(ga.windows_of(numbers, ga.SCATTER), len(shape), indices.ndim)
+    return _scattered(("scatter_add", np.add, None), zeros, indices, updates, None, plan, mode, unique_indices)
+
+
+kernel(po.scatter_sums_op, _scatter_sums)

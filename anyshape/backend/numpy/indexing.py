@@ -61,7 +61,7 @@ def _put_add(updates, *indices, axes, sizes):
     rest = updates.shape[rank:]
     position = _flat(indices, sizes)
     rows = updates.reshape(position.size, math.prod(rest))
-    out = _add_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
+    out = summed_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
     return out if axes[-1] < len(axes) else np.moveaxis(out, range(len(axes)), axes)
 
 
@@ -78,8 +78,8 @@ def _sums(rows, position, count):
     return scipy.sparse.csc_array((ones, position, ends), shape=(count, position.size)) @ rows
 
 
-def _add_rows(rows, position, count):
-    """out[position[k]] += rows[k]. A flat position of a negative row counts from the end, as the row does."""
+def summed_rows(rows, position, count):
+    """Zeros with rows[k] added at position[k]. That of a negative row counts from the end, as the row does."""
     if _many(rows):
         return _sums(rows, _wrapped(position, count), count)
     out = np.zeros((count, rows.shape[1]), rows.dtype)
