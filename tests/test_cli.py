@@ -41,6 +41,9 @@ def decides(x):
 def takes(x, i):
     return x[i]
 
+def first(x, k):
+    return x[:k] * k if k > 2 else x[:k]
+
 def breaks(x):
     return undefined
 
@@ -341,3 +344,33 @@ def test_a_file_imports_its_neighbours(tmp_path):
     (tmp_path / "cli_neighbour.py").write_text("offset = 2.0")
     (tmp_path / "cli_user.py").write_text("from cli_neighbour import offset\ndef f(x):\n    return x + offset")
     assert load_function(f"{tmp_path / 'cli_user.py'}:f")(1.0) == 3.0
+
+
+# -- sizes given by value ----------------------------------------------------------------------------------------
+
+
+def test_an_argument_may_be_a_size_by_its_value(run):
+    tiled = run("show", "anyshape.numpy:tile", "--shapes", "n, 3; =k")[1]
+    assert tiled.startswith("tile(%A: f64[n, 3], %reps: i64[] = k")
+    assert run("show", "f:takes", "--shapes", "n; = 2*k + 1")[1].startswith("takes(%x: f64[n], %i: i64[] = 2*k + 1")
+    assert "%i: i32[] = k" in run("show", "f:takes", "--shapes", "n; =k", "--dtypes", "f32; i32")[1]
+    code, out, _ = run("explain", "f:first", "--shapes", "n; =k", "--sizes", "1,3")
+    assert code == 0 and out.splitlines()[:2] == [
+        "program 1 serves n=1, k=1; n=3, k=1",
+        "program 2 serves n=1, k=3; n=3, k=3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "f:takes", "--shapes", "n; =k, m"), "'=k, m' gives 2 sizes"),
+        (("show", "f:takes", "--shapes", "n; ="), "'=' gives 0 sizes"),
+        (("show", "f:takes", "--shapes", "n; =k $"), "'$' is not expected here"),
+        (("show", "f:takes", "--shapes", "n; =k", "--dtypes", "f64; f32"), "float32 is no size"),
+        (("check", "f:takes", "--shapes", "n; =k"), "a check takes arrays"),
+    ],
+)
+def test_mistakes_with_sizes_by_value(run, arguments, words):
+    code, out, err = run(*arguments)
+    assert code == 2 and not out and words in err and len(err.splitlines()) == 1

@@ -278,6 +278,11 @@ def test_mistakes_in_declarations_are_named():
     fails(ArgumentError, lambda: jit(identity, dynamic_shapes=(None, None))(ones), "2 entries for 1 arguments")
     error = fails(SpecError, lambda: jit(identity, dynamic_shapes={"x": ("n+", 2)})(ones), "dynamic_shapes['x'][0]")
     assert error.column == 2
+    for text, column in (("n,, m", 2), (", n", 0), ("_, , ...", 3), ("n, 2*", 5), ("n m", 2), ("(n, m", 2)):
+        error = fails(SpecError, lambda t=text: jit(identity, dynamic_shapes={"x": t})(ones), "dynamic_shapes['x'] of")
+        assert (error.spec, error.column) == (text, column)
+    for text in ("(n, m)", " (n,m,) ", "n, m,", "(_, ...)", "(n), (m)", "(n*max(n, 1))//(max(n, 1)), ..."):
+        assert jit(identity, dynamic_shapes={"x": text})(ones).shape == (2, 2)
     other = SymbolicScope(["a >= 3"])
     mixed = {"x": (symbolic_shape("a", scope=other)[0], symbolic_shape("b")[0])}
     fails(anyshape.errors.ScopeMismatchError, lambda: jit(identity, dynamic_shapes=mixed)(ones))

@@ -49,6 +49,8 @@ def main(function: Callable[..., Any], arguments: Arguments, options: argparse.N
     """Check the function at every assignment of sizes and print what was found; 1 if anything disagrees."""
     if options.order < 1:
         raise UsageError(f"--order is {options.order}; give 1, 2 or more")
+    if any(arguments.by_value):
+        raise UsageError("a check takes arrays; for a size by value, name a function that fixes it")
     domain, sizes = read_numbers("--domain", options.domain, float), read_sizes(options.sizes)
     if len(domain) != 2 or not domain[0] < domain[1]:
         raise UsageError(f"--domain is {options.domain!r}; give two numbers, the smaller first: --domain=-2,2")
@@ -76,7 +78,7 @@ def check_at(
 ) -> Row:
     """Everything that is compared at one assignment of sizes."""
     rng = np.random.default_rng([seed, *sizes.values()])
-    shapes = arguments.shapes(sizes)
+    shapes = arguments.sizes(sizes)
     args = tuple(draw(rng, s, d, domain) for s, d in zip(shapes, arguments.dtypes, strict=True))
     row = Row(sizes)
     with _quietly():

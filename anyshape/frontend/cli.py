@@ -25,7 +25,7 @@ from anyshape.frontend.load_function import (
 )
 from anyshape.frontend.program import Program
 from anyshape.frontend.program_file import own_version
-from anyshape.frontend.specs import ShapeDtypeStruct, trace
+from anyshape.frontend.specs import trace
 from anyshape.frontend.tracing import is_inexact
 
 EPILOG = """examples:
@@ -33,6 +33,7 @@ EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
   anyshape show loss.anyshape --html loss.html
   anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
+  anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
 
@@ -99,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
 def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """The options that say which function, and what its arguments are like."""
     parser.add_argument("target", help="module:function, path/to/file.py:function, or a saved program")
-    shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes'
+    shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes; "=k" is an integer that is a size itself'
     parser.add_argument("--shapes", required=required, help=shapes)
     parser.add_argument("--dtypes", default="f64", help='one for all or one for each: "f64; i32" (%(default)s)')
 
@@ -126,9 +127,8 @@ def _traced(options: argparse.Namespace) -> Program:
     if options.shapes is None:
         raise UsageError(f"{options.target!r} is no saved program, and a function needs --shapes")
     function, arguments = _described(options)
-    specs = [ShapeDtypeStruct(s, d) for s, d in zip(arguments.specs, arguments.dtypes, strict=True)]
     try:
-        return trace(function)(*specs)
+        return trace(function)(*arguments.structs)
     except AnyshapeError:
         raise
     except Exception as error:

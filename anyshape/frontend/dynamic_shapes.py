@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ from anyshape.graph.entry import compile_solver
 from anyshape.graph.evaluate import to_mapping
 from anyshape.graph.extents import TensorMeta, tensor
 from anyshape.graph.ir import Graph
+from anyshape.graph.parse import parse_shape
 from anyshape.graph.scope import Kept, Scope, SymbolicSize
 from anyshape.graph.solve import solve_dims
 from anyshape.numpy.traced import Array
@@ -162,7 +164,9 @@ class _Reading:
         if spec is None or isinstance(spec, Axis):
             return [spec] * rank
         if isinstance(spec, str):
-            spec = [part.strip() for part in _split(spec)] if spec.strip() else []
+            self._check_text(spec, rank, path)
+            spec = [part.strip() for part in _split(spec)]
+            spec = [] if spec == [""] else spec
         if isinstance(spec, Mapping):
             for axis in spec:
                 if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
@@ -206,12 +210,24 @@ class _Reading:
             self.kept.update({v: Kept(str(v), True) for v in dims.variables(sizes[0])})
         return sizes[0]
 
+    def _check_text(self, text: str, rank: int, path: str) -> None:
+        """Refuse a text that is no specification, as a whole; how many axes it has is another question."""
+        axes = [dims.variable("_") for _ in range(rank)]
+        try:
+            parse_shape(text, dims.variable, axes)
+        except SpecError as error:
+            if error.column is not None:
+                raise self._misread(error, path) from error
+
     def _read(self, text: str, path: str) -> tuple[Size, ...]:
         try:
             return self.scope.read(text)
         except SpecError as error:
-            place = f"{error.problem}, in dynamic_shapes{path} of {self.shapes.function}"
-            raise SpecError(text, place, error.advice, error.column) from error
+            raise self._misread(error, path) from error
+
+    def _misread(self, error: SpecError, path: str) -> SpecError:
+        place = f"{error.problem}, in dynamic_shapes{path} of {self.shapes.function}"
+        return SpecError(error.spec, place, error.advice, error.column)
 
     def builder(self) -> Prepared:
         """A builder whose scope knows the sizes of this call, which fit what is declared."""
@@ -281,7 +297,11 @@ def _is_size(x: Any) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """The parts of a specification between commas outside parentheses."""
+    """The parts of a specification between commas outside parentheses, but for those around all of it."""
+    inside = text.strip()
+    depths = list(itertools.accumulate((c == "(") - (c == ")") for c in inside))
+    if inside.startswith("(") and depths.index(0) == len(inside) - 1:
+        return _split(inside[1:-1])
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([") - (character in ")]")

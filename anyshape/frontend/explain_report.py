@@ -22,9 +22,9 @@ def explain_report(function: Callable[..., Any], arguments: Arguments, sizes: st
     served: dict[int, list[str]] = {}
     refused: dict[str, list[str]] = {}
     for case in assignments(arguments, read_sizes(sizes)):
-        shapes = zip(arguments.shapes(case), arguments.dtypes, strict=True)
+        every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
         try:
-            found = explain(jitted)(*[ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes])
+            found = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
         except AnyshapeError as error:
             refused.setdefault(one_line(error), []).append(shown(case))
         except Exception as error:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import SpecError
+from anyshape.errors import AnyshapeError
 from anyshape.frontend.export import load
+from anyshape.frontend.specs import ShapeDtypeStruct
 from anyshape.graph import dims
 from anyshape.graph.dims import Size
 from anyshape.graph.parse import parse_shape
@@ -93,10 +94,14 @@ def _load_file(path: Path) -> ModuleType:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments that --shapes and --dtypes describe: one specification and one dtype each."""
+    """The arguments that --shapes and --dtypes describe: one specification and one dtype each.
+
+    The specification of an integer that is a size by its value is that size; `by_value` tells which these are.
+    """
 
     specs: tuple[str, ...]
     dtypes: tuple[np.dtype, ...]
+    by_value: tuple[bool, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,24 +111,43 @@ class Arguments:
             parse_shape(spec, lambda name: found.setdefault(name, dims.variable(name)))
         return tuple(found)
 
-    def shapes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
-        """The shapes when each name has this size. They may be negative, as n - 1 is where n is 0."""
+    @property
+    def structs(self) -> list[ShapeDtypeStruct]:
+        """What each argument is, for `trace`."""
+        every = zip(self.specs, self.dtypes, self.by_value, strict=True)
+        return [ShapeDtypeStruct((), d, value=s) if value else ShapeDtypeStruct(s, d) for s, d, value in every]
+
+    def sizes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+        """The sizes of each when each name has this size: its shape, or its value. They may be negative, as n - 1."""
         return [tuple(int(s) for s in parse_shape(spec, sizes.get).sizes) for spec in self.specs]  # type: ignore[arg-type]
 
 
 def read_arguments(function: Callable[..., Any], shapes: str, dtypes: str) -> Arguments:
     """The arguments that were described; their number must suit the function."""
-    specs = tuple(part.strip() for part in shapes.split(";"))
+    parts = [part.strip() for part in shapes.split(";")]
+    by_value = tuple(part.startswith("=") for part in parts)
+    specs = tuple(part.removeprefix("=").strip() for part in parts)
     kinds = [_dtype(part.strip()) for part in dtypes.split(";")]
     if len(kinds) not in (1, len(specs)):
         raise UsageError(f"--dtypes names {len(kinds)} dtypes for {len(specs)} shapes; give one, or one for each shape")
-    arguments = Arguments(specs, tuple(kinds * len(specs) if len(kinds) == 1 else kinds))
-    try:
-        _ = arguments.names
-    except SpecError as error:
-        raise UsageError(f"--shapes: {one_line(error)}") from error
+    if len(kinds) == 1:  # the one for all is that of arrays
+        kinds = [np.dtype(int) if value and kinds[0].kind not in "iu" else kinds[0] for value in by_value]
+    arguments = Arguments(specs, tuple(kinds), by_value)
+    _check_specs(arguments, parts)
     _check_count(function, specs)
     return arguments
+
+
+def _check_specs(arguments: Arguments, parts: Sequence[str]) -> None:
+    try:
+        _ = arguments.names
+        _ = arguments.structs
+        counts = [len(s) for s in arguments.sizes(dict.fromkeys(arguments.names, 1))]
+    except AnyshapeError as error:
+        raise UsageError(f"--shapes: {one_line(error)}") from error
+    for part, value, count in zip(parts, arguments.by_value, counts, strict=True):
+        if value and count != 1:
+            raise UsageError(f"--shapes: {part!r} gives {count} sizes; an integer is one size: =k")
 
 
 def _check_count(function: Callable[..., Any], specs: Sequence[str]) -> None:

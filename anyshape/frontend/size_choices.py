@@ -33,7 +33,7 @@ def assignments(arguments: Arguments, sizes: Sequence[int], seed: int = 0) -> It
     """A size for each name: every combination, or many of them; those that make no negative size."""
     names = arguments.names
     combinations = [dict(zip(names, c, strict=True)) for c in _choices(list(dict.fromkeys(sizes)), len(names), seed)]
-    possible = [c for c in combinations if all(s >= 0 for shape in arguments.shapes(c) for s in shape)]
+    possible = [c for c in combinations if all(s >= 0 for shape in arguments.sizes(c) for s in shape)]
     if not possible:
         raise UsageError("no size in --sizes makes all of --shapes at least 0")
     yield from possible
