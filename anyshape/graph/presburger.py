@@ -136,10 +136,11 @@ class Allowance:
             yield
             return
         start = time.thread_time()
+        _THREAD.deadline = start + max(self.least, min(self.each, self.left))
         try:
-            with limited(max(self.least, min(self.each, self.left))):
-                yield
+            yield
         finally:
+            _THREAD.deadline = math.inf
             self.left -= time.thread_time() - start
 
 
@@ -184,23 +185,27 @@ class IntegerSet:
         """Add the fact where it is not too heavy."""
         mark = self.forms.mark()
         made = self._constrained(fact)
-        weights = [*self._weights(made), *self._new_weights(mark)]
-        weight, heaviest = self._weight + sum(weights), max(self._heaviest, *weights, 0)
-        if weight - heaviest > _FACTS_WEIGHT:
-            self.forms.forget(mark)
-            return False
-        self._weight, self._heaviest = weight, heaviest
+        weights = self._weights(made) + self._new_weights(mark)
+        if weights:
+            weight, heaviest = self._weight + sum(weights), max(self._heaviest, *weights)
+            if weight - heaviest > _FACTS_WEIGHT:
+                self.forms.forget(mark)
+                return False
+            self._weight, self._heaviest = weight, heaviest
         self.facts.append(fact)
         self._known.append(made)
         return True
 
     def _weights(self, alternatives: Sequence[Sequence[Constraint]]) -> list[int]:
         """The weights of the heaviest alternative."""
-        found = [[w for c in constraints if (w := _weight_of(c))] for constraints in alternatives]
-        return found[0] if len(found) == 1 else max(found, key=sum, default=[])
+        if len(alternatives) == 1:
+            return [w for c in alternatives[0] if len(c.coefficients) > 1 and (w := _weight_of(c))]
+        return max([self._weights([constraints]) for constraints in alternatives], key=sum, default=[])
 
     def _new_weights(self, mark: Mark) -> list[int]:
         """Of what was defined since then."""
+        if len(self.forms.columns) == mark.columns:
+            return []
         found = self._weights([self.forms.definitions[mark.definitions :]])
         for case in self.forms.cases[mark.cases :]:
             found += self._weights(case)
@@ -289,9 +294,11 @@ class IntegerSet:
     def _question(self, operations: int = _OPERATIONS) -> Iterator[None]:
         """Stop isl, and say so, when a question takes too many operations or too much time."""
         context = _THREAD.start()
-        self._until = min(_THREAD.deadline, time.thread_time() + _SECONDS)
+        now = time.thread_time()
+        self._until = min(_THREAD.deadline, now + _SECONDS)
         self._operations = operations
-        self._check_time()
+        if now > self._until:
+            raise OutOfBudgetError
         context.reset_operations()
         context.set_max_operations(operations)
         try:
@@ -327,7 +334,8 @@ class IntegerSet:
         mark = self.forms.mark()
         asked = [self._constrained(a) for a in more]
         defined = self._new_weights(mark)
-        self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined, 0)
+        if defined:
+            self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined)
         weights = [w for a in asked for w in self._weights(a)]
         if self._weight + sum(weights) - max(self._heaviest, *weights, 0) > _WEIGHT:
             raise OutOfBudgetError
@@ -337,7 +345,7 @@ class IntegerSet:
         """What follows for products; of that as much as is not too heavy."""
         rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
         made = [self.forms.constraint(r) for r in self.forms.multiply(rows)]
-        weights = itertools.accumulate(map(_weight_of, made))
+        weights = itertools.accumulate([_weight_of(c) if len(c.coefficients) > 1 else 0 for c in made])
         return [c for c, weight in zip(made, weights, strict=True) if weight <= _PRODUCTS_WEIGHT]
 
     def _constrained(self, alternatives: Alternatives) -> list[list[Constraint]]:
@@ -347,7 +355,8 @@ class IntegerSet:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
-        self._check_time()
+        if budget[0] < _LEAVES - 1:
+            self._check_time()
         if self._is_empty(part):
             return
         if not cases:
@@ -391,10 +400,8 @@ class IntegerSet:
 
 
 def _weight_of(constraint: Constraint) -> int:
-    """How much the constraint adds to the numbers that isl makes: little where it has two columns, nothing with one."""
+    """How much the constraint adds to the numbers that isl makes: little where it has only two columns."""
     coefficients = constraint.coefficients
-    if len(coefficients) < 2:
-        return 0
     bits = sum(map(abs, coefficients.values())).bit_length() - 2
     if len(coefficients) == 2:
         return max(bits, 0) * (2 if constraint.relation == "==" else 1)
