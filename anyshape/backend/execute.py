@@ -19,7 +19,8 @@ import numpy as np
 
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
-from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.backend.plan import Group, Literal, Plan, Step
+from anyshape.backend.tiles import LEAST, NAMES, GroupSource, TileFunction
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition
@@ -84,6 +85,7 @@ class _Writer:
         self.lines: list[str] = []
         self.reading: tuple[str, ...] = ()
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
+        self.functions: list[TileFunction] = []
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
 
@@ -109,18 +111,29 @@ class _Writer:
         if self.checks:
             for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
                 self._verify(slot, meta, None)
-        for step in plan.steps:
-            self._step(step)
+        groups = {g.start: g for g in plan.groups}
+        i = 0
+        while i < len(plan.steps):
+            group = groups.get(plan.steps[i].outputs[0])
+            count = 1 if group is None else len(group.steps)
+            self._parts(group, plan.steps[i : i + count])
+            i += count
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
         body = "\n        ".join(self.lines)
         head = f"def run({', '.join(plan.inputs)}):\n    try:\n        "
-        return f"{head}{body}\n    except Exception as error:\n        raise _told(error)\n"
+        run = f"{head}{body}\n    except Exception as error:\n        raise _told(error)\n"
+        return "".join([run, *[f"{f.text}\n" for f in self.functions]])
 
     def starts(self) -> list[tuple[int, Step]]:
         """The line of the source where each step begins, for errors: two lines come before the first."""
         before = [0, *itertools.accumulate(1 + line.count("\n") for line in self.lines)]
-        return [(3 + before[count], step) for count, step in self.marks]
+        found = [(3 + before[count], step) for count, step in self.marks]
+        end = 2 + before[-1] + 2
+        for function in self.functions:
+            found += [(end + line, step) for line, step in function.marks]
+            end += function.text.count("\n") + 1
+        return found
 
     # -- entry
 
@@ -200,6 +213,37 @@ class _Writer:
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
+
+    def _parts(self, group: Group | None, steps: Sequence[Step]) -> None:
+        """Steps one by one; those of a group by tiles, where their arrays are large."""
+        if group is None:
+            for step in steps:
+                self._step(step)
+            return
+        name = f"tiled{len(self.names)}"
+        self.names |= NAMES
+        writer = GroupSource(group, self.bind, lambda s: self._size(s) if isinstance(s, DimExpr) else str(s))
+        self.functions.append(writer.function(name))
+        rows = self._size(group.rows) if isinstance(group.rows, DimExpr) else str(group.rows)
+        widest = max((m for s in steps for m in (*s.results, *s.metas)), key=lambda m: m.rank)
+        elements = " * ".join([self._size(s) if isinstance(s, DimExpr) else str(s) for s in widest.sizes or ()])
+        lines, computed, self.lines, marked = self.lines, dict(self.computed), [], len(self.marks)
+        for step in steps:
+            self._step(step)
+        plain, self.lines, self.computed = self.lines, lines, computed
+        inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
+        drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
+        call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values()])})"
+        self.lines += [f"if {elements} >= {LEAST}:", f"    {call}"]
+        self.lines += [f"    del {', '.join(drops)}"] if drops else []
+        self.lines.append("else:")
+        self.marks[marked:] = [(len(self.lines) + count, step) for count, step in self.marks[marked:]]
+        self.lines += [f"    {line}" for line in plain]
+        if self.checks:
+            for step in steps:
+                for slot, meta in zip(step.outputs, step.results, strict=True):
+                    if slot in group.escaping:
+                        self._verify(slot, meta, step.where)
 
     def _note(self, step: Step) -> None:
         """Lines that note the sizes that depend on data and that an output of the step is the first to have."""

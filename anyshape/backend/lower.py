@@ -8,8 +8,9 @@ from typing import Any
 
 from anyshape.backend.passes import simplify, without_stops
 from anyshape.backend.passes.dead_code import asserted
+from anyshape.backend.passes.fuse import fuse
 from anyshape.backend.passes.views import collapse
-from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import scatter_sums_op
 from anyshape.graph import dims
 from anyshape.graph.context import ShapeGuardContext
@@ -145,8 +146,10 @@ class _Lowering:
         given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
-        steps = collapse(steps, outputs, self.scope)
-        buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"))
+        parts = fuse(collapse(steps, outputs, self.scope), outputs, self.scope)
+        groups = tuple([p for p in parts if isinstance(p, Group)])
+        steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
+        buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"), groups)
         finished = buffers.assign()
         return Plan(
             name=graph.name,
@@ -161,6 +164,7 @@ class _Lowering:
             output_metas=tuple(v.meta for v in graph.outputs),
             copied=buffers.copied(),
             values=graph.values,
+            groups=groups,
             runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
 
@@ -202,8 +206,12 @@ class _Lowering:
 class _Buffers:
     """Which step writes into the buffer of a dead slot, and where slots are freed."""
 
-    def __init__(self, steps: list[Step], outputs: tuple[Slot, ...], ctx: ShapeGuardContext) -> None:
+    def __init__(
+        self, steps: list[Step], outputs: tuple[Slot, ...], ctx: ShapeGuardContext, groups: tuple[Group, ...] = ()
+    ) -> None:
         self.steps, self.ctx = steps, ctx
+        # what only a group reads may never have been an array of its own
+        self.inside = {g.steps[-1].outputs[0]: {o for s in g.steps for o in s.outputs} - {*g.escaping} for g in groups}
         self.last: dict[Slot, int] = {}
         for i, step in enumerate(steps):
             self.last |= dict.fromkeys([*step.inputs, *step.sources, *step.outputs], i)
@@ -253,6 +261,9 @@ class _Buffers:
                 if preferred:
                     reuse[i] = preferred[-1]
                     pool.remove(preferred[-1])
+            inside = self.inside.get(step.outputs[0])
+            if inside:
+                free = {key: [s for s in pool if s not in inside] for key, pool in free.items()}
         return self._with_drops(reuse)
 
     def _key(self, meta: TensorMeta) -> tuple[Any, ...] | None:

@@ -64,6 +64,26 @@ class Step:
         return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Steps that work along the same rows, which a call may run a tile of rows at a time.
+
+    `flags` tell for each step which operands have the rows; `escaping` are the slots that others read, `totals` those
+    that are sums over rows.
+    """
+
+    steps: tuple[Step, ...]
+    rows: Size
+    flags: tuple[tuple[bool, ...], ...]
+    escaping: tuple[str, ...]
+    totals: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> str:
+        """The first slot that it makes."""
+        return self.steps[0].outputs[0]
+
+
 def _slot_text(leaf: Any) -> str:
     if isinstance(leaf, InputAxis):
         return f"x{leaf.operand}.shape[{leaf.axis}]"
@@ -103,6 +123,7 @@ class Plan:
     copied: tuple[bool, ...] = field(default=())
     values: tuple[tuple[int, Size], ...] = ()
     runtime: tuple[DimVar, ...] = ()
+    groups: tuple[Group, ...] = ()
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))

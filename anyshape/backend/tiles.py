@@ -1,0 +1,203 @@
+"""A group of steps as a function that runs it a tile of rows at a time, in buffers that fit a cache.
+
+The function takes the number of rows, what the group reads, and sizes; it gives what escapes. Results of elementwise
+steps are written where they belong, the rest goes through buffers that are used again for each tile. Sums over rows
+are summed tile by tile, and the sums of tiles then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.plan import Group, Literal, Step
+from anyshape.backend.pool import run_tiles
+from anyshape.graph.dims import DimExpr, Size
+from anyshape.graph.extents import TensorMeta
+from anyshape.ops import movement as mv
+from anyshape.ops.core import find_kernel
+
+TILE = 1 << 14  # elements of the widest value of a tile: with a handful of buffers, what a second-level cache holds
+LEAST = 1 << 16  # elements from which on tiles pay; below, the steps run as they are
+
+
+@dataclass(frozen=True)
+class TileFunction:
+    """The text of the function of a group, with the line, counted from 1, where each step begins."""
+
+    text: str
+    marks: tuple[tuple[int, Step], ...]
+
+
+class GroupSource:
+    """Writes the function of a group. `bind` names an object in scope; `size` is the source of a size at the call."""
+
+    def __init__(self, group: Group, bind: Callable[[str, Any], str], size: Callable[[Size], str]) -> None:
+        self.group, self.bind, self.size = group, bind, size
+        self.made = {slot for step in group.steps for slot in step.outputs}
+        self.rowed = {
+            slot
+            for step, flags in zip(group.steps, group.flags, strict=True)
+            for slot, flag in zip(step.inputs, flags, strict=True)
+            if flag and slot not in self.made
+        }
+        self.read = list(dict.fromkeys(s for step in group.steps for s in step.inputs if self._outside(s)))
+        self.sizes: dict[str, str] = {}  # the source of a size at the call, by its local
+        self.local: dict[str, str] = {}  # the value of a slot, in a tile
+        self.buffer: dict[str, str] = {}  # the buffer that a value lives in
+        self.free: dict[Any, list[str]] = {}
+        self.keys: dict[str, Any] = {}
+        self.allocated: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.marks: list[tuple[int, Step]] = []
+        self.last = self._last_uses()
+
+    def _outside(self, slot: str | Literal) -> bool:
+        return isinstance(slot, str) and slot not in self.made
+
+    def _last_uses(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for i, step in enumerate(self.group.steps):
+            found |= {slot: i for slot in (*step.inputs, *step.outputs) if isinstance(slot, str)}
+        return found
+
+    def function(self, name: str) -> TileFunction:
+        """The function, by this name."""
+        widest = max((m for s in self.group.steps for m in (*s.results, *s.metas)), key=lambda m: (m.rank, 0))
+        row = " * ".join(["1", *[self._size(s) for s in (widest.sizes or ())[1:]]])
+        slices = [f"t_{slot} = {slot}[lo:hi]" for slot in self.read if slot in self.rowed]
+        self.local |= {slot: f"t_{slot}" if slot in self.rowed else slot for slot in self.read}
+        for i, step in enumerate(self.group.steps):
+            self._step(i, step)
+        outputs, setup, ends = [], [], []
+        for slot in self.group.escaping:
+            meta = self._meta(slot)
+            if slot in self.group.totals:
+                setup.append(f"p_{slot} = _empty((count, {self._shape(meta.sizes or ())}), {self._dtype(meta)})")
+                ends.append(f"o_{slot} = _add(p_{slot}, axis=0)")
+            else:
+                rest = self._shape((meta.sizes or ())[1:])
+                setup.append(f"o_{slot} = _empty((n, {rest}), {self._dtype(meta)})")
+            outputs.append(f"o_{slot}")
+        full = [f"{b} = f_{b}" for b in self.allocated]
+        part = [f"{b} = f_{b}[: hi - lo]" for b in self.allocated]
+        lines = [
+            f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
+            f"    t = max(1, _TILE // max(1, {row}))",
+            "    count = -(-n // t)",
+            *[f"    {x}" for x in setup],
+            "    def work(first, last):",
+            *[f"        f_{b} = {made}" for b, made in self.allocated.items()],
+            "        for k in range(first, last):",
+            "            lo = k * t",
+            "            hi = lo + t",
+            *([f"            {x}" for x in full]),
+            "            if hi > n:",
+            "                hi = n",
+            *[f"                {x}" for x in part],
+            *[f"            {x}" for x in slices],
+            "            # steps",
+            *[f"            {x}" for x in self.lines],
+            "    _run_tiles(work, count)",
+            *[f"    {x}" for x in ends],
+            f"    return {', '.join(outputs)}",
+        ]
+        first = lines.index("            # steps") + 2
+        return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    def _meta(self, slot: str) -> TensorMeta:
+        return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)
+
+    def _dtype(self, meta: TensorMeta) -> str:
+        return self.bind("dtype", meta.dtype)
+
+    def _size(self, size: Size) -> str:
+        """A local of the function that holds a size."""
+        if isinstance(size, int):
+            return str(size)
+        text = self.size(size)
+        known = next((local for local, source in self.sizes.items() if source == text), None)
+        if known is None:
+            known = f"s{len(self.sizes)}"
+            self.sizes[known] = text
+        return known
+
+    def _shape(self, sizes: Sequence[Size]) -> str:
+        return "".join(f"{self._size(s)}, " for s in sizes)
+
+    # -- one step in a tile
+
+    def _step(self, i: int, step: Step) -> None:
+        self.marks.append((len(self.lines), step))
+        (slot,), (meta,) = step.outputs, step.results
+        operands = [self._operand(o) for o in step.inputs]
+        total, escapes = slot in self.group.totals, slot in self.group.escaping
+        kernel = find_kernel(step.op)
+        function, arguments = self._kernel(step)
+        dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
+        if total:
+            self.lines.append(f"p_{slot}[k] = {function}({', '.join([*operands, *arguments])})")
+        elif kernel.out:
+            if escapes:
+                target = f"r_{slot}"
+                self.lines.append(f"{target} = o_{slot}[lo:hi]")
+            else:
+                self._release(dying)
+                dying = []
+                target = self._take(slot, meta)
+            out = f"out={target}" if kernel.out == "keyword" else target
+            self.lines.append(f"{function}({', '.join([*operands, out, *arguments])})")
+            self.local[slot] = target
+        else:
+            self.lines.append(f"r_{slot} = {function}({', '.join([*operands, *arguments])})")
+            self.local[slot] = f"r_{slot}"
+            if kernel.view and isinstance(step.inputs[0], str) and step.inputs[0] in self.buffer:
+                self._keep(slot, step.inputs[0])
+            if escapes:
+                self.lines.append(f"o_{slot}[lo:hi] = r_{slot}")
+        self._release(dying)
+
+    def _operand(self, operand: str | Literal) -> str:
+        return self.bind("literal", operand.array()) if isinstance(operand, Literal) else self.local[operand]
+
+    def _take(self, slot: str, meta: TensorMeta) -> str:
+        """A buffer for a value."""
+        key = meta.dtype, (meta.sizes or ())[1:]
+        pool = self.free.setdefault(key, [])
+        if pool:
+            name = pool.pop()
+        else:
+            name = f"b{len(self.allocated)}"
+            self.keys[name] = key
+            self.allocated[name] = f"_empty((t, {self._shape(key[1])}), {self._dtype(meta)})"
+        self.buffer[slot] = name
+        return name
+
+    def _keep(self, view: str, base: str) -> None:
+        """The buffer of a value that is seen through a view lives as long as that."""
+        self.buffer[view] = self.buffer.pop(base)
+
+    def _release(self, slots: Sequence[str]) -> None:
+        for slot in slots:
+            name = self.buffer.pop(slot, None)
+            if name is not None:
+                self.free[self.keys[name]].append(name)
+
+    def _kernel(self, step: Step) -> tuple[str, list[str]]:
+        """The name of the function, and its keyword arguments; shapes have the rows of the tile."""
+        kernel, params = find_kernel(step.op), dict(step.params)
+        if step.op is mv.reshape_op:
+            rest = self._shape(params["shape"][1:])
+            return self.bind(f"k_{step.op.name}_", kernel.run), [f"shape=(hi - lo, {rest})"]
+        if any(isinstance(p, DimExpr) for p in params.values()):
+            raise TypeError(f"{step.op} has a size among its params")
+        special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
+        if special is not None:
+            return self.bind("k_", special), []
+        return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self.bind('p', p)}" for k, p in params.items()]
+
+
+NAMES = {"_empty": np.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_add": np.add.reduce}
