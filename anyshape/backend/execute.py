@@ -160,15 +160,12 @@ class _Writer:
                 found.update(_variables(param))
         if self.budget is not None and self.budget.needed is not None:
             found.update(dims.variables(self.budget.needed))
+        metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
-            metas = [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
-            found.update(
-                v
-                for m in metas
-                for e in m.extents
-                if isinstance(e, (Exact, UpperBound))
-                for v in dims.variables(e.size)
-            )
+            metas += [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
+        named = [e.size for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound))]
+        found.update(v for g in plan.groups for v in _variables(g.rows))
+        found.update(v for size in named for v in dims.variables(size))
         return found
 
     def _conditions(self) -> list[Condition]:
