@@ -39,6 +39,11 @@ def relied_by_passes(graph: Graph) -> list[Any]:
     return relied
 
 
+def solved_of(graph: Graph) -> tuple[Solved, ...]:
+    """How a call finds the variables of a graph."""
+    return tuple([s.read or Solved(s.variable, s.size) for s in graph.dims])
+
+
 class _Lowering:
     def __init__(self, graph: Graph, relied: list[Any] | None = None) -> None:
         self.graph = graph
@@ -157,7 +162,7 @@ class _Lowering:
             input_metas=tuple(v.meta for v in given),
             input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(given))),
             constants=tuple((f"c{i}", a) for i, (_, a) in enumerate(graph.constants)),
-            dims=tuple(s.read or Solved(s.variable, s.size) for s in graph.dims),
+            dims=solved_of(graph),
             conditions=graph.conditions,
             steps=tuple(finished),
             outputs=outputs,

@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.execute import compile_plan
-from anyshape.backend.lower import lower
+from anyshape.backend.lower import lower, solved_of
 from anyshape.backend.memory import Budget, peak_bytes
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
+from anyshape.frontend.relations import Related, broadcast_together
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten, unflatten
 from anyshape.frontend.wording import show_call
@@ -44,17 +45,33 @@ class Program:
     def __init__(self, trace: Trace, max_bytes: int | None = None) -> None:
         self.trace, self.max_bytes = trace, max_bytes
         self.graph: Graph = simplify(trace.graph)
-        plan = lower(self.graph)
-        self.plan: Plan = replace(plan, input_names=trace.labels) if trace.labels else plan
-        self.run = compile_plan(self.plan, self._budget())
+        groups = broadcast_together(self.graph)
+        related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
+        self.run: Callable[..., list[Any]] = related or self._compiled(self.graph)
         self.single = trace.out_tree.is_leaf()
 
-    def _budget(self) -> Budget | None:
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that assumes no relation between sizes."""
+        return self._planned(self.graph)
+
+    def _planned(self, graph: Graph) -> Plan:
+        plan = lower(graph)
+        return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
+
+    def _compiled(self, graph: Graph) -> Callable[..., list[Any]]:
+        """The function of the graph, or of one that it was specialised to."""
+        if graph is not self.graph:
+            graph = simplify(graph)
+        plan = self.plan if graph is self.graph else self._planned(graph)
+        return compile_plan(plan, self._budget(graph, plan))
+
+    def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""
         if self.max_bytes is None:
             return None
-        found = cost.peak(self.graph, self.plan)
-        step = peak_bytes(self.plan).step
+        found = cost.peak(graph, plan)
+        step = peak_bytes(plan).step
         return Budget(self.name, self.max_bytes, getattr(found, "size", None), None if step is None else step.where)
 
     @property
@@ -101,8 +118,10 @@ class Program:
     @cached_property
     def entry(self) -> Entry:
         """What the inputs are to be, and how sizes are found from them."""
-        plan = self.plan
-        return Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        graph = self.graph
+        metas = tuple([v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]])
+        names = self.trace.labels or graph.input_names or tuple(f"args[{i}]" for i in range(len(metas)))
+        return Entry(graph.name, names, metas, graph.values, solved_of(graph))
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
@@ -133,7 +152,7 @@ class Program:
         if active_builders() and any(map(is_symbolic, leaves)):
             return self._result(call_inside(self.graph, leaves, self.labels))
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
-        for x, meta, path in zip(arrays, self.plan.input_metas, self.labels, strict=True):
+        for x, meta, path in zip(arrays, self.entry.metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)
         if self.accepts is not None and not self.accepts(*arrays):
             self._refuse(arrays)
@@ -153,7 +172,7 @@ class Program:
         for guard in [c for c in self.graph.conditions if c.kind == "guard"]:
             holds = guard_predicate(self.entry, [guard.claim])
             if holds is not None and not holds(*arrays):
-                sizes = {f"{n}.shape": x.shape for n, x in zip(self.plan.input_names, arrays, strict=True)}
+                sizes = {f"{n}.shape": x.shape for n, x in zip(self.entry.names, arrays, strict=True)}
                 raise SizeMismatchError(self.name, str(guard.claim), sizes, guard.why, guard.where)
 
     def cost(self) -> ProgramCost:

@@ -13,7 +13,7 @@ from typing import Any
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, equal
 from anyshape.graph.decide import follows
-from anyshape.graph.dim_text import call_source
+from anyshape.graph.dim_text import call_source, to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, read_alone
 from anyshape.graph.knowledge import Knowledge, by_variable, connected
@@ -149,6 +149,24 @@ def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:
         space |= writer.names
     exec(predicate_source(claims, local, lines, len(entry.metas)), space)
     return space["accepts"]
+
+
+def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..., int]:
+    """A generated function of the inputs: an expression in sizes that axes alone give, put where `text` has {}."""
+    needed = dict.fromkeys(v for s in sizes for v in dims.variables(s))
+    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
+    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
+    space: dict[str, Any] = {}
+    if all(isinstance(place, InputAxis) for place in places.values()):
+        lines = _read(entry, {place: local[v] for v, place in places.items()})
+    else:
+        writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
+        lines = writer.lines(needed)
+        space |= writer.names
+    result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])  # type: ignore[index]
+    body = "\n    ".join([*lines, f"return {result}"])
+    exec(f"def pattern({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n", space)
+    return space["pattern"]
 
 
 def _read(entry: Entry, local: Mapping[Any, str]) -> list[str]:

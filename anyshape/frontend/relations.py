@@ -1,0 +1,95 @@
+"""Plans of one program for calls whose sizes are related: which of the sizes that are broadcast together are 1.
+
+Those that are not are equal, or NumPy would refuse the call. A plan that knows it broadcasts nothing at run time. The
+graph is not traced again: it is replayed under what is known, for each pattern of ones when a call first has it, up to
+a number of patterns; the plan that assumes nothing serves all others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.autodiff.forward import inline
+from anyshape.graph import dims
+from anyshape.graph.builder import Builder, activate
+from anyshape.graph.conditions import Condition, Where, equal
+from anyshape.graph.dims import Call, Size
+from anyshape.graph.entry import Entry
+from anyshape.graph.guards import size_function
+from anyshape.graph.ir import Graph
+from anyshape.graph.scope import Scope
+from anyshape.graph.solve import atoms_of
+from anyshape.numpy.traced import Array
+
+MOST_SIZES = 8  # that a call looks at
+MOST_PATTERNS = 8  # that have plans of their own
+Run = Callable[..., list[Any]]
+
+
+def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
+    """The groups of sizes of inputs that the program broadcasts with each other; some, where there are many."""
+    given = {s.variable for s in graph.dims}
+    found: dict[tuple[Size, ...], None] = {}
+    sizes = dict.fromkeys(s for v in graph.numbering for s in v.meta.sizes or () if not isinstance(s, int))
+    for call in [a for size in sizes for a in atoms_of(size) if isinstance(a, Call) and a.function == "broadcast"]:
+        if all(v in given for arg in call.args for v in dims.variables(arg)):
+            found[call.args] = None
+    kept: list[tuple[Size, ...]] = []
+    for group in sorted(found, key=len):
+        if len({*itertools.chain(*kept, group)}) <= MOST_SIZES:
+            kept.append(group)
+    return kept
+
+
+def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozenset[Size]) -> Graph:
+    """The graph for calls in which, of the sizes that are broadcast together, just `ones` are 1."""
+    scope = Scope(conditions=graph.conditions)
+    where: Where | None = None
+    for size in ones:
+        scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", where))
+    for group in groups:
+        first, *others = [s for s in group if s not in ones and s != 1] or [1]
+        for other in others:
+            claim = equal(first, other)
+            if not scope.proves(claim):
+                why = f"operands could not be broadcast together with sizes {first} and {other}"
+                scope.assume(Condition("assertion", claim, "broadcast", why, where))
+    builder = Builder(scope, handle=Array)
+    builder.values = dict(graph.values)
+    builder.dims = {s.variable: (s.size, s) for s in graph.dims}
+    inputs = [builder.input(v.meta) for v in graph.inputs]
+    hidden = graph.inputs[len(graph.inputs) - graph.hidden :]
+    builder.hidden = [variable for v in hidden for variable, _ in v.meta.named()]
+    with activate(builder):
+        return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
+
+
+class Related:
+    """The function of a program that has plans by relation. `make` compiles a graph."""
+
+    def __init__(self, graph: Graph, entry: Entry, groups: Sequence[tuple[Size, ...]], make: Callable[[Graph], Run]):
+        self.graph, self.groups, self.make = graph, groups, make
+        self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
+        bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
+        self.pattern = size_function(entry, self.sizes, bits)
+        self.runs: dict[int, Run] = {}
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        pattern = self.pattern(*arrays)
+        run = self.runs.get(pattern)
+        if run is None:
+            run = self._made(pattern)
+        return run(*arrays)
+
+    def _made(self, pattern: int) -> Run:
+        if len(self.runs) >= MOST_PATTERNS:
+            return self.runs.setdefault(-1, self.make(self.graph))
+        ones = frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
+        return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones)))
+
+    @property
+    def __source__(self) -> str:
+        """The source of the functions that there are."""
+        return "\n".join(run.__source__ for run in self.runs.values())  # type: ignore[attr-defined]
