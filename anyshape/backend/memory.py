@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from anyshape.backend.plan import Literal, Plan, Step
+from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import scatter_sums_op
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims
@@ -154,7 +154,12 @@ def peak_bytes(plan: Plan) -> Peak:
     memory = _Memory()
     highest: list[tuple[Size, Step | None]] = [(0, None)]
     try:
+        starts = {g.start: g for g in plan.groups}
         for step in plan.steps:
+            together = _results(starts.get(step.outputs[0])) if step.outputs else 0
+            if together is None:
+                return Peak(None, step)
+            _raise_to(highest, dims.add(memory.now, together), step)
             extra = _enter(memory, step)
             if extra is None:
                 return Peak(None, step)
@@ -168,6 +173,15 @@ def peak_bytes(plan: Plan) -> Peak:
         return Peak(dims.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
     except SizeLimitError:
         return Peak(None, None)
+
+
+def _results(group: Group | None) -> Size | None:
+    """The bytes of what a group gives, which its tiles fill side by side; those of tiles themselves do not grow."""
+    steps = group.steps if group is not None else ()
+    wanted = group.escaping if group is not None else ()
+    found = [bytes_of(m) for s in steps for o, m in zip(s.outputs, s.results, strict=True) if o in wanted]
+    known = [b for b in found if b is not None]
+    return dims.total(known) if len(known) == len(found) else None
 
 
 def _enter(memory: _Memory, step: Step) -> Size | None:

@@ -44,7 +44,8 @@ class GroupSource:
             for slot, flag in zip(step.inputs, flags, strict=True)
             if flag and slot not in self.made
         }
-        self.read = list(dict.fromkeys(s for step in group.steps for s in step.inputs if self._outside(s)))
+        read = [s for step in group.steps for s in step.inputs if isinstance(s, str) and s not in self.made]
+        self.read: list[str] = list(dict.fromkeys(read))
         self.sizes: dict[str, str] = {}  # the source of a size at the call, by its local
         self.local: dict[str, str] = {}  # the value of a slot, in a tile
         self.buffer: dict[str, str] = {}  # the buffer that a value lives in
@@ -54,9 +55,6 @@ class GroupSource:
         self.lines: list[str] = []
         self.marks: list[tuple[int, Step]] = []
         self.last = self._last_uses()
-
-    def _outside(self, slot: str | Literal) -> bool:
-        return isinstance(slot, str) and slot not in self.made
 
     def _last_uses(self) -> dict[str, int]:
         found: dict[str, int] = {}

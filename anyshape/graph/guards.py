@@ -163,7 +163,7 @@ def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..
         writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
         lines = writer.lines(needed)
         space |= writer.names
-    result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])  # type: ignore[index]
+    result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])
     body = "\n    ".join([*lines, f"return {result}"])
     exec(f"def pattern({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n", space)
     return space["pattern"]

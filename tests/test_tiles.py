@@ -1,0 +1,168 @@
+"""Groups of steps that run tile by tile give what the steps give one by one, at sizes around every boundary."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import jit
+from anyshape.backend import execute, pool, tiles
+from anyshape.backend.reference import evaluate
+from tests.sweep import check_equal, is_error, outcome, rows
+
+TILE = 6
+SIZES = (0, 1, 2, 5, 6, 7, 13)
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Every group runs in tiles, of very few elements, on two threads."""
+    monkeypatch.setattr(execute, "LEAST", 0)
+    monkeypatch.setitem(tiles.NAMES, "_TILE", TILE)
+    monkeypatch.setattr(pool.config, "num_threads", 2)
+
+
+def total(row):
+    """The sum of everything that a row gives."""
+
+    def function(*xs):
+        found = row.function(anp, *xs)
+        return sum(anp.sum(anp.real(y) * 1.0) for y in (found if isinstance(found, (tuple, list)) else (found,)))
+
+    return function
+
+
+@pytest.mark.parametrize("family", sorted({family for family, _ in rows()}))
+def test_tiled_plans_equal_the_naive_evaluator(family, small_tiles):
+    grouped = 0
+    for _, row in [found for found in rows() if found[0] == family]:
+        for function in (lambda *xs, row=row: row.function(anp, *xs), anyshape.grad(total(row))):
+            program = jit(function)
+            for size in SIZES:
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    grouped += compare(program, row, size)
+    assert grouped or family in ("callback", "dynamic", "gather", "control", "creation", "movement")
+
+
+def compare(program, row, size):
+    """How many groups there were in the plan that gave the same as the evaluator."""
+    arrays = outcome(row.arrays, dict.fromkeys(row.names(), size), row.dtypes[0])
+    if is_error(arrays) or is_error(outcome(program, *arrays)):
+        return 0
+    arrays = [np.asarray(x) for x in arrays]
+    made = next((p for p in program.programs() if p.accepts is None or p.accepts(*arrays)), None)
+    if made is None:
+        return 0
+    note = f"{row.name} at {size}"
+    check_equal(made.run(*arrays), evaluate(made.graph, arrays), 1e-5 if row.dtypes[0] in LOW else 1e-10, note)
+    return len(made.plan.groups)
+
+
+LOW = ("float32", "complex64", "float16")
+
+
+def softmax_chain(x, w):
+    y = np.tanh(x * w) + x
+    p = np.exp(y - y.max(axis=1, keepdims=True))
+    p = p / p.sum(axis=1, keepdims=True)
+    return np.sum(np.sin(p) * y), p
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_results_do_not_depend_on_threads(threads, small_tiles, monkeypatch):
+    step = jit(softmax_chain)
+    rng = np.random.default_rng(0)
+    for n in (1, 5, 6, 7, 12, 13, 100):
+        x, w = rng.normal(size=(n, 3)), rng.normal(size=3)
+        monkeypatch.setattr(pool.config, "num_threads", 1)
+        expected = step(x, w)
+        monkeypatch.setattr(pool.config, "num_threads", threads)
+        got = step(x, w)
+        assert got[0] == expected[0]
+        np.testing.assert_array_equal(got[1], expected[1])
+        np.testing.assert_allclose(got[0], softmax_chain(x, w)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed", "broadcast"])
+def test_any_layout_of_inputs(layout, small_tiles):
+    rng = np.random.default_rng(1)
+    base = rng.normal(size=(26, 6))
+    x = {
+        "C": base[:13, :3].copy(),
+        "F": np.asfortranarray(base[:13, :3]),
+        "strided": base[::2, ::2],
+        "reversed": base[12::-1, 2::-1],
+        "broadcast": np.broadcast_to(base[0, :3], (13, 3)),
+    }[layout]
+    w = rng.normal(size=3)
+    before = x.copy()
+    for got, expected in zip(jit(softmax_chain)(x, w), softmax_chain(x, w), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_large_arrays_are_tiled_and_elementwise_results_are_the_same_bits():
+    def function(x, y):
+        return np.sin(x * y) + np.exp(-x) * y, np.sum(x * y)
+
+    step = jit(function)
+    rng = np.random.default_rng(2)
+    for n in (execute.LEAST - 1, execute.LEAST, execute.LEAST + 1, 3 * tiles.TILE * 5 + 17):
+        x, y = rng.normal(size=n), rng.normal(size=n)
+        value, total = step(x, y)
+        np.testing.assert_array_equal(value, function(x, y)[0])
+        np.testing.assert_allclose(total, function(x, y)[1], rtol=1e-10)
+
+
+def test_errors_and_warnings_of_tiles_reach_the_caller(small_tiles):
+    step = jit(lambda x: np.log(x) * 2 + x)
+    x = np.ones(20)
+    x[13] = 0.0
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        step(x)
+    with np.errstate(divide="ignore"):
+        assert step(x)[13] == -np.inf
+    assert step(np.ones(20)).tolist() == [1.0] * 20  # the next call works
+
+
+def test_threads_of_users_share_programs(small_tiles):
+    step, wrong = jit(softmax_chain), []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            x, w = rng.normal(size=(rng.integers(1, 40), 3)), rng.normal(size=3)
+            if not np.allclose(step(x, w)[0], softmax_chain(x, w)[0]):
+                wrong.append(x.shape)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and step.cache_info().traces == 1
+
+
+def test_plans_by_relation_serve_every_pattern_from_one_trace(small_tiles):
+    def function(x, y, z):
+        return np.sum(np.tanh(x + y) * z), x * y * z
+
+    slope = jit(anyshape.grad(lambda x, y, z: function(x, y, z)[0], argnums=(0, 1, 2)))
+    value = jit(function)
+    rng = np.random.default_rng(3)
+    for n in (0, 1, 2, 7):
+        for ones in range(8):
+            shapes = [(1,) if ones >> i & 1 else (n,) for i in range(3)]
+            xs = [rng.normal(size=s) for s in shapes]
+            for got, expected in zip(value(*xs), function(*xs), strict=True):
+                np.testing.assert_allclose(got, expected, rtol=1e-12)
+            for g, x in zip(slope(*xs), xs, strict=True):
+                assert g.shape == x.shape
+    assert value.cache_info().traces == slope.cache_info().traces == 1
+    with pytest.raises(ValueError, match=r"broadcast|differ"):
+        value(np.ones(2), np.ones(3), np.ones(3))
+    assert value(np.ones(2), np.ones(2), np.ones(1))[1].tolist() == [1, 1]
