@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import attention, calls, chain, compiling, dynamic, importing, peers, sizes, small, solving
+from benchmarks import attention, calls, chain, compiling, dynamic, importing, peers, sizes, small, solving, speed
 from benchmarks.timing import QUICK, Effort, Result
 
 try:
@@ -30,7 +30,7 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, calls, small, chain, dynamic, attention)
+MODULES = (importing, sizes, solving, compiling, calls, small, speed, chain, dynamic, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 

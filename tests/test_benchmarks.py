@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import attention, calls, chain, compiling, dynamic, importing, run, sizes, small, solving, timing
+from benchmarks import attention, calls, chain, compiling, dynamic, importing, run, sizes, small, solving, speed, timing
 
 QUICK = timing.QUICK
 
@@ -58,6 +58,11 @@ def test_a_cold_start_is_measured_in_a_process_of_its_own():
 def test_sizes_that_depend_on_data_agree_with_what_is_written_by_hand():
     results = dynamic.run(QUICK, n=500, table=50)
     assert next(r for r in results if "traces" in r.name).met and all(r.value > 0 for r in results)
+
+
+def test_workloads_agree_with_what_is_written_by_hand():
+    results = speed.run(QUICK, scale=0.001)  # or it raises
+    assert len(results) == 6 and all(r.limit is not None for r in results)
 
 
 def test_signatures_are_solved_for():
