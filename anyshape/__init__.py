@@ -8,6 +8,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 from anyshape.frontend.callback import pure_callback
 from anyshape.frontend.checks import check_grads
+from anyshape.frontend.config import config
 from anyshape.frontend.control import check, stop_gradient
 from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
@@ -32,6 +33,7 @@ __all__ = [
     "SymbolicShape",
     "check",
     "check_grads",
+    "config",
     "errors",
     "eval_shape",
     "explain",

@@ -70,41 +70,41 @@ class GroupSource:
         self.local |= {slot: f"t_{slot}" if slot in self.rowed else slot for slot in self.read}
         for i, step in enumerate(self.group.steps):
             self._step(i, step)
-        outputs, setup, ends = [], [], []
-        for slot in self.group.escaping:
-            meta = self._meta(slot)
-            if slot in self.group.totals:
-                setup.append(f"p_{slot} = _empty((count, {self._shape(meta.sizes or ())}), {self._dtype(meta)})")
-                ends.append(f"o_{slot} = _add(p_{slot}, axis=0)")
-            else:
-                rest = self._shape((meta.sizes or ())[1:])
-                setup.append(f"o_{slot} = _empty((n, {rest}), {self._dtype(meta)})")
-            outputs.append(f"o_{slot}")
-        full = [f"{b} = f_{b}" for b in self.allocated]
-        part = [f"{b} = f_{b}[: hi - lo]" for b in self.allocated]
+        buffers = self.allocated
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
             f"    t = max(1, _TILE // max(1, {row}))",
             "    count = -(-n // t)",
-            *[f"    {x}" for x in setup],
+            *[f"    {x}" for x in self._made()],
             "    def work(first, last):",
-            *[f"        f_{b} = {made}" for b, made in self.allocated.items()],
+            *[f"        f_{b} = {made}" for b, made in buffers.items()],
             "        for k in range(first, last):",
             "            lo = k * t",
             "            hi = lo + t",
-            *([f"            {x}" for x in full]),
+            *[f"            {b} = f_{b}" for b in buffers],
             "            if hi > n:",
             "                hi = n",
-            *[f"                {x}" for x in part],
+            *[f"                {b} = f_{b}[: hi - lo]" for b in buffers],
             *[f"            {x}" for x in slices],
             "            # steps",
             *[f"            {x}" for x in self.lines],
             "    _run_tiles(work, count)",
-            *[f"    {x}" for x in ends],
-            f"    return {', '.join(outputs)}",
+            *[f"    o_{slot} = _add(p_{slot}, axis=0)" for slot in self.group.totals if slot in self.group.escaping],
+            f"    return {', '.join(f'o_{slot}' for slot in self.group.escaping)}",
         ]
         first = lines.index("            # steps") + 2
         return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    def _made(self) -> list[str]:
+        """Lines that make what the group gives: an array for each slot, and one for the sums of tiles."""
+        found = []
+        for slot in self.group.escaping:
+            meta = self._meta(slot)
+            total = slot in self.group.totals
+            name, rows = (f"p_{slot}", "count") if total else (f"o_{slot}", "n")
+            rest = self._shape((meta.sizes or ())[0 if total else 1 :])
+            found.append(f"{name} = _empty(({rows}, {rest}), {self._dtype(meta)})")
+        return found
 
     def _meta(self, slot: str) -> TensorMeta:
         return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)

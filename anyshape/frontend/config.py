@@ -1,0 +1,5 @@
+"""What can be set while programs run: `anyshape.config.num_threads`."""
+
+from anyshape.backend.pool import config
+
+__all__ = ["config"]
