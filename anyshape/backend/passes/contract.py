@@ -73,6 +73,12 @@ CONTRACT = (
         _asks("views", "view"),
     ),
     Need(
+        "steps along the same rows",
+        "exact sizes, numbers of rows proved equal",
+        "what has other sizes, or sizes without a name, is a step of its own",
+        _asks("fuse", "rows", ""),
+    ),
+    Need(
         "contraction kernels",
         "sizes of the actual inputs",
         "axes are merged at run time; one pair of summed axes may lack a proof, NumPy compares it",

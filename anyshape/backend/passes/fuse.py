@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from anyshape.backend.plan import Group, Literal, Step
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
@@ -51,7 +52,8 @@ def fuse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) 
 
 class _Fusion:
     def __init__(self, scope: Scope, outputs: Sequence[str | Literal]) -> None:
-        self.scope, self.outputs = scope, {o for o in outputs if isinstance(o, str)}
+        self.ctx = ShapeGuardContext(scope, "fuse", rule="pass")
+        self.outputs = {o for o in outputs if isinstance(o, str)}
         self.open: list[_Open] = []
         self.found: list[Step | _Open] = []
 
@@ -79,18 +81,21 @@ class _Fusion:
 
     def _normal(self, meta: TensorMeta) -> Size | None:
         """The number of rows of a value; None for a scalar and where it has no name."""
-        return self.scope.normal(meta.sizes[0]) if meta.sizes else None
+        sizes = self.ctx.sizes(meta, field="rows")
+        return self.ctx.scope.normal(sizes[0]) if sizes else None
 
     def _rows(self, step: Step) -> Size | None:
         """The rows that a step works along, if it works row by row."""
-        if step.instead or len(step.outputs) != 1 or not step.metas or step.results[0].sizes is None:
+        if step.instead or len(step.outputs) != 1 or not step.metas:
+            return None
+        if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
             return None
         if step.op.family in ELEMENTWISE:
             return self._normal(step.results[0])
         if step.op in ALONG_ROWS:
             axes = dict(step.params)[ALONG_ROWS[step.op]]
             return self._normal(step.metas[0]) if 0 not in axes or step.op in TOTALS else None
-        if step.op is mv.reshape_op and step.results[0].rank and step.metas[0].rank:
+        if step.op is mv.reshape_op:
             rows = self._normal(step.results[0])
             return rows if rows == self._normal(step.metas[0]) else None
         return None
@@ -103,8 +108,8 @@ class _Fusion:
         """Which operands have the rows of the group."""
         found = []
         for meta in step.metas:
-            aligned = meta.rank == step.results[0].rank or step.op.family not in ELEMENTWISE
-            found.append(bool(meta.rank) and aligned and self._normal(meta) == rows)
+            aligned = self.ctx.rank(meta) == self.ctx.rank(step.results[0]) or step.op.family not in ELEMENTWISE
+            found.append(aligned and self._normal(meta) == rows)
         return found
 
     def _home(self, step: Step, rows: Size) -> _Open | None:
@@ -113,7 +118,7 @@ class _Fusion:
         if not any(flags) or (isinstance(rows, int) and rows < 2):
             return None
         for slot, meta, flag in zip(step.inputs, step.metas, flags, strict=True):
-            whole = not flag and meta.rank == step.results[0].rank and meta.rank > 0
+            whole = not flag and self.ctx.rank(meta) == self.ctx.rank(step.results[0]) > 0
             if whole and step.op.family in ELEMENTWISE and self._normal(meta) != 1:
                 return None  # its first axis may be that of the rows, or 1: NumPy decides
             if not flag and any(slot in g.made for g in self.open if g.rows == rows):
