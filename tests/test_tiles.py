@@ -147,6 +147,21 @@ def test_threads_of_users_share_programs(small_tiles):
     assert not wrong and step.cache_info().traces == 1
 
 
+def test_plans_by_relation_of_sizes_that_depend_on_data(small_tiles):
+    def function(x, y, k):
+        z = x + y
+        return np.dot(z[z > 0], z[z > 0]) * 2, (x * y)[:k] + z[:k]
+
+    step = jit(function)
+    rng = np.random.default_rng(4)
+    for n, m in ((5, 5), (1, 5), (5, 1), (0, 1), (8, 8)):
+        x, y = rng.normal(size=n), rng.normal(size=m)
+        for k in (0, 2, 9):
+            for got, expected in zip(step(x, y, np.int64(k)), function(x, y, k), strict=True):
+                np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert step.cache_info().traces == 1
+
+
 def test_plans_by_relation_serve_every_pattern_from_one_trace(small_tiles):
     def function(x, y, z):
         return np.sum(np.tanh(x + y) * z), x * y * z

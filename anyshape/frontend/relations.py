@@ -45,7 +45,8 @@ def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
 
 def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozenset[Size]) -> Graph:
     """The graph for calls in which, of the sizes that are broadcast together, just `ones` are 1."""
-    scope = Scope(conditions=graph.conditions)
+    runtime = graph.runtime.keys()  # sizes that depend on data are other ones in the replay, which states them anew
+    scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
     where: Where | None = None
     for size in ones:
         scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", where))
