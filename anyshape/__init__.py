@@ -18,6 +18,7 @@ from anyshape.frontend.jit import jit
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
 from anyshape.frontend.symbolic_shape import SymbolicShape
+from anyshape.frontend.trees import register_pytree_node
 from anyshape.numpy.symdim import max_dim, min_dim
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "numpy",
     "ops",
     "pure_callback",
+    "register_pytree_node",
     "stop_gradient",
     "symbolic_args_specs",
     "symbolic_shape",

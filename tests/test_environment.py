@@ -1,6 +1,7 @@
 """A program holds what its function read when it was traced; the cache must notice when that has changed."""
 
 import copy
+import functools
 import pickle
 import types
 
@@ -242,3 +243,72 @@ def test_zeros_of_different_signs_differ():
     assert run(np.ones(1)) == 1.0
     sign = -0.0
     assert run(np.ones(1)) == -1.0
+
+
+class Cubic:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def value(self, x, y=1.0):
+        return (self.factor * x**3).sum() * y
+
+    slope = anyshape.grad(value)
+    by_place = anyshape.grad(value, argnums=1)
+    both = anyshape.grad(value, argnums=(1, 2))
+    last = anyshape.grad(value, argnums=-1)
+    jitted = anyshape.jit(anyshape.grad(anyshape.jit(value)))
+    with_value = anyshape.value_and_grad(value)
+    second = anyshape.hessian(value)
+    rows = anyshape.vmap(value)
+    rows_by_place = anyshape.vmap(value, in_axes=(None, 0))
+    slopes = anyshape.vmap(anyshape.grad(value))
+    wrong = anyshape.grad(value, argnums=(0, 1))
+    wrong_axes = anyshape.vmap(value, in_axes=(0, 0))
+
+    @anyshape.grad
+    @anyshape.grad
+    def twice(self, x):
+        return self.factor * x**3
+
+
+@pytest.mark.parametrize("factor", [2.0, 5.0])
+def test_transforms_decorate_methods(factor):
+    cubic, x = Cubic(0.0), np.array([1.0, 2.0])
+    xs = np.stack([x, -x])
+    for cubic.factor in (1.0, factor):  # each is watched through every transform
+        slope = 3 * cubic.factor * x**2
+        for found in (cubic.slope(x), cubic.by_place(x), cubic.jitted(x), cubic.with_value(x)[1]):
+            np.testing.assert_allclose(found, slope)
+        for found in (*cubic.both(x, 3.0), cubic.last(x, 3.0)):
+            assert found.shape in ((2,), ())
+        np.testing.assert_allclose(cubic.both(x, 3.0)[0], 3 * slope)
+        np.testing.assert_allclose(cubic.last(x, 3.0), cubic.value(x))
+        np.testing.assert_allclose(cubic.second(x), np.diag(6 * cubic.factor * x))
+        np.testing.assert_allclose(cubic.rows(xs), [cubic.value(r) for r in xs])
+        np.testing.assert_allclose(cubic.rows_by_place(xs), [cubic.value(r) for r in xs])
+        np.testing.assert_allclose(cubic.slopes(xs), [slope, slope])
+        assert cubic.twice(2.0) == 12 * cubic.factor
+    assert cubic.slope.cache_info().traces == cubic.jitted.cache_info().traces == 2
+    assert pickle.loads(pickle.dumps(cubic)).slope(x).tolist() == slope.tolist()
+    with pytest.raises(anyshape.errors.ArgumentError, match=r"grad\(value\): self is of type Cubic, not an array"):
+        cubic.wrong(x)
+    with pytest.raises(anyshape.errors.ArgumentError, match=r"vmap\(value\): self is of type Cubic, not an array"):
+        cubic.wrong_axes(xs)
+
+
+def test_a_wrapped_method_is_watched_with_its_object():
+    def logged(function):
+        return functools.wraps(function)(lambda *args: function(*args))
+
+    class Wrapped:
+        factor = 2.0
+
+        @anyshape.jit
+        @logged
+        def apply(self, x):
+            return x * self.factor
+
+    wrapped = Wrapped()
+    assert wrapped.apply(3.0) == 6.0
+    wrapped.factor = 5.0
+    assert wrapped.apply(3.0) == 15.0

@@ -1,6 +1,7 @@
 """What users say to jit: static arguments, declared shapes, sizes by value; and its cache, copies and pickles."""
 
 import copy
+import dataclasses
 import pickle
 import subprocess
 import sys
@@ -470,3 +471,65 @@ def test_a_call_whose_program_another_thread_made_is_a_hit():
     for thread in threads:
         thread.join()
     assert len(results) == 3 and slow.cache_info()[:2] == (1, 2)
+
+
+# -- classes as trees --------------------------------------------------------------------------------------------
+
+
+@anyshape.register_pytree_node
+@dataclasses.dataclass(frozen=True)
+class Line:
+    slope: object
+    start: object
+    how: str = dataclasses.field(default="sin", metadata={"static": True})
+
+    def loss(self, x):
+        return np.sum(getattr(np, self.how)(x @ self.slope + self.start))
+
+    in_itself = anyshape.grad(loss)
+
+
+class Pair:
+    def __init__(self, left, right, note=()):
+        self.left, self.right, self.note = left, right, note
+
+
+anyshape.register_pytree_node(
+    Pair, lambda p: ((p.left, p.right), p.note), lambda note, parts: Pair(*parts, note)
+)  # fmt: skip
+
+
+def test_a_dataclass_is_a_tree_of_its_fields():
+    line, x = Line(np.ones((3, 2)), np.zeros(2)), np.arange(12.0).reshape(4, 3)
+    f = jit(lambda line, x: line.loss(x), dynamic_shapes={"line": {"slope": "d, m", "start": "m"}, "x": "n, d"})
+    for how in ("sin", "cos", "sin"):
+        other = dataclasses.replace(line, how=how)
+        np.testing.assert_allclose(f(other, x), other.loss(x))
+        slope = anyshape.grad(lambda a, b: a.loss(b))(other, x)
+        assert isinstance(slope, Line) and slope.how == how
+        expected = np.cos(x @ line.slope) if how == "sin" else -np.sin(x @ line.slope)
+        np.testing.assert_allclose(slope.start, expected.sum(axis=0))
+        np.testing.assert_allclose(other.in_itself(x).slope, x.T @ expected)
+    assert traces(f) == 2
+    fails(InputSizeError, lambda: f(Line(np.ones((3, 2)), np.zeros(3)), x), "line.start.shape[0] = 3")
+    fails(ArgumentError, lambda: f(Line("text", np.zeros(3)), x), "line.slope is of type str")
+    fails(ArgumentError, lambda: f(Line(1.0, 2.0, ["unhashable"]), x), "Line: an instance", "cannot be hashed")
+    program = anyshape.trace(lambda a: a.start * 2)(line)
+    assert pickle.loads(pickle.dumps(program))(line).tolist() == [0, 0]
+    fails(ArgumentError, lambda: anyshape.export(lambda a: a.start)(line), "Line, a class that a saved program")
+
+
+def test_a_class_is_a_tree_as_it_is_told():
+    swap = jit(lambda p: Pair(p.right, p.left * 2, p.note))
+    found = swap(Pair(np.ones(2), 3.0, ("kept",)))
+    assert (found.left, found.right.tolist(), found.note) == (3.0, [2, 2], ("kept",))
+    rows = anyshape.vmap(lambda p: p.left + p.right)(Pair(np.arange(3.0), np.ones(3)))
+    assert rows.tolist() == [1, 2, 3]
+
+
+def test_classes_that_are_no_trees():
+    register = anyshape.register_pytree_node
+    fails(ArgumentError, lambda: register(Line), "Line is registered already")
+    fails(ArgumentError, lambda: register(int), "int is no dataclass")
+    fails(ArgumentError, lambda: register(Pair, lambda p: ((), None)), "Pair is no dataclass")
+    fails(ArgumentError, lambda: register(3), "cls is 3", "give a class")

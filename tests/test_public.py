@@ -25,7 +25,7 @@ PROMISED = (
     "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "stop_gradient", "check", "check_grads",
     "ShapeDtypeStruct",
     "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
-    "min_dim", "explain", "export", "load",
+    "min_dim", "explain", "export", "load", "register_pytree_node",
 )  # fmt: skip
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from anyshape.autodiff.batch import batch
 from anyshape.errors import ArgumentError
-from anyshape.frontend.derivatives import Argnums, choose_arguments, grad, jvp, linearize, vjp
+from anyshape.frontend.derivatives import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
 from anyshape.frontend.jit import Jitted, building, in_trace
 from anyshape.frontend.tracing import as_value, trace_inner
 from anyshape.frontend.trees import (
     flatten,
     flatten_prefix,
     function_name,
+    is_array,
     leaf_paths,
     named,
     parameter_names,
@@ -48,7 +49,14 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _vmap(function, name, in_axes, out_axes, axis_size, args, kwargs)
 
-    return in_trace(transformed, name, function, (vmap, function, in_axes, out_axes, axis_size), keep="static")
+    recipe = (vmap, function, in_axes, out_axes, axis_size)
+    return in_trace(transformed, name, function, recipe, "static", _axes_behind_object)
+
+
+def _axes_behind_object(in_axes: Any) -> Any:
+    """The same axes for a method whose object is given: it has no axes, and an entry among several if it is counted."""
+    several = isinstance(in_axes, (tuple, list))
+    return in_axes if not several else tuple(in_axes[1:]) if len(in_axes) > 1 and in_axes[0] is None else None
 
 
 def _vmap(
@@ -60,6 +68,10 @@ def _vmap(
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
     names = parameter_names(function)
     paths = [named(p, names) for p in leaf_paths(args, kwargs)]
+    for x, a, p in zip(leaves, axes, paths, strict=True):
+        if a is not None and not is_array(x):
+            advice = "give it None in in_axes, or close over it"
+            raise ArgumentError(name, p, f"is of type {type(x).__name__}, not an array", advice)
     fronted = [_to_front(as_value(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
     size = _batch_size(name, fronted, axis_size)
 
@@ -160,7 +172,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
         rows = [[column[j] for column in columns] for j in range(len(outputs))]
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function, (jacfwd, function, argnums, has_aux), keep="all")
+    return in_trace(transformed, name, function, (jacfwd, function, argnums, has_aux), "all", behind_object)
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
@@ -198,7 +210,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
             rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function, (jacrev, function, argnums, has_aux), keep="all")
+    return in_trace(transformed, name, function, (jacrev, function, argnums, has_aux), "all", behind_object)
 
 
 jacobian = jacrev

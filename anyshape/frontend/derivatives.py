@@ -19,6 +19,7 @@ from anyshape.frontend.trees import (
     check_callable,
     flatten,
     function_name,
+    is_array,
     leaf_paths,
     named,
     parameter_names,
@@ -44,7 +45,8 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     """A function that gives the value of a scalar function and its gradient in the arguments `argnums`.
 
     The gradient has the tree, shapes and dtypes of the argument; a sequence of argnums gives a tuple of gradients.
-    With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient).
+    With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient). Of a method, the
+    object is argument 0; where it is no tree of arrays, 0 alone is the first argument behind it.
 
     >>> import numpy as np
     >>> value, slope = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
@@ -56,7 +58,7 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
-    return in_trace(transformed, name, function, (value_and_grad, function, argnums, has_aux), keep="all")
+    return in_trace(transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object)
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
@@ -72,7 +74,14 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
         value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    return in_trace(transformed, name, function, (grad, function, argnums, has_aux), keep="all")
+    return in_trace(transformed, name, function, (grad, function, argnums, has_aux), "all", behind_object)
+
+
+def behind_object(argnums: Argnums) -> Argnums | None:
+    """The same arguments of a method whose object, argument 0, is given: 0 alone is the first one behind it."""
+    if isinstance(argnums, int):
+        return argnums - 1 if argnums > 0 else argnums
+    return None if 0 in argnums else tuple([a - 1 if a > 0 else a for a in argnums])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,11 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
             raise ArgumentError(name, f"argnums {a}", f"is out of range for {len(args)} arguments", "change argnums")
     chosen = tuple(a % len(args) for a in raw)
     leaves, tree = flatten([args[a] for a in chosen])
+    if not all(is_array(x) for x in leaves):
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
+        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
+        advice = "leave it out of argnums, or register its class as a tree of arrays"
+        raise ArgumentError(name, path, f"is of type {type(leaf).__name__}, not an array", advice)
     operands = [as_value(x) for x in leaves]
     if not all(is_inexact(x.dtype) for x in operands):
         paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]

@@ -155,6 +155,11 @@ def _unwrapped(x: Any) -> Any:
     for _ in range(100):
         if isinstance(x, functools.partial):
             x = x.func
+        elif isinstance(x, types.MethodType):  # what its function wraps has no object
+            inside: Any = x.__func__
+            if "__wrapped__" not in getattr(inside, "__dict__", ()):
+                break
+            x = types.MethodType(inside.__wrapped__, x.__self__)
         elif "__wrapped__" in getattr(x, "__dict__", ()):
             x = x.__wrapped__
         else:

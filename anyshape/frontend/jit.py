@@ -30,6 +30,7 @@ from anyshape.frontend.trees import (
     check_callable,
     flatten,
     function_name,
+    is_array,
     is_python_scalar,
     leaf_paths,
     named,
@@ -60,7 +61,8 @@ class Jitted:
     """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
 
     Called while another function is being traced, it becomes part of that trace. `recipe` is a function and the
-    arguments that it made this from, by which it pickles.
+    arguments that it made this from, by which it pickles; `method` gives what takes the place of `function` for an
+    object, None if the object is an argument like others.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Jitted:
         like: Callable[..., Any] | None = None,
         options: Options | None = None,
         recipe: tuple[Any, ...] = (),
+        method: Callable[[Any], Callable[..., Any] | None] | None = None,
     ) -> None:
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__ = function if like is None else like
@@ -80,7 +83,7 @@ class Jitted:
         self.made_of: tuple[Jitted, Any] | None = None  # the method and the object, of one that belongs to an object
         self._of_classes: dict[type, Jitted] = {}
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
-        self._recipe = recipe
+        self._recipe, self._method = recipe, method
         self._cache = Cache()
         self._lock = threading.RLock()
 
@@ -105,6 +108,10 @@ class Jitted:
                         return entry.program.call_flat(args)
         return self._call_general(args, kwargs)
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        """As an attribute of a class, which may hold several that were made from one method."""
+        self._key = f"<jitted {owner.__module__}.{owner.__qualname__}.{name}>"
+
     def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
         """As a method: a jitted function for each object, whose attributes it watches; the object keeps it.
 
@@ -118,7 +125,7 @@ class Jitted:
             with self._lock:
                 bound = kept.get(key)
                 if bound is None or bound.made_of[0] is not self or bound.made_of[1] is not instance:
-                    bound = kept[key] = self._bound(instance)
+                    bound = kept[key] = self.bound_to(instance)
         return bound
 
     def _kept_in(self, instance: Any) -> tuple[dict[Any, Any], Any]:
@@ -132,9 +139,10 @@ class Jitted:
             advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
             raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
 
-    def _bound(self, instance: Any) -> Jitted:
+    def bound_to(self, instance: Any) -> Jitted:
         """A jitted function of one object, by the method and the object of which it pickles and copies."""
-        method = types.MethodType(self.function, instance)
+        method = None if self._method is None else self._method(instance)
+        method = bound_to(self.function, instance) if method is None else method
         like = types.MethodType(self.__wrapped__, instance)
         bound = Jitted(method, self.name, like, self.options.bound(), (_of_object, (self, instance), {}))
         bound.made_of = (self, instance)
@@ -299,6 +307,7 @@ def jit(
     is a MemoryLimitError before it allocates. Without a function, a decorator.
 
     >>> import numpy as np
+    >>> from anyshape import Dim
     >>> f = jit(lambda x, y: np.sum(np.sin(x) * y))
     >>> [round(float(f(np.ones(n), np.ones(n))), 3) for n in (0, 1, 5)]
     [0.0, 0.841, 4.207]
@@ -332,18 +341,39 @@ def _of_object(method: Jitted, instance: Any) -> Jitted:
     return method.__get__(instance)
 
 
+def bound_to(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """A function as the method of an object."""
+    return function.bound_to(instance) if isinstance(function, Jitted) else types.MethodType(function, instance)
+
+
 def in_trace(
-    function: Callable[..., Any], name: str, like: Callable[..., Any], recipe: tuple[Any, ...] = (), keep: str = ""
+    function: Callable[..., Any],
+    name: str,
+    like: Callable[..., Any],
+    recipe: tuple[Any, ...] = (),
+    keep: str = "",
+    without_object: Callable[[Any], Any] | None = None,
 ) -> Jitted:
     """A transformed function: `function` works on the values of the active trace; outside one, it is jitted.
 
     `recipe` is the transform with the arguments that it made this from, `keep` what holds of `like` and of this alike:
-    "static" arguments, or the shapes of "all" arguments too.
+    "static" arguments, or the shapes of "all" arguments too. For a method of an object that is no tree of arrays,
+    `without_object` gives what follows `like` in the recipe (it counts arguments) once the object is none of them.
     """
     check_callable(name.partition("(")[0], like)
     options = like.options if keep and isinstance(like, Jitted) else Options()
     kept = options if keep == "all" else Options(options.static)
-    return Jitted(function, name, like, kept, (recipe[0], recipe[1:], {}) if recipe else ())
+
+    def method(instance: Any) -> Callable[..., Any] | None:
+        transform, _, counted, *rest = recipe
+        left = None if without_object is None else without_object(counted)
+        leaves, tree = flatten(instance)
+        if left is None or not tree.is_leaf() or is_array(leaves[0]):
+            return None
+        return transform(bound_to(like, instance), left, *rest).function
+
+    made_of: tuple[Any, ...] = (recipe[0], recipe[1:], {}) if recipe else ()
+    return Jitted(function, name, like, kept, made_of, method if without_object is not None else None)
 
 
 def building() -> Any:

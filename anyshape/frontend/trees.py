@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
@@ -42,6 +43,71 @@ def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
 
 
 register_as_tuple(Sizes)
+
+
+Flatten: TypeAlias = Callable[[Any], tuple[Iterable[Any], Any]]
+Unflatten: TypeAlias = Callable[[Any, Iterable[Any]], Any]
+
+
+def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: Unflatten | None = None) -> type:
+    """Take instances of a class for trees of arrays: as arguments, as results, and for what gradients are taken in.
+
+    `flatten` gives the parts of an instance and what else it holds, which is compared with `==` and has to hash;
+    `unflatten` makes one from what else it holds and the parts. A dataclass needs neither: its fields are the parts,
+    but for those with the metadata `static`. Gives the class, so it is a decorator of dataclasses.
+
+    >>> import dataclasses
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> @register_pytree_node
+    ... @dataclasses.dataclass
+    ... class Line:
+    ...     slope: float
+    ...     start: float
+    ...     label: str = dataclasses.field(default="", metadata={"static": True})
+    >>> slopes = grad(lambda line, x: np.sum(line.slope * x + line.start))(Line(2.0, 1.0, "up"), np.arange(4.0))
+    >>> float(slopes.slope), float(slopes.start), slopes.label
+    (6.0, 4.0, 'up')
+    """
+    if not isinstance(cls, type):
+        raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
+    if (flatten is None) != (unflatten is None) or (flatten is None and not dataclasses.is_dataclass(cls)):
+        advice = "give flatten and unflatten, or make it a dataclass"
+        raise ArgumentError("register_pytree_node", cls.__name__, "is no dataclass, and is not told how", advice)
+    kind: type[optree.PyTreeEntry] = optree.FlattenedEntry
+    if flatten is None or unflatten is None:
+        flatten, unflatten = _of_fields(cls)
+        kind = optree.GetAttrEntry
+
+    def hashed(x: Any) -> tuple[Any, ...]:
+        parts, rest, *entries = flatten(x)
+        try:
+            hash(rest)
+        except TypeError:
+            problem = f"holds {rest!r:.50} besides its parts, which cannot be hashed"
+            raise ArgumentError(cls.__name__, "an instance", problem, "hold a tuple or a text there") from None
+        return parts, rest, *entries
+
+    try:
+        optree.register_pytree_node(cls, hashed, unflatten, path_entry_type=kind, namespace=NAMESPACE)
+    except ValueError:
+        raise ArgumentError("register_pytree_node", cls.__name__, "is registered already", "do so once") from None
+    return cls
+
+
+def _of_fields(cls: type) -> tuple[Callable[[Any], Any], Unflatten]:
+    """How a dataclass is taken apart and made, by its fields."""
+    fields = [f for f in dataclasses.fields(cls) if f.init]
+    parts = tuple([f.name for f in fields if not f.metadata.get("static")])
+    rest = tuple([f.name for f in fields if f.metadata.get("static")])
+
+    def flatten(x: Any) -> Any:
+        return [getattr(x, name) for name in parts], tuple([getattr(x, name) for name in rest]), parts
+
+    def unflatten(held: Any, values: Iterable[Any]) -> Any:
+        return cls(**dict(zip(parts, values, strict=True)), **dict(zip(rest, held, strict=True)))
+
+    return flatten, unflatten
 
 
 def function_name(function: Callable[..., Any]) -> str:
