@@ -11,6 +11,7 @@ import anyshape.numpy as anp
 from anyshape import jit
 from anyshape.backend import execute, pool, tiles
 from anyshape.backend.reference import evaluate
+from anyshape.frontend import relations
 from tests.sweep import check_equal, is_error, outcome, rows
 
 TILE = 6
@@ -23,6 +24,7 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(execute, "LEAST", 0)
     monkeypatch.setitem(tiles.NAMES, "_TILE", TILE)
     monkeypatch.setattr(pool.config, "num_threads", 2)
+    monkeypatch.setattr(relations, "PATIENCE", 0)
 
 
 def total(row):

@@ -1,14 +1,15 @@
 """Plans of one program for calls whose sizes are related: which of the sizes that are broadcast together are 1.
 
 Those that are not are equal, or NumPy would refuse the call. A plan that knows it broadcasts nothing at run time. The
-graph is not traced again: it is replayed under what is known, for each pattern of ones when a call first has it, up to
-a number of patterns; the plan that assumes nothing serves all others.
+graph is not traced again: it is replayed under what is known, for each pattern of ones that calls have had some times
+or with large arrays, up to a number of patterns; the plan that assumes nothing serves all others.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from anyshape.autodiff.forward import inline
@@ -25,6 +26,8 @@ from anyshape.numpy.traced import Array
 
 MOST_SIZES = 8  # that a call looks at
 MOST_PATTERNS = 8  # that have plans of their own
+PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
+LARGE = 1 << 14  # elements of an argument for which it pays at once
 Run = Callable[..., list[Any]]
 
 
@@ -76,21 +79,29 @@ class Related:
         bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
         self.pattern = size_function(entry, self.sizes, bits)
         self.runs: dict[int, Run] = {}
+        self.calls: dict[int, int] = {}
+
+    @cached_property
+    def general(self) -> Run:
+        """The function of the plan that assumes nothing."""
+        return self.make(self.graph)
 
     def __call__(self, *arrays: Any) -> list[Any]:
         pattern = self.pattern(*arrays)
         run = self.runs.get(pattern)
         if run is None:
-            run = self._made(pattern)
+            run = self._chosen(pattern, arrays)
         return run(*arrays)
 
-    def _made(self, pattern: int) -> Run:
-        if len(self.runs) >= MOST_PATTERNS:
-            return self.runs.setdefault(-1, self.make(self.graph))
+    def _chosen(self, pattern: int, arrays: Sequence[Any]) -> Run:
+        """The general function, until one for the pattern is worth making."""
+        calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
+        if len(self.runs) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
+            return self.general
         ones = frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
         return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones)))
 
     @property
     def __source__(self) -> str:
         """The source of the functions that there are."""
-        return "\n".join(run.__source__ for run in self.runs.values())  # type: ignore[attr-defined]
+        return "\n".join(run.__source__ for run in (self.general, *self.runs.values()))  # type: ignore[attr-defined]
