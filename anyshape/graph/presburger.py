@@ -35,6 +35,7 @@ from anyshape.graph.linear_forms import (
 )
 
 _OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
+_FEW_ENTRIES = 500  # up to which the answer never depends on a clock
 _WORK = 20_000_000  # entries of a matrix times operations on all of it, for small numbers
 _SECONDS = 0.3  # of the thread's time, for one question, looked at between calls of isl
 # Sixteenths of a bit by which constraints are beyond `a >= b`. Solving equalities, isl makes numbers whose digits
@@ -43,7 +44,7 @@ _FACTS_WEIGHT = 16 * 20
 _WEIGHT = 16 * 32
 _PRODUCTS_WEIGHT = 16 * 128  # of what follows for products, which are few
 _HEAVY = 16 * 10  # beyond which numbers become large in each operation
-_LIGHT = 16 * 6  # up to which the first point in lexicographic order is found soon
+_LIGHT = 16 * 6  # up to which every call of isl ends soon, also one for the first point in lexicographic order
 _LEAVES = 400
 _CASES = 24
 _COLUMNS = 14  # with products, beyond which points are sought among the rationals
@@ -238,13 +239,17 @@ class IntegerSet:
     def _searched(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
         """The range of one column, by halving: each step asks whether there is any point on one side.
 
-        Each side has a budget of its own, and is that of intervals where it takes more.
+        Each side has operations of its own, and is that of intervals where it takes more, or when time is over.
         """
+        until = self._until
+        self._check_time()
         met = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
         low, high = dims.bounds(size)
         with contextlib.suppress(OutOfBudgetError), self._question():
+            self._until = until
             low = self._extreme(leaf, position, met, low, 1)
         with contextlib.suppress(OutOfBudgetError), self._question():
+            self._until = until
             most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
             high = None if most is None else -most
         _THREAD.context.set_max_operations(_OPERATIONS)
@@ -294,11 +299,7 @@ class IntegerSet:
     def _question(self, operations: int = _OPERATIONS) -> Iterator[None]:
         """Stop isl, and say so, when a question takes too many operations or too much time."""
         context = _THREAD.start()
-        now = time.thread_time()
-        self._until = min(_THREAD.deadline, now + _SECONDS)
-        self._operations = operations
-        if now > self._until:
-            raise OutOfBudgetError
+        self._until, self._operations = math.inf, operations
         context.reset_operations()
         context.set_max_operations(operations)
         try:
@@ -327,6 +328,9 @@ class IntegerSet:
         cases.sort(key=lambda case: len(case.alternatives))
         entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._known) + len(products))
         bits = 1 + max(self._weight - self._heaviest - _HEAVY, 0) // 16
+        if entries > _FEW_ENTRIES or self._weight - self._heaviest > _LIGHT:
+            self._until = min(_THREAD.deadline, time.thread_time() + _SECONDS)
+            self._check_time()
         _THREAD.context.set_max_operations(min(self._operations, _WORK // (entries * bits) + 1))
         yield from self._split(part, cases[:_CASES], [_LEAVES])
 
@@ -355,7 +359,7 @@ class IntegerSet:
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
-        if budget[0] < _LEAVES - 1:
+        if self._until < math.inf and budget[0] < _LEAVES - 1:
             self._check_time()
         if self._is_empty(part):
             return
