@@ -87,7 +87,7 @@ def _complete(
     for condition in kept:
         known.believe(condition.claim)
     for condition in dropped:
-        if not _shown(known, condition.claim):
+        if out_of_time() or not _shown(known, condition.claim):
             kept.append(condition)
             known.believe(condition.claim)
     return tuple(sorted(kept, key=lambda c: position[id(c)]))

@@ -317,6 +317,8 @@ class IntegerSet:
         """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
         if sum([products_of(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
+        if self.forms.products and out_of_time():
+            raise OutOfBudgetError
         asked = self._asked(more)
         products = self._products(more) if self.forms.products else []
         if self._whole is None or self._whole_columns < len(self.forms.columns):
