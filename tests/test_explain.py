@@ -2,6 +2,7 @@
 
 import collections
 import inspect
+import io
 import itertools
 import json
 import threading
@@ -495,3 +496,15 @@ def test_the_greater_of_two_sizes_is_a_size_or_a_decision():
     for n in (2, 3, 5, 9):
         assert after(ones(n)) == before(ones(n)) == n * max(n, 4)
     assert (before.cache_info().traces, after.cache_info().traces) == (2, 1)
+
+
+def test_sizes_that_depend_on_data_are_explained():
+    chosen = anyshape.jit(lambda x, y: np.dot(x[x > 0], y[y > 0]))
+    found = anyshape.explain(chosen)(np.ones(3), np.ones(3))
+    assert "count" in str(found) and json.dumps(found.to_dict()) and found.reliances
+    text = str(anyshape.explain(lambda x: x[x > 0])(np.ones(3)))
+    assert "is known of sizes that depend on data" in text and "must hold" not in text
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(found)
+    assert "count" in console.export_text()
+    assert chosen(np.ones(3), np.ones(4)[:3]) == 3

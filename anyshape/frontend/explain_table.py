@@ -10,8 +10,8 @@ from rich.table import Table
 
 from anyshape.frontend.explain_text import argument, because, counts, cut, explanation_text, few, range_text, retraces
 
-_STYLES = {"guard": "yellow", "assertion": "red", "constraint": "cyan"}
-_KINDS = {"guard": "used where", "assertion": "or an error", "constraint": "declared"}
+_STYLES = {"guard": "yellow", "assertion": "red", "constraint": "cyan", "fact": "green"}
+_KINDS = {"guard": "used where", "assertion": "or an error", "constraint": "declared", "fact": "is known"}
 
 
 def explanation_table(explanation: Any) -> Any:

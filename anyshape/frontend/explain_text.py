@@ -10,6 +10,9 @@ _COMPARED = 3  # programs that were not used for a call
 _LISTED = 12  # sizes, conditions and arguments of one program; programs that are gone
 
 
+_CHECKED = ("assertion", "constraint")
+
+
 def explanation_text(explanation: Any) -> str:
     """The whole of it, one paragraph for each program."""
     if not explanation.programs:
@@ -61,7 +64,8 @@ def program_lines(name: str, program: Any) -> Iterator[str]:
     if not program.stale:
         sections += [
             ("is used where", [condition(c) for c in program.guards()]),
-            ("must hold, or a call is an error", [condition(c) for c in program.conditions if c.kind != "guard"]),
+            ("must hold, or a call is an error", [condition(c) for c in program.conditions if c.kind in _CHECKED]),
+            ("is known of sizes that depend on data", [condition(c) for c in program.conditions if c.kind == "fact"]),
             ("sizes", [size(s) for s in program.sizes]),
             ("another is traced where", retraces(program)),
         ]

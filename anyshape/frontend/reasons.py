@@ -147,7 +147,9 @@ def _sizes(entry: Entry, arrays: Sequence[Any]) -> Mapping[DimVar, int]:
 def broken_claims(program: Program, words: Words, arrays: Sequence[Any]) -> list[str]:
     """What a program needs of sizes besides its guards, and these do not satisfy: the call is an error."""
     now = compile_entry(program.entry, arrays=True)(*arrays)  # which checks what is declared, as a call does
-    broken = [c.claim for c in program.graph.conditions if c.kind != "guard" and not _holds(c.claim, now)]
+    stated = [c for c in program.graph.conditions if c.kind in ("assertion", "constraint")]
+    known = [c.claim for c in stated if all(v in now for v in c.claim.variables())]  # not of what depends on data
+    broken = [claim for claim in known if not _holds(claim, now)]
     return [f"{words.claim(claim)} does not hold for {words.values(claim.variables(), now)}" for claim in broken]
 
 
