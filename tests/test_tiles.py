@@ -74,6 +74,38 @@ def softmax_chain(x, w):
     return np.sum(np.sin(p) * y), p
 
 
+def parts_of_a_spiral(z):
+    w = np.exp(z * 2)
+    r = np.sin(w.real) * 3
+    return np.tanh(w.imag) * (np.cos(r) + 1) + r
+
+
+def rows_by_columns(x, y):
+    s = np.exp(x * 0.5)
+    return (np.sin((s[:, None] * y).sum(axis=1)) + 2) * s
+
+
+def test_a_buffer_that_is_seen_through_views_lives_as_long_as_any_of_them(small_tiles):
+    rng = np.random.default_rng(5)
+    for n in (1, 6, 13):
+        z = rng.normal(size=n) + 1j * rng.normal(size=n)
+        np.testing.assert_allclose(jit(parts_of_a_spiral)(z), parts_of_a_spiral(z), rtol=1e-12)
+        x, y = rng.normal(size=n), rng.normal(size=(n, 3))
+        np.testing.assert_allclose(jit(rows_by_columns)(x, y), rows_by_columns(x, y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float32", "complex64"])
+def test_sums_of_tiles_keep_their_dtype_and_their_axes(dtype, small_tiles):
+    def sums(x):
+        return np.sum(x * x, dtype=dtype), np.sum(x * x, axis=0, dtype=dtype), np.sum(x * x, axis=(0, 1), dtype=dtype)
+
+    for n in (1, 6, 7, 13):
+        x = (np.arange(2 * n).reshape(n, 2) % 3).astype(dtype)
+        for got, expected in zip(jit(sums)(x), sums(x), strict=True):
+            assert got.dtype == expected.dtype and got.shape == expected.shape
+            np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 def test_results_do_not_depend_on_threads(threads, small_tiles, monkeypatch):
     step = jit(softmax_chain)

@@ -89,7 +89,7 @@ class GroupSource:
             "            # steps",
             *[f"            {x}" for x in self.lines],
             "    _run_tiles(work, count)",
-            *[f"    o_{slot} = _add(p_{slot}, axis=0)" for slot in self.group.totals if slot in self.group.escaping],
+            *[f"    o_{slot} = _add(p_{slot}, axis=0, dtype=p_{slot}.dtype)" for slot in self.group.totals if slot in self.group.escaping],
             f"    return {', '.join(f'o_{slot}' for slot in self.group.escaping)}",
         ]
         first = lines.index("            # steps") + 2
@@ -175,13 +175,13 @@ class GroupSource:
         return name
 
     def _keep(self, view: str, base: str) -> None:
-        """The buffer of a value that is seen through a view lives as long as that."""
-        self.buffer[view] = self.buffer.pop(base)
+        """The buffer of a value that is seen through a view lives as long as either."""
+        self.buffer[view] = self.buffer[base]
 
     def _release(self, slots: Sequence[str]) -> None:
         for slot in slots:
             name = self.buffer.pop(slot, None)
-            if name is not None:
+            if name is not None and name not in self.buffer.values():
                 self.free[self.keys[name]].append(name)
 
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
