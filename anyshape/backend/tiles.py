@@ -70,7 +70,7 @@ class GroupSource:
         self.local |= {slot: f"t_{slot}" if slot in self.rowed else slot for slot in self.read}
         for i, step in enumerate(self.group.steps):
             self._step(i, step)
-        buffers = self.allocated
+        buffers, totals = self.allocated, self.group.totals
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
             f"    t = max(1, _TILE // max(1, {row}))",
@@ -89,7 +89,7 @@ class GroupSource:
             "            # steps",
             *[f"            {x}" for x in self.lines],
             "    _run_tiles(work, count)",
-            *[f"    o_{slot} = _add(p_{slot}, axis=0, dtype=p_{slot}.dtype)" for slot in self.group.totals if slot in self.group.escaping],
+            *[f"    o_{s} = _add(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in self.group.escaping if s in totals],
             f"    return {', '.join(f'o_{slot}' for slot in self.group.escaping)}",
         ]
         first = lines.index("            # steps") + 2

@@ -17,7 +17,7 @@ from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
 from anyshape.graph.conditions import Condition, Where, equal
 from anyshape.graph.dims import Call, Size
-from anyshape.graph.entry import Entry
+from anyshape.graph.entry import Entry, divides
 from anyshape.graph.guards import size_function
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
@@ -37,7 +37,7 @@ def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
     found: dict[tuple[Size, ...], None] = {}
     sizes = dict.fromkeys(s for v in graph.numbering for s in v.meta.sizes or () if not isinstance(s, int))
     for call in [a for size in sizes for a in atoms_of(size) if isinstance(a, Call) and a.function == "broadcast"]:
-        if all(v in given for arg in call.args for v in dims.variables(arg)):
+        if all(v in given for arg in call.args for v in dims.variables(arg)) and not any(map(divides, call.args)):
             found[call.args] = None
     kept: list[tuple[Size, ...]] = []
     for group in sorted(found, key=len):

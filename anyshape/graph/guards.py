@@ -137,36 +137,29 @@ def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:
     """
     if not claims:
         return None
-    needed = dict.fromkeys(v for c in claims for v in c.variables())
-    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
-    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
-    space: dict[str, Any] = {}
-    if all(isinstance(place, InputAxis) for place in places.values()):
-        lines = _read(entry, {place: local[v] for v, place in places.items()})
-    else:
-        writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
-        lines = writer.lines(needed)
-        space |= writer.names
+    local, lines, space = _sizes(entry, [v for c in claims for v in c.variables()])
     exec(predicate_source(claims, local, lines, len(entry.metas)), space)
     return space["accepts"]
 
 
 def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..., int]:
     """A generated function of the inputs: an expression in sizes that axes alone give, put where `text` has {}."""
-    needed = dict.fromkeys(v for s in sizes for v in dims.variables(s))
-    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
-    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
-    space: dict[str, Any] = {}
-    if all(isinstance(place, InputAxis) for place in places.values()):
-        lines = _read(entry, {place: local[v] for v, place in places.items()})
-    else:
-        writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
-        lines = writer.lines(needed)
-        space |= writer.names
+    local, lines, space = _sizes(entry, [v for s in sizes for v in dims.variables(s)])
     result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])
     body = "\n    ".join([*lines, f"return {result}"])
     exec(f"def pattern({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n", space)
     return space["pattern"]
+
+
+def _sizes(entry: Entry, needed: Sequence[DimVar]) -> tuple[dict[DimVar, str], list[str], dict[str, Any]]:
+    """A local for each variable, lines that leave those that are needed in theirs, and what the lines need in scope."""
+    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
+    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
+    if all(isinstance(place, InputAxis) for place in places.values()):
+        return local, _read(entry, {place: local[v] for v, place in places.items()}), {}
+    writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
+    lines = writer.lines(dict.fromkeys(needed))
+    return local, lines, dict(writer.names)
 
 
 def _read(entry: Entry, local: Mapping[Any, str]) -> list[str]:
