@@ -219,11 +219,10 @@ class _Writer:
             return
         name = f"tiled{len(self.names)}"
         self.names |= NAMES
-        writer = GroupSource(group, self.bind, lambda s: self._size(s) if isinstance(s, DimExpr) else str(s))
+        writer = GroupSource(group, self.bind, self._atom)
         self.functions.append(writer.function(name))
-        rows = self._size(group.rows) if isinstance(group.rows, DimExpr) else str(group.rows)
-        widest = max((m for s in steps for m in (*s.results, *s.metas)), key=lambda m: m.rank)
-        elements = " * ".join([self._size(s) if isinstance(s, DimExpr) else str(s) for s in widest.sizes or ()])
+        rows = self._atom(group.rows)
+        elements = f"{rows} * {writer.widest(self._atom)}"
         lines, computed, self.lines, marked = self.lines, dict(self.computed), [], len(self.marks)
         for step in steps:
             self._step(step)
@@ -313,6 +312,9 @@ class _Writer:
             text = self._source(size)
             self.computed[size] = text if text.isidentifier() else self._local(text)
         return self.computed[size]
+
+    def _atom(self, size: Size) -> str:
+        return self._size(size) if isinstance(size, DimExpr) else str(size)
 
     def _source(self, size: Size) -> str:
         return to_source(size, self.name, self._call)

@@ -42,7 +42,7 @@ class GroupSource:
             slot
             for step, flags in zip(group.steps, group.flags, strict=True)
             for slot, flag in zip(step.inputs, flags, strict=True)
-            if flag and slot not in self.made
+            if flag and isinstance(slot, str) and slot not in self.made
         }
         read = [s for step in group.steps for s in step.inputs if isinstance(s, str) and s not in self.made]
         self.read: list[str] = list(dict.fromkeys(read))
@@ -64,16 +64,15 @@ class GroupSource:
 
     def function(self, name: str) -> TileFunction:
         """The function, by this name."""
-        widest = max((m for s in self.group.steps for m in (*s.results, *s.metas)), key=lambda m: (m.rank, 0))
-        row = " * ".join(["1", *[self._size(s) for s in (widest.sizes or ())[1:]]])
+        row = self.widest(self._size)
         slices = [f"t_{slot} = {slot}[lo:hi]" for slot in self.read if slot in self.rowed]
-        self.local |= {slot: f"t_{slot}" if slot in self.rowed else slot for slot in self.read}
-        for i, step in enumerate(self.group.steps):
-            self._step(i, step)
+        self.local |= {slot: f"t_{slot}" for slot in self.rowed}
+        for i, (step, flags) in enumerate(zip(self.group.steps, self.group.flags, strict=True)):
+            self._step(i, step, flags)
         buffers, totals = self.allocated, self.group.totals
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
-            f"    t = max(1, _TILE // max(1, {row}))",
+            f"    t = max(1, _TILE // {row})",
             "    count = -(-n // t)",
             *[f"    {x}" for x in self._made()],
             "    def work(first, last):",
@@ -94,6 +93,14 @@ class GroupSource:
         ]
         first = lines.index("            # steps") + 2
         return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    def widest(self, size: Callable[[Size], str]) -> str:
+        """The elements of the widest row, at least 1, as source."""
+        steps = zip(self.group.steps, self.group.flags, strict=True)
+        rowed = [m for s, flags in steps for m in (*s.results, *[m for m, f in zip(s.metas, flags, strict=True) if f])]
+        shapes = dict.fromkeys((m.sizes or ())[1:] for m in rowed)
+        found = dict.fromkeys(["1", *[" * ".join(size(s) for s in sizes if s != 1) or "1" for sizes in shapes]])
+        return f"max({', '.join(found)})" if len(found) > 1 else "1"
 
     def _made(self) -> list[str]:
         """Lines that make what the group gives: an array for each slot, and one for the sums of tiles."""
@@ -128,10 +135,10 @@ class GroupSource:
 
     # -- one step in a tile
 
-    def _step(self, i: int, step: Step) -> None:
+    def _step(self, i: int, step: Step, flags: Sequence[bool]) -> None:
         self.marks.append((len(self.lines), step))
         (slot,), (meta,) = step.outputs, step.results
-        operands = [self._operand(o) for o in step.inputs]
+        operands = [self._operand(o, rowed) for o, rowed in zip(step.inputs, flags, strict=True)]
         total, escapes = slot in self.group.totals, slot in self.group.escaping
         kernel = find_kernel(step.op)
         function, arguments = self._kernel(step)
@@ -158,8 +165,11 @@ class GroupSource:
                 self.lines.append(f"o_{slot}[lo:hi] = r_{slot}")
         self._release(dying)
 
-    def _operand(self, operand: str | Literal) -> str:
-        return self.bind("literal", operand.array()) if isinstance(operand, Literal) else self.local[operand]
+    def _operand(self, operand: str | Literal, rowed: bool) -> str:
+        """The rows of the tile, or all of what is the same for every row: one step may read a slot so, another so."""
+        if isinstance(operand, Literal):
+            return self.bind("literal", operand.array())
+        return self.local[operand] if rowed or operand in self.made else operand
 
     def _take(self, slot: str, meta: TensorMeta) -> str:
         """A buffer for a value."""
@@ -195,7 +205,8 @@ class GroupSource:
         special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
         if special is not None:
             return self.bind("k_", special), []
-        return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self.bind('p', p)}" for k, p in params.items()]
+        run = kernel.tiled or kernel.run
+        return self.bind(f"k_{step.op.name}_", run), [f"{k}={self.bind('p', p)}" for k, p in params.items()]
 
 
 NAMES = {"_empty": np.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_add": np.add.reduce}

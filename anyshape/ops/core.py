@@ -31,7 +31,8 @@ class Kernel:
     `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument ("keyword": named).
     `view`: the result may share memory with the first operand; `stretch`: so that one element stands for several.
     `specialise(params, metas)`, given params without symbolic sizes
-    and the metadata of operands, returns a cheaper function of the arrays alone, or None.
+    and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
+    of a large array, where the bits of `run` depend on how many elements there are.
     """
 
     run: Callable[..., Any]
@@ -39,6 +40,7 @@ class Kernel:
     view: bool = False
     stretch: bool = False
     specialise: Callable[..., Callable[..., Any] | None] | None = None
+    tiled: Callable[..., Any] | None = None
 
 
 KERNELS: dict[Op, Kernel] = {}

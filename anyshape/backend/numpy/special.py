@@ -47,8 +47,10 @@ FEW = 512
 
 def _expit(x, out=None):
     """SciPy's function for few elements; for many, NumPy's exponential is several times faster."""
-    if x.size <= FEW:
-        return sc.expit(x, out)
+    return sc.expit(x, out) if x.size <= FEW else _expit_of_many(x, out)
+
+
+def _expit_of_many(x, out=None):
     power = np.negative(x, out)
     with np.errstate(over="ignore"):
         np.exp(power, power)
@@ -60,7 +62,7 @@ def _polygamma(x, *, order):
     return float((-1) ** (order + 1) * math.factorial(order)) * sc.zeta(x.dtype.type(order + 1), x)
 
 
-kernel(sp.expit_op, _expit, out=True)
+kernel(sp.expit_op, _expit, out=True, tiled=_expit_of_many)
 kernel(sp.zeta_op, sc.zeta)
 kernel(sp.polygamma_op, _polygamma)
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from anyshape.backend.plan import Group, Literal, Step
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
@@ -94,7 +96,7 @@ class _Fusion:
             return self._normal(step.results[0])
         if step.op in ALONG_ROWS:
             axes = dict(step.params)[ALONG_ROWS[step.op]]
-            return self._normal(step.metas[0]) if 0 not in axes or step.op in TOTALS else None
+            return self._normal(step.metas[0]) if 0 not in axes or _adds_exactly(step) else None
         if step.op is mv.reshape_op:
             rows = self._normal(step.results[0])
             return rows if rows == self._normal(step.metas[0]) else None
@@ -177,6 +179,11 @@ class _Fusion:
             return list(steps)
         flags = tuple(tuple(self.with_rows(step, item.rows)) for step in steps)
         return [Group(tuple(steps), item.rows, flags, escaping, tuple(sorted(item.totals)))]
+
+
+def _adds_exactly(step: Step) -> bool:
+    """Sums of tiles add up as well as the whole: NumPy adds halves as singles, and sums of tiles would be halves."""
+    return step.op in TOTALS and step.results[0].dtype != np.float16
 
 
 def _dear(step: Step) -> bool:

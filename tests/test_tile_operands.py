@@ -1,0 +1,175 @@
+"""Tiles give what the steps give one by one: operands seen twice, operands that overlap, values that must stay."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.special
+
+import anyshape
+from anyshape import ShapeDtypeStruct, jit, trace
+from tests.tiling import tiled, untiled
+
+SIZES = (0, 1, 2, 5, 6, 7, 13)
+
+
+def square(rng, n):
+    return rng.normal(size=(n, n))
+
+
+def vector(rng, n):
+    return rng.normal(size=n)
+
+
+def cube(rng, n):
+    return rng.normal(size=(n, n, n))
+
+
+def number(rng, n):
+    return np.array(rng.normal())
+
+
+def of_width(*rest):
+    return lambda rng, n: rng.normal(size=(n, *rest))
+
+
+def after_totals(x):
+    e = np.exp(x) * x
+    return np.sum(e, axis=0) * np.sum(e, axis=1), np.tanh(x) * 2 - np.sum(np.tanh(x) * 2, axis=0)
+
+
+def two_chains(x, y):
+    a, b = np.exp(x) * 2, np.cos(y) * 3
+    return np.sin(a) * b, np.cumsum(np.exp(a) * 2) + b * np.tanh(x), np.sum(b * a)
+
+
+def one_value_often(x):
+    a = np.exp(x) * 2
+    return a, a, a.reshape(-1, 1), a * 1, np.real(a)
+
+
+def casts(x):
+    whole = x.astype(np.int32).astype(np.float32)
+    return (x * 3).astype(np.float32) + whole, np.sum((x > 0).astype(np.int64) * 2), (x * 4).astype(bool) & (x > 0.1)
+
+
+def complex_parts(x):
+    w = np.exp(1j * x)
+    return w.real * w.imag + 1, np.abs(w * x), np.conj(w * 2)
+
+
+def by_sizes(x):
+    return np.exp(x) * x.shape[0] + x.shape[1], np.sum(np.tanh(x) * x, axis=0) * x.shape[0]
+
+
+def reshaped(x):
+    rows = x.shape[0]
+    return np.tanh(x * 2).reshape(rows, 12) * 3, np.sum(np.exp(x) + 1, axis=2).reshape(rows, 2, 2)[:, 0] * 2
+
+
+CASES = {  # the function, the shapes it is declared with, and what makes its operands
+    "a vector along rows and along columns": (
+        lambda m, v: (np.sin(v) * 2, np.tanh(m * v) + 1), ("n, n", "n"), (square, vector)),
+    "a vector along rows and along columns of one value": (
+        lambda m, v: np.tanh(m * v) + np.sin(v)[:, None], ("n, n", "n"), (square, vector)),
+    "a value made along rows, read whole": (
+        lambda m, v: (np.tanh(m * np.exp(v)) + np.sin(v)[:, None] * 2, np.exp(v) * 3), ("n, n", "n"), (square, vector)),
+    "a vector along each axis of a cube": (
+        lambda c, v: (np.tanh(c * v) * v[:, None] * v[:, None, None], np.sum(np.sin(c) * v, axis=(0, 1)) * v),
+        ("n, n, n", "n"), (cube, vector)),
+    "a matrix and its transpose": (
+        lambda m: (np.exp(m) * m.T + np.tanh(m.T) * 2, np.sum(np.exp(m) * m.T, axis=1)), ("n, n",), (square,)),
+    "sums over rows that are read at once": (after_totals, ("n, n",), (square,)),
+    "groups that are merged": (two_chains, ("n", "n"), (vector, vector)),
+    "outputs that are one value": (one_value_often, ("n",), (vector,)),
+    "outputs that are inputs": (lambda x: (x, np.sin(x) * x + 1, x * 1), ("n",), (vector,)),
+    "numbers": (lambda x, s: (np.sin(x) * s + s, np.sum(x * s) * s), ("n", ""), (vector, number)),
+    "casts": (casts, ("n",), (vector,)),
+    "parts of complex numbers": (complex_parts, ("n, 3",), (of_width(3),)),
+    "sizes as numbers": (by_sizes, ("n, m",), (of_width(3),)),
+    "reshapes": (reshaped, ("n, 4, 3",), (of_width(4, 3),)),
+    "windows": (lambda x: np.sin(x[1:]) - np.cos(x[:-1]) * 2, ("n + 1",), (lambda rng, n: vector(rng, n + 1),)),
+    "reversed": (lambda x: np.exp(x[::-1]) * x + np.tanh(x) * x[::-1], ("n",), (vector,)),
+    "NaN": (lambda x: (np.where(x > 0, np.log(x), np.nan) * 2, np.fmax(np.sqrt(x), 0.1) + 1), ("n",), (vector,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_of_tiles(name, rng):
+    function, shapes, makers = CASES[name]
+    with tiled():
+        program = trace(function)(*[ShapeDtypeStruct(s) for s in shapes])
+        assert program.plan.groups
+        for n in SIZES:
+            check(program, function, [make(rng, n) for make in makers])
+
+
+def check(program, function, arrays):
+    before = [x.copy() for x in arrays]
+    got, expected = program(*arrays), function(*arrays)
+    pairs = zip(got, expected, strict=True) if isinstance(expected, tuple) else [(got, expected)]
+    for g, e in pairs:
+        assert g.dtype == e.dtype
+        np.testing.assert_allclose(g, e, rtol=1e-11, atol=1e-12, equal_nan=True, strict=True)
+        assert not any(np.shares_memory(g, x) for x in arrays)
+    for x, y in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_one_array_as_two_operands_and_arrays_that_overlap(rng):
+    def function(x, y):
+        return np.sin(x) * y + x, x * x + y, x - y * 2
+
+    with tiled():
+        program = jit(function)
+        base = rng.normal(size=14)
+        base.flags.writeable = False
+        for x, y in ((base, base), (base[:-1], base[1:]), (base[:7], base[6::-1]), (base[::2], base[1::2])):
+            check(program, function, [x, y])
+
+
+def test_sums_of_halves_are_those_of_numpy():
+    """Sums of tiles would not fit in a half, and the sum does."""
+    x = np.concatenate([np.full(60, 6e4, np.float16), np.full(60, -6e4, np.float16)])
+    with tiled():
+        assert jit(lambda x: np.sum(x * np.float16(1)))(x) == 0
+
+
+def test_elementwise_bits_do_not_depend_on_how_many_elements_a_tile_has(rng):
+    x = (rng.normal(size=600) * 5).astype(np.float32)
+
+    def function(x):
+        return scipy.special.expit(x) * 2 + x
+
+    with untiled():
+        expected = jit(function)(x)
+    for tile in (1, 7, 64, 599):
+        with tiled(tile):
+            np.testing.assert_array_equal(jit(function)(x), expected)
+
+
+def test_tiles_fit_the_widest_row():
+    """A column beside a matrix does not make the tiles of the matrix as large as the matrix."""
+    program = jit(lambda c, w: np.sum(np.tanh(np.exp(c) * w + 1), axis=1))
+    c, w = np.ones((4000, 1)), np.ones(500)
+    program(c, w)
+    tracemalloc.start()
+    program(c, w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < c.size * w.size * 8 / 4
+
+
+def test_derivatives_of_a_value_that_is_seen_along_two_axes(rng):
+    def loss(m, v):
+        return np.sum(np.tanh(m * v) * np.sin(v)[:, None] + m @ m)
+
+    with tiled():
+        slope = jit(anyshape.grad(loss, argnums=(0, 1)))
+        got = {n: slope(square(rng, n), vector(np.random.default_rng(n), n)) for n in (1, 6, 7)}
+    rng = np.random.default_rng(20240117)
+    with untiled():
+        slope = jit(anyshape.grad(loss, argnums=(0, 1)))
+        for n, found in got.items():
+            for g, e in zip(found, slope(square(rng, n), vector(np.random.default_rng(n), n)), strict=True):
+                np.testing.assert_allclose(g, e, rtol=1e-11)
