@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,15 +17,16 @@ from anyshape.autodiff.forward import inline
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
 from anyshape.graph.conditions import Condition, Where, equal
-from anyshape.graph.dims import Call, Size
+from anyshape.graph.dims import Atom, Call, DimVar, Size
 from anyshape.graph.entry import Entry, divides
 from anyshape.graph.guards import size_function
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import atoms_of
+from anyshape.graph.substitution import substitute
 from anyshape.numpy.traced import Array
 
-MOST_SIZES = 8  # that a call looks at
+MOST_SIZES = 16  # that a call looks at
 MOST_PATTERNS = 8  # that have plans of their own
 PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
 LARGE = 1 << 14  # elements of an argument for which it pays at once
@@ -36,6 +38,8 @@ def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
     given = {s.variable for s in graph.dims}
     found: dict[tuple[Size, ...], None] = {}
     sizes = dict.fromkeys(s for v in graph.numbering for s in v.meta.sizes or () if not isinstance(s, int))
+    # one that is known to equal a size goes by the name of that in shapes
+    sizes |= dict.fromkeys(s for c in graph.conditions for s in (c.claim.left, c.claim.right) if not isinstance(s, int))
     for call in [a for size in sizes for a in atoms_of(size) if isinstance(a, Call) and a.function == "broadcast"]:
         if all(v in given for arg in call.args for v in dims.variables(arg)) and not any(map(divides, call.args)):
             found[call.args] = None
@@ -51,8 +55,10 @@ def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozense
     runtime = graph.runtime.keys()  # sizes that depend on data are other ones in the replay, which states them anew
     scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
     where: Where | None = None
+    known: dict[Atom, Size] = {}
     for size in ones:
         scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", where))
+        known |= {leaf: 1 for leaf in [dims.as_atom(size)] if isinstance(leaf, DimVar)}
     for group in groups:
         first, *others = [s for s in group if s not in ones and s != 1] or [1]
         for other in others:
@@ -60,6 +66,12 @@ def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozense
             if not scope.proves(claim):
                 why = f"operands could not be broadcast together with sizes {first} and {other}"
                 scope.assume(Condition("assertion", claim, "broadcast", why, where))
+            known |= {leaf: first for leaf in [dims.as_atom(other)] if isinstance(leaf, DimVar) and other is not first}
+    for condition in [c for c in scope.conditions if c.claim.relation == "=="]:
+        # what is said of a broadcast is said of the size that it now is
+        claim = equal(substitute(condition.claim.left, known.get), substitute(condition.claim.right, known.get))
+        if scope.normal(claim.left) != scope.normal(claim.right):
+            scope.assume(replace(condition, claim=claim))
     builder = Builder(scope, handle=Array)
     builder.values = dict(graph.values)
     builder.dims = {s.variable: (s.size, s) for s in graph.dims}

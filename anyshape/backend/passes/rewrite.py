@@ -320,6 +320,28 @@ def _aligned(r: _Rewriter, node: Node) -> Rewritten:
     return Node(mv.broadcast_in_dim_op, (wide,), tuple(sources[1:]), params, node.outputs, node.where)
 
 
+def _plain_sum(r: _Rewriter, node: Node) -> Rewritten:
+    """Adding up what was stretched is a plain sum where it is known which axes were: those that are new or were 1."""
+    (x,) = node.inputs
+    old, new = r.ctx.sizes(x, field="shape"), r.ctx.sizes(node.outputs[0], field="shape")
+    axes = dict(node.params)["axes"]
+    if old is None or new is None:
+        return None
+    kept = {axis for axis, size in zip(axes, new, strict=True) if r.scope.normal(old[axis]) == r.scope.normal(size)}
+    if any(axis not in kept and r.scope.normal(size) != 1 for axis, size in zip(axes, new, strict=True)):
+        return None
+    summed = tuple([axis for axis in range(len(old)) if axis not in kept])
+    found = x
+    if summed:
+        left = [size for axis, size in enumerate(old) if axis in kept]
+        found = r.emit(rd.reduce_sum_op, (x,), {"axes": summed}, tensor(x.meta.dtype, left), node.where)
+    places = iter(range(len(kept)))
+    shape = tuple([dims.from_atom(InputAxis(0, next(places))) if axis in kept else 1 for axis in axes])
+    if len(shape) == len(kept):
+        return found
+    return Node(mv.reshape_op, (found,), (), params_tuple({"shape": shape}), node.outputs, node.where)
+
+
 def _same_dtype(r: _Rewriter, node: Node) -> Rewritten:
     """Converting to the dtype there is."""
     x = node.inputs[0]
@@ -345,6 +367,6 @@ IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     mv.transpose_op: (_of_literal, _transpose_twice),
     mv.reshape_op: (_of_literal, _same_shape, _reshape_twice, _negation_outwards),
     mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
-    rd.sum_to_op: (_same_shape, _negation_outwards),
+    rd.sum_to_op: (_same_shape, _plain_sum, _negation_outwards),
     rd.reduce_sum_op: (_negation_outwards,),
 }
