@@ -12,6 +12,7 @@ import linecache
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +24,7 @@ from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.tiles import LEAST, NAMES, GroupSource, TileFunction
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
-from anyshape.graph.conditions import Condition
+from anyshape.graph.conditions import Claim, Condition
 from anyshape.graph.dim_text import call_source, to_source
 from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, divides
@@ -39,13 +40,24 @@ def checking() -> bool:
     return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 
-def compile_plan(plan: Plan, budget: Budget | None = None) -> Callable[..., list[Any]]:
-    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`.
+Run = Callable[..., Any]  # of arrays: the list of outputs, or None for what it is not for
 
-    Whether calls are logged is settled here: the function itself asks nothing.
+
+@dataclass(frozen=True)
+class Turn:
+    """What a function is for: where a claim about sizes of axes fails, `instead` takes the arrays, if there is one.
+
+    Otherwise the result is None.
     """
+
+    claims: tuple[Claim, ...]
+    instead: Run | None = None
+
+
+def compile_plan(plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = ()) -> Run:
+    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`."""
     _PLAN.debug("%s", plan)
-    writer = _Writer(plan, budget)
+    writer = _Writer(plan, budget, turns)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -53,30 +65,35 @@ def compile_plan(plan: Plan, budget: Budget | None = None) -> Callable[..., list
     exec(compile(source, file, "exec"), space)
     run = space["run"]
     run.__source__ = source
-    return _logged(run, plan) if _RUN.isEnabledFor(logging.DEBUG) else run
+    return run
 
 
-def _logged(run: Callable[..., list[Any]], plan: Plan) -> Callable[..., list[Any]]:
-    """The function of a plan, which tells of each call its sizes and how long it took."""
+def logged(run: Run, program: str, names: Sequence[str]) -> Run:
+    """A function that runs a program and tells of each call its sizes and how long it took, if calls are logged.
+
+    Whether they are is settled here: the function itself asks nothing.
+    """
+    if not _RUN.isEnabledFor(logging.DEBUG):
+        return run
 
     @functools.wraps(run)
-    def logged(*arrays: Any) -> list[Any]:
+    def telling(*arrays: Any) -> Any:
         started = perf_counter()
         outputs = run(*arrays)
         taken = 1e6 * (perf_counter() - started)
-        if _RUN.isEnabledFor(logging.DEBUG):
-            shapes = [f"{n} {np.shape(x)}" for n, x in zip(plan.input_names, arrays, strict=False)]
-            _RUN.debug("%s: %s in %.1f us", plan.name, ", ".join(shapes) or "no arguments", taken)
+        if outputs is not None and _RUN.isEnabledFor(logging.DEBUG):
+            shapes = [f"{n} {np.shape(x)}" for n, x in zip(names, arrays, strict=False)]
+            _RUN.debug("%s: %s in %.1f us", program, ", ".join(shapes) or "no arguments", taken)
         return outputs
 
-    return logged
+    return telling
 
 
 class _Writer:
     """Collects the lines of the generated function and the objects its names are bound to."""
 
-    def __init__(self, plan: Plan, budget: Budget | None = None) -> None:
-        self.plan, self.budget = plan, budget
+    def __init__(self, plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = ()) -> None:
+        self.plan, self.budget, self.turns = plan, budget, turns
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
@@ -105,6 +122,8 @@ class _Writer:
             self.names[slot] = array
         self.needed = self._needed()
         self._sizes()
+        for turn in self.turns:
+            self._turn(turn)
         self._assertions()
         if self.budget is not None:
             self._afford(self.budget)
@@ -143,6 +162,14 @@ class _Writer:
         self.lines += writer.lines(self.needed - self.pending)
         self.names |= writer.names
 
+    def _turn(self, turn: Turn) -> None:
+        """Lines that turn away what the function is not for, claim by claim."""
+        arrays = ", ".join(self.plan.inputs)
+        outcome = "None" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
+        for claim in turn.claims:
+            test = claim.source(self.name, self._call)
+            self.lines.append(f"if not ({test}): return {outcome}")
+
     def _afford(self, budget: Budget) -> None:
         """Lines that refuse sizes whose arrays would take too many bytes."""
         self.names["_refuse"] = budget.refuse
@@ -154,7 +181,8 @@ class _Writer:
 
     def _needed(self) -> set[DimVar]:
         plan = self.plan
-        found = {v for c in self._conditions() for v in c.claim.variables()}
+        claims = [*[c.claim for c in self._conditions()], *[c for turn in self.turns for c in turn.claims]]
+        found = {v for c in claims for v in c.variables()}
         for step in plan.steps:
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))

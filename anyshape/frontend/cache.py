@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from anyshape.frontend.environment import Watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.reasons import Arguments, Key, Reason, different_arguments, distance, failed_guard
+from anyshape.frontend.structures import Reader, reader
 from anyshape.frontend.wording import Words
 from anyshape.graph.conditions import Condition
 from anyshape.graph.dims import DimVar
 
 LIMIT = 256  # programs of one function; beyond, those that were not used lately go
+DOORS = 8  # signatures that a call is compared with before it is looked up
 
 
 class CacheInfo(NamedTuple):
@@ -29,11 +31,13 @@ class CacheInfo(NamedTuple):
 class Entry:
     """A program in the cache: `sizes` are those of the call it was traced for, `reasons` why others did not serve.
 
-    `relied` is what rules asked of sizes, as the scope of the trace noted it.
+    `relied` is what rules asked of sizes, as the scope of the trace noted it. Of a call, `same` and `asks` tell whether
+    the program serves it, where they are not None; the guards of the rest are asked by `run`.
     """
 
     __slots__ = (
-        "_words", "accepts", "key", "made_for", "number", "program", "reasons", "relied", "sizes", "unchanged", "used",
+        "_words", "asks", "key", "made_for", "number", "program", "reasons", "relied", "run", "same", "sizes",
+        "unchanged", "used",
     )  # fmt: skip
 
     def __init__(
@@ -46,7 +50,9 @@ class Entry:
         reasons: Sequence[Reason],
         relied: Sequence[Any] = (),
     ) -> None:
-        self.program, self.accepts, self.unchanged = program, program.accepts, unchanged
+        self.program, self.unchanged, self.run = program, unchanged, program.run
+        self.same = None if unchanged is None else unchanged.unchanged
+        self.asks = None if program.asks_itself else program.accepts
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # keeps no array alive
         self.relied = relied
@@ -64,6 +70,11 @@ class Entry:
         if self._words is None:
             self._words = Words(self.program.graph, self.program.trace.labels, self.program.plan.dims)
         return self._words
+
+    @property
+    def accepts(self) -> Callable[..., bool] | None:
+        """Whether the guards hold for the leaves of a call; None when there are no guards."""
+        return self.program.accepts
 
     def stale(self) -> bool:
         """A name that the function reads was bound anew: the program is of no use any more."""
@@ -107,13 +118,21 @@ class Dropped(NamedTuple):
         return self.accepts is None or self.accepts(*call.arrays)
 
 
+class Door(NamedTuple):
+    """What takes the arguments of one key apart, without flattening, and the programs there are for that key."""
+
+    read: Reader
+    entries: list[Entry]
+
+
 class Cache:
-    """Programs by key, in the order of their making; `flat` finds those for calls with arrays alone."""
+    """Programs by key, in the order of their making; `doors` lead to those of the keys that were met last."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.by_key: dict[Key, list[Entry]] = {}
-        self.flat: dict[tuple[Any, ...], list[Entry]] = {}
+        self.doors: tuple[Door, ...] = ()
+        self.readers: dict[Key, Reader | None] = {}
         self.traces = self.hits = self.evictions = 0
         self.dropped: deque[Dropped] = deque(maxlen=_REMEMBERED)
 
@@ -140,14 +159,26 @@ class Cache:
         others = [entry.refuses(call) for entry in reversed(self.entries()[-_COMPARED:])]
         return min(others, key=distance, default=[])
 
-    def add(self, entry: Entry, flat: bool) -> None:
+    def hit(self, entry: Entry) -> None:
+        """Count a call that an entry served."""
+        entry.used = True
+        self.hits += 1
+
+    def open(self, key: Key) -> None:
+        """Put the door of a key first, if it has one that is not open."""
+        entries = self.by_key.get(key)
+        if entries is None or any(door.entries is entries for door in self.doors):
+            return
+        read = self.readers[key] if key in self.readers else self.readers.setdefault(key, reader(key.tree, key.leaves))
+        if read is not None:
+            self.doors = (Door(read, entries), *self.doors[: DOORS - 1])
+
+    def add(self, entry: Entry) -> None:
         """Keep a new entry in place of those that are stale, and at most `limit` in all."""
         entries = self.by_key.setdefault(entry.key, [])
         stale = [e for e in entries if e.stale()]
         self.dropped.extend(Dropped(e.number, e.reasons, "; ".join(map(str, e.anew())), e.key) for e in stale)
         entries[:] = [e for e in entries if e not in stale] + [entry]
-        if flat:
-            self.flat[tuple([x for leaf in entry.key.leaves for x in leaf])] = entries
         self.traces += 1
         while len(kept := self.entries()) > self.limit:
             self._evict(next((e for e in kept[:-1] if not e.used), kept[0]))
@@ -160,7 +191,8 @@ class Cache:
         entries.remove(entry)
         if not entries:
             del self.by_key[entry.key]
-            self.flat = {k: found for k, found in self.flat.items() if found is not entries}
+            self.doors = tuple([door for door in self.doors if door.entries is not entries])
+            self.readers.pop(entry.key, None)
         for other in self.entries():
             other.used = False
 

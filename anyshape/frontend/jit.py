@@ -1,4 +1,4 @@
-"""The path of a call: flatten, look up by structure, dtypes and ranks (never sizes), check guards, trace, run."""
+"""The path of a call: read leaves, look up by structure, dtypes and ranks (never sizes), check guards, trace, run."""
 
 from __future__ import annotations
 
@@ -93,19 +93,24 @@ class Jitted:
                 return self.function(*args, **kwargs)
             with building().scope.keeping(self.options.shapes.require(args, kwargs, self.__wrapped__)):
                 return self.function(*args, **kwargs)
-        if not kwargs:
-            key: list[Any] = []
-            for x in args:
-                if type(x) is not np.ndarray:
-                    break
-                key += (x.dtype, x.ndim)
-            else:
-                for entry in self._cache.flat.get(tuple(key), ()):
-                    accepts, unchanged = entry.accepts, entry.unchanged
-                    if (accepts is None or accepts(*args)) and (unchanged is None or unchanged()):
+        cache = self._cache
+        for read, entries in cache.doors:
+            leaves = read(args, kwargs)
+            if leaves is None:
+                continue
+            for entry in entries:
+                same, asks = entry.same, entry.asks
+                if (same is None or same()) and (asks is None or asks(*leaves)):
+                    try:
+                        outputs = entry.run(*leaves)
+                    except BaseException:
+                        cache.hit(entry)
+                        raise
+                    if outputs is not None:  # else a guard of the program failed
                         entry.used = True
-                        self._cache.hits += 1
-                        return entry.program.call_flat(args)
+                        cache.hits += 1
+                        return entry.program.result(outputs)
+            break
         return self._call_general(args, kwargs)
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -176,7 +181,7 @@ class Jitted:
         return functools.partial(make, **options), arguments
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call with a tree of arguments, with Python scalars, or of a signature that was not seen before."""
+        """A call that no open door is for: of any structure, with whatever an array can be made of."""
         call = self._read(args, kwargs)
         entry = self._cache.find(call.key, call.arrays)
         traced = False
@@ -184,6 +189,8 @@ class Jitted:
             entry, traced = self._trace(call)
         if not traced:
             self._cache.hits += 1
+        if not self.options.static:
+            self._cache.open(call.key)
         return entry.program.call_flat(call.arrays)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
@@ -231,7 +238,7 @@ class Jitted:
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
             program = Program(trace, self.options.max_bytes)
             entry = Entry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
-            self._cache.add(entry, call.flat)
+            self._cache.add(entry)
             _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
             return entry, True
 
@@ -273,11 +280,6 @@ class _Call(NamedTuple):
     raw: list[Any]
     arrays: list[Any]
     key: Key
-
-    @property
-    def flat(self) -> bool:
-        """The arguments are arrays and nothing else, by position."""
-        return not self.kwargs and not self.static and all(type(x) is np.ndarray for x in self.args)
 
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
         """What a trace starts from, each leaf checked. `names` are those of the positional parameters."""

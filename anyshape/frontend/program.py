@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from anyshape.backend.execute import compile_plan
+from anyshape.backend.execute import Run, Turn, compile_plan, logged
 from anyshape.backend.lower import lower, solved_of
 from anyshape.backend.memory import Budget, peak_bytes
 from anyshape.backend.passes import simplify
@@ -20,13 +20,16 @@ from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
 from anyshape.frontend.relations import Related, broadcast_together
+from anyshape.frontend.structures import maker
 from anyshape.frontend.tracing import Trace
-from anyshape.frontend.trees import as_leaf, flatten, unflatten
+from anyshape.frontend.trees import as_leaf, flatten
 from anyshape.frontend.wording import show_call
 from anyshape.graph.builder import active_builders
+from anyshape.graph.conditions import Claim
 from anyshape.graph.entry import Entry
 from anyshape.graph.guards import guard_predicate
 from anyshape.graph.ir import Graph
+from anyshape.graph.linear_forms import divides_by_size
 
 if TYPE_CHECKING:
     from anyshape.frontend.cost import ProgramCost
@@ -47,8 +50,7 @@ class Program:
         self.graph: Graph = simplify(trace.graph)
         groups = broadcast_together(self.graph)
         related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
-        self.run: Callable[..., list[Any]] = related or self._compiled(self.graph)
-        self.single = trace.out_tree.is_leaf()
+        self.run: Run = logged(related or self._compiled(self.graph), self.name, self.entry.names)
 
     @cached_property
     def plan(self) -> Plan:
@@ -59,12 +61,13 @@ class Program:
         plan = lower(graph)
         return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
 
-    def _compiled(self, graph: Graph) -> Callable[..., list[Any]]:
-        """The function of the graph, or of one that it was specialised to."""
+    def _compiled(self, graph: Graph, turns: Sequence[Turn] = ()) -> Run:
+        """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`."""
         if graph is not self.graph:
             graph = simplify(graph)
         plan = self.plan if graph is self.graph else self._planned(graph)
-        return compile_plan(plan, self._budget(graph, plan))
+        guards = [Turn(tuple(self._guards()))] if self.asks_itself else []
+        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns])
 
     def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""
@@ -113,7 +116,15 @@ class Program:
     @cached_property
     def accepts(self) -> Callable[..., bool] | None:
         """Whether the guards hold for these leaves; None when there are no guards."""
-        return guard_predicate(self.entry, [c.claim for c in self.graph.conditions if c.kind == "guard"])
+        return guard_predicate(self.entry, self._guards())
+
+    @cached_property
+    def asks_itself(self) -> bool:
+        """What runs asks the guards first, as it has read the sizes, and gives None where one fails."""
+        return self.entry.only_reads and not any(map(divides_by_size, self._guards()))
+
+    def _guards(self) -> list[Claim]:
+        return [c.claim for c in self.graph.conditions if c.kind == "guard"]
 
     @cached_property
     def entry(self) -> Entry:
@@ -125,10 +136,12 @@ class Program:
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
-        return self._result(self.run(*leaves))
+        return self.result(self.run(*leaves))
 
-    def _result(self, outputs: Sequence[Any]) -> Any:
-        return outputs[0] if self.single else unflatten(self.trace.out_tree, outputs)
+    @cached_property
+    def result(self) -> Callable[[Sequence[Any]], Any]:
+        """Puts outputs together as the function does that was traced."""
+        return maker(self.trace.out_tree)
 
     def save(self, file: Any) -> None:
         """Write it to a path, or to a file that is open for bytes, for `load` in any process.
@@ -150,7 +163,7 @@ class Program:
             problem = f"have the structure {given}, not {traced}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         if active_builders() and any(map(is_symbolic, leaves)):
-            return self._result(call_inside(self.graph, leaves, self.labels))
+            return self.result(call_inside(self.graph, leaves, self.labels))
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
         for x, meta, path in zip(arrays, self.entry.metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)

@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from anyshape.autodiff.forward import inline
+from anyshape.backend.execute import Run, Turn
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
-from anyshape.graph.conditions import Condition, Where, equal
+from anyshape.graph.conditions import Claim, Condition, Where, equal
 from anyshape.graph.dims import Atom, Call, DimVar, Size
 from anyshape.graph.entry import Entry, divides
 from anyshape.graph.guards import size_function
@@ -30,7 +31,6 @@ MOST_SIZES = 16  # that a call looks at
 MOST_PATTERNS = 8  # that have plans of their own
 PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
 LARGE = 1 << 14  # elements of an argument for which it pays at once
-Run = Callable[..., list[Any]]
 
 
 def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
@@ -83,26 +83,36 @@ def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozense
 
 
 class Related:
-    """The function of a program that has plans by relation. `make` compiles a graph."""
+    """The function of a program that has plans by relation. `make` compiles a graph.
 
-    def __init__(self, graph: Graph, entry: Entry, groups: Sequence[tuple[Size, ...]], make: Callable[[Graph], Run]):
+    A call is given to the plan of the last pattern that had one, which turns away what has another.
+    """
+
+    def __init__(self, graph: Graph, entry: Entry, groups: Sequence[tuple[Size, ...]], make: Callable[..., Run]):
         self.graph, self.groups, self.make = graph, groups, make
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
         self.pattern = size_function(entry, self.sizes, bits)
         self.runs: dict[int, Run] = {}
         self.calls: dict[int, int] = {}
+        self.first: Run = self.choose
 
     @cached_property
     def general(self) -> Run:
         """The function of the plan that assumes nothing."""
         return self.make(self.graph)
 
-    def __call__(self, *arrays: Any) -> list[Any]:
+    def __call__(self, *arrays: Any) -> Any:
+        return self.first(*arrays)
+
+    def choose(self, *arrays: Any) -> Any:
+        """Run the plan for the pattern of these arrays."""
         pattern = self.pattern(*arrays)
         run = self.runs.get(pattern)
         if run is None:
             run = self._chosen(pattern, arrays)
+        else:
+            self.first = run
         return run(*arrays)
 
     def _chosen(self, pattern: int, arrays: Sequence[Any]) -> Run:
@@ -111,7 +121,8 @@ class Related:
         if len(self.runs) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
             return self.general
         ones = frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
-        return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones)))
+        turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
+        return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones), [turn]))
 
     @property
     def __source__(self) -> str:

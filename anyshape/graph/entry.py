@@ -40,6 +40,12 @@ class Entry(Signature):
                         del left[leaf]
         return left
 
+    @property
+    def only_reads(self) -> bool:
+        """Each variable is the size of an axis, and nothing that a call shows can be wrong."""
+        places = [read_alone(solved) for solved in self.solved]
+        return not self.unproved and not self.bounded and all(isinstance(place, InputAxis) for place in places)
+
     @cached_property
     def bounded(self) -> list[tuple[Solved, Bound, Bound]]:
         """The variables whose number may be out of their range, with the bounds that are not proved."""
