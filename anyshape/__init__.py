@@ -7,6 +7,7 @@ from anyshape import errors, numpy, ops
 from anyshape.errors import AnyshapeError
 from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 from anyshape.frontend.callback import pure_callback
+from anyshape.frontend.checkpoint import checkpoint
 from anyshape.frontend.checks import check_grads
 from anyshape.frontend.config import config
 from anyshape.frontend.control import check, stop_gradient
@@ -34,6 +35,7 @@ __all__ = [
     "SymbolicShape",
     "check",
     "check_grads",
+    "checkpoint",
     "config",
     "errors",
     "eval_shape",

@@ -67,6 +67,7 @@ def per_line(x, axis):
 NOTHING = {
     "real", "imag", "complex", "convert", "narrow", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "pad",
     "concatenate", "full", "iota", "size_value", "stop_gradient", "take", "permute",
+    "enter_checkpoint", "leave_checkpoint",
     "gather", "gather_dynamic", "scatter_set", "size_token", "dynamic_slice", "dynamic_update_slice",
 }  # fmt: skip
 COUNTED = {

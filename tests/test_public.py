@@ -22,7 +22,7 @@ PAGES = [p.relative_to(ROOT).as_posix() for p in sorted([*ROOT.glob("*.md"), *RO
 # What the design promises; a name that is not here yet is not public either.
 PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
-    "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "stop_gradient", "check", "check_grads",
+    "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "checkpoint", "stop_gradient", "check", "check_grads",
     "ShapeDtypeStruct",
     "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
     "min_dim", "explain", "export", "load", "register_pytree_node",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from anyshape.autodiff.forward import Replay, push, replay_node, start
+from anyshape.autodiff.recompute import in_order, recomputing
 from anyshape.autodiff.tables import Linear, add_tangents, find_transpose
 from anyshape.errors import AnyshapeError
 from anyshape.graph.builder import Builder, Traced, at_line
@@ -40,19 +41,23 @@ def linearise(
     linear_graph = inner.finish(found, graph.name)
     order = iter(range(len(found)))
     live = tuple([None if t is None else next(order) for t in slopes])
-    return outputs, LinearMap(linear_graph, len(wrt), tuple(inner.captures()), live)
+    linear_graph, residuals = recomputing(builder, linear_graph, len(wrt), inner.captures())
+    return outputs, LinearMap(linear_graph, len(wrt), residuals, live)
 
 
 def transpose(
     builder: Builder, graph: Graph, linear_count: int, residuals: Sequence[Traced], cotangents: Sequence[Traced | None]
 ) -> list[Any]:
-    """The cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them."""
+    """The cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them.
+
+    What else the graph computes is computed just before it is needed.
+    """
     linear = set(graph.inputs[:linear_count])
     env = start(builder, graph, [*[None] * linear_count, *residuals])
+    known: dict[Value, Node] = {}
     for node in graph.nodes:
         if linear.isdisjoint(node.inputs):
-            with at_line(builder, node.where):
-                replay_node(builder, node, env)
+            known.update(dict.fromkeys(node.outputs, node))
         else:
             linear.update(node.outputs)
     collected: dict[Value, Any] = {}
@@ -61,9 +66,18 @@ def transpose(
             collected[value] = add_tangents(collected.get(value), ct)
     for node in reversed(graph.nodes):
         if not linear.isdisjoint(node.inputs) and any(v in collected for v in node.outputs):
+            _make(builder, node.operands, known, env)
             with at_line(builder, node.where):
                 _pull_node(builder, node, env, linear, collected)
     return [collected.get(v) for v in graph.inputs[:linear_count]]
+
+
+def _make(builder: Builder, wanted: Sequence[Value], known: Mapping[Value, Node], env: Replay) -> None:
+    """Have these values, as far as they are computed by known nodes."""
+    for value in in_order(wanted, lambda v: known[v].operands if v in known and v not in env else None):
+        if value not in env:  # as another result of its node
+            with at_line(builder, known[value].where):
+                replay_node(builder, known[value], env)
 
 
 def _pull_node(

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.passes import simplify, without_stops
+from anyshape.backend.passes import simplify, to_run
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.fuse import fuse
 from anyshape.backend.passes.views import collapse
@@ -29,13 +29,13 @@ Slot = str | Literal
 
 def lower(graph: Graph) -> Plan:
     """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove."""
-    return _Lowering(without_stops(graph)).plan()
+    return _Lowering(to_run(graph)).plan()
 
 
 def relied_by_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
     relied: list[Any] = []
-    _Lowering(without_stops(simplify(graph, relied)), relied).plan()
+    _Lowering(to_run(simplify(graph, relied)), relied).plan()
     return relied
 
 

@@ -69,14 +69,14 @@ class GroupSource:
         self.local |= {slot: f"t_{slot}" for slot in self.rowed}
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.flags, strict=True)):
             self._step(i, step, flags)
-        buffers, totals = self.allocated, self.group.totals
+        buffers, totals, made = self.allocated, self.group.totals, self._made()  # before the sizes are listed
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
             f"    t = max(1, _TILE // {row})",
             "    count = -(-n // t)",
-            *[f"    {x}" for x in self._made()],
+            *[f"    {x}" for x in made],
             "    def work(first, last):",
-            *[f"        f_{b} = {made}" for b, made in buffers.items()],
+            *[f"        f_{b} = {source}" for b, source in buffers.items()],
             "        for k in range(first, last):",
             "            lo = k * t",
             "            hi = lo + t",

@@ -168,14 +168,14 @@ class InnerTrace:
 
 def trace_inner(
     outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
-    metas: Sequence[TensorMeta] | None = None,
+    metas: Sequence[TensorMeta] | None = None, whole: bool = False,
 ) -> InnerTrace:  # fmt: skip
-    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
+    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`, all of it there if it is `whole`.
 
     The inputs have the metadata of `like`, or `metas`. aux may hold traced values: they are captured by no one, so
     `function` must give them as part of the result if they are to be used outside.
     """
-    builder = Builder(outer.scope, parent=outer, handle=Array)
+    builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole)
     metas = [x.meta for x in like] if metas is None else metas
     handles = [_input(builder, m, getattr(x, "weak", False)) for m, x in zip(metas, like, strict=True)]
     with activate(builder):

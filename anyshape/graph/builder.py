@@ -72,8 +72,11 @@ class Traced:
 class Builder:
     """Collects the nodes of one graph. Values of its parents are captured as further inputs when they are met."""
 
-    def __init__(self, scope: Scope, parent: Builder | None = None, handle: type[Traced] = Traced) -> None:
-        self.scope, self.parent, self.handle = scope, parent, handle
+    def __init__(
+        self, scope: Scope, parent: Builder | None = None, handle: type[Traced] = Traced, whole: bool = False
+    ) -> None:
+        """`whole`: what is applied while it is active belongs to it, though it be to values of its parents alone."""
+        self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []

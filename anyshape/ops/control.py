@@ -1,4 +1,6 @@
-"""Ops that steer a program: stop_gradient, and check, which passes on what must hold and raises where it does not."""
+"""Ops that steer a program: stop_gradient, check, which passes on what must hold and raises where it does not, and the
+marks of a checkpoint, between which reverse mode keeps nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,11 @@ from typing import Any
 
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import define
+from anyshape.graph.ir import Op, define
+from anyshape.ops.contraction import dot_general_op
 from anyshape.ops.core import Operand, apply
+
+POLICIES: dict[str, tuple[Op, ...]] = {"": (), "contractions": (dot_general_op,)}  # what checkpoints keep, by name
 
 
 def _same_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
@@ -20,8 +25,18 @@ def _check_type(ctx: ShapeGuardContext, x: TensorMeta, *, message: str) -> Tenso
     return x
 
 
+def _enter_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str, turn: int) -> TensorMeta:
+    return x
+
+
+def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMeta:
+    return x
+
+
 stop_gradient_op = define("stop_gradient", _same_type)
 check_op = define("check", _check_type, raises=True)
+enter_checkpoint_op = define("enter_checkpoint", _enter_type)
+leave_checkpoint_op = define("leave_checkpoint", _leave_type)
 
 
 def stop_gradient(x: Operand) -> Any:
@@ -32,3 +47,17 @@ def stop_gradient(x: Operand) -> Any:
 def check(x: Operand, message: str) -> Any:
     """x, all of which must be true when the program runs. No part of a program is removed that checks something."""
     return apply(check_op, x, message=message)
+
+
+def enter_checkpoint(x: Operand, keep: str = "", turn: int = 0) -> Any:
+    """x, where a checkpoint begins: what is made of it, up to `leave_checkpoint`, reverse mode computes again.
+
+    `keep` names what it keeps nevertheless. What is computed again has another `turn`, so that it is never taken for
+    what was computed before.
+    """
+    return apply(enter_checkpoint_op, x, keep=keep, turn=turn)
+
+
+def leave_checkpoint(x: Operand, keep: str = "") -> Any:
+    """x, where the checkpoint ends that it was made in."""
+    return apply(leave_checkpoint_op, x, keep=keep)

@@ -13,7 +13,7 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, LeakedTracerError, MissingRuleError
 from anyshape.graph import dims
-from anyshape.graph.builder import Builder, Traced, active, user_line
+from anyshape.graph.builder import Builder, Traced, active, active_builders, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.extents import Exact, tensor
@@ -71,7 +71,7 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
     found = max([x.builder for x in (*operands, *sources)], key=lambda b: b.depth)
     if found.closed:
         raise next(x for x in (*operands, *sources) if x.builder is found).leaked()
-    return found
+    return next((b for b in reversed(active_builders()) if b.whole and b.depth > found.depth), found)
 
 
 def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from anyshape.graph.ir import Node, Op, freeze, has_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
 from anyshape.ops.callback import UNKNOWN, Callback
+from anyshape.ops.control import POLICIES
 from anyshape.ops.core import find_kernel
 from anyshape.ops.gathering import GATHER, SCATTER
 
@@ -159,6 +160,8 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "rounds": _flag,
     "equal_nan": _flag,
     "message": lambda node, x: isinstance(x, str),
+    "keep": lambda node, x: x in POLICIES,
+    "turn": lambda node, x: type(x) is int and x >= 0,
     "shape": _sizes,
     "sizes": _sizes,
     "starts": _sizes,

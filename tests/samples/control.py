@@ -1,5 +1,6 @@
 """Rows of control ops."""
 
+from anyshape.frontend.checkpoint import checkpoint
 from anyshape.frontend.control import check, stop_gradient
 from tests.samples.sample import Sample
 
@@ -13,4 +14,10 @@ def checked(np, x):
 SAMPLES = [
     Sample("stop_gradient", lambda np, x: stop_gradient(np.sin(x)) * 2, ("n, 3",), ops=("stop_gradient",), grad=False),
     Sample("check", checked, ("n, 3",), ops=("check",)),
+    Sample(
+        "checkpoint",
+        lambda np, x, y: checkpoint(lambda x: np.sin(x) * np.exp(y))(x) * 2,
+        ("n, 3", "3"),
+        ops=("enter_checkpoint", "leave_checkpoint"),
+    ),
 ]

@@ -1,7 +1,9 @@
-"""Derivatives of control ops."""
+"""Derivatives of control ops. Cotangents pass a checkpoint the other way: they enter where values leave it."""
 
-from anyshape.autodiff.tables import zero
+from anyshape.autodiff.tables import linear, zero
 from anyshape.ops import control as ct
 
 zero(ct.stop_gradient_op)
 zero(ct.check_op)
+linear(ct.enter_checkpoint_op, lambda ctx, dy, x, *, keep, turn: ct.leave_checkpoint(dy, keep))
+linear(ct.leave_checkpoint_op, lambda ctx, dy, x, *, keep: ct.enter_checkpoint(dy, keep))

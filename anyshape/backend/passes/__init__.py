@@ -9,12 +9,12 @@ from typing import Any
 
 from anyshape.backend.passes.dead_code import remove_dead_code
 from anyshape.backend.passes.rewrite import rewrite
-from anyshape.graph.ir import Graph, Value
-from anyshape.ops.control import stop_gradient_op
+from anyshape.graph.ir import Graph, Op, Value
+from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
 
 _LOG = logging.getLogger("anyshape.passes")
 
-__all__ = ["remove_dead_code", "rewrite", "simplify", "without_stops"]
+__all__ = ["remove_dead_code", "rewrite", "simplify", "to_run"]
 
 
 def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
@@ -29,24 +29,31 @@ def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
     return graph
 
 
-def without_stops(graph: Graph) -> Graph:
-    """The graph to run: nothing will be differentiated any more, so what only derivatives care about is left out."""
-    stops = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op is stop_gradient_op}
-    if not stops:
+def to_run(graph: Graph) -> Graph:
+    """The graph to run: nothing will be differentiated any more, so what only derivatives care about is left out.
+
+    Marks of checkpoints go last: without them, what is computed again looks like what was computed before.
+    """
+    bare = _without(graph, (stop_gradient_op,))
+    return _without(bare if bare is graph else simplify(bare), (enter_checkpoint_op, leave_checkpoint_op))
+
+
+def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
+    """The graph with the operand of each of these ops in place of its result."""
+    meant = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in ops}
+    if not meant:
         return graph
 
-    def meant(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        return tuple([_followed(v, stops) for v in values])
+    def followed(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        found = list(values)
+        for i in range(len(found)):
+            while found[i] in meant:
+                found[i] = meant[found[i]]
+        return tuple(found)
 
-    kept = [n for n in graph.nodes if n.op is not stop_gradient_op]
-    nodes = tuple([replace(n, inputs=meant(n.inputs), sources=meant(n.sources)) for n in kept])
-    return simplify(replace(graph, nodes=nodes, outputs=meant(graph.outputs)))
-
-
-def _followed(value: Value, stops: dict[Value, Value]) -> Value:
-    while value in stops:
-        value = stops[value]
-    return value
+    kept = [n for n in graph.nodes if n.op not in ops]
+    nodes = tuple([replace(n, inputs=followed(n.inputs), sources=followed(n.sources)) for n in kept])
+    return replace(graph, nodes=nodes, outputs=followed(graph.outputs))
 
 
 def _difference(before: Graph, after: Graph) -> str:

@@ -19,6 +19,7 @@ from anyshape.graph.substitution import substitute_leaves
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.core import find_kernel
 from anyshape.ops.creation import full_op
 
@@ -369,4 +370,5 @@ IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
     rd.sum_to_op: (_same_shape, _plain_sum, _negation_outwards),
     rd.reduce_sum_op: (_negation_outwards,),
+    **dict.fromkeys((enter_checkpoint_op, leave_checkpoint_op), (_of_literal,)),
 }
