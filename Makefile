@@ -5,13 +5,14 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check lint types tests bench clean
+.PHONY: help demo test check lint types tests bench bench-peers clean
 
 help:
 	@echo "make demo    train the language model of the demo and draw its loss (about a minute)"
 	@echo "make test    lint, types and tests; make check is the same"
 	@echo "make lint | types | tests    one of the three"
 	@echo "make bench   the benchmarks, beside the limits they are held to"
+	@echo "make bench-peers   install what they are compared with: autograd, jax, torch, pytensor"
 	@echo "make clean   remove what the other targets made"
 
 # The matrices are small: a second thread of linear algebra costs more than it brings, the more so on a busy machine.
@@ -34,6 +35,20 @@ tests: $(READY)
 bench: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run
 
+# What the benchmarks compare with, for the CPU, apart from what the project needs. What cannot be installed is left out.
+PEERS := autograd jax torch pytensor
+TORCH_FOR_CPU := https://download.pytorch.org/whl/cpu
+
+bench-peers:
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv-peers
+	@for peer in $(PEERS); do \
+		echo "installing $$peer"; \
+		index=; test $$peer = torch && index="--index-url $(TORCH_FOR_CPU)"; \
+		.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check scipy $$peer \
+			|| echo "$$peer could not be installed: the benchmarks go without it" >&2; \
+	done
+
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -41,5 +56,5 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist *.egg-info demo_loss.png
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist *.egg-info demo_loss.png benchmarks/results.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,6 @@
 """What a call costs besides its plan, how often programs are traced, and the cold start beside other libraries.
 
-Other libraries are run in subprocesses: by this interpreter, or by the one that ANYSHAPE_PEERS names, as in
-ANYSHAPE_PEERS=/somewhere/venv/bin/python; those that it does not have are left out.
+Other libraries are run in subprocesses, as `benchmarks.peers` says; those that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import anyshape
+from benchmarks import peers
 from benchmarks.timing import Effort, Result, interleaved, seconds
 
 GUARDS = 20
@@ -109,14 +109,14 @@ def traces(shapes: int) -> list[Result]:
 # -- cold start --------------------------------------------------------------------------------------------------
 
 
-def cold_start(lengths: int, peers: Sequence[str] = PEERS) -> list[Result]:
+def cold_start(lengths: int, libraries: Sequence[str] = PEERS) -> list[Result]:
     """From the first call on: the gradient of an attention block at each length once, tracing or compiling included."""
     ours = _measured(sys.executable, "anyshape", lengths)
     assert ours is not None
     detail = f"{seconds(ours['seconds'])} in all, the first call {seconds(ours['first'])}"
     results = [Result(f"cold start over {lengths} lengths", ours["seconds"], "s", None, detail)]
-    for peer in peers:
-        theirs = _measured(os.environ.get("ANYSHAPE_PEERS", sys.executable), peer, lengths)
+    for peer in libraries:
+        theirs = _measured(peers.interpreter(peer), peer, lengths)
         if theirs is not None:
             np.testing.assert_allclose(theirs["total"], ours["total"], rtol=1e-6)
             detail = f"{peer}: {seconds(theirs['seconds'])} in all, the first call {seconds(theirs['first'])}"

@@ -1,11 +1,11 @@
 """Run the benchmarks and print what they found beside the limits they are held to.
 
-    python -m benchmarks.run [--quick] [--only attention,small,chain,calls,dynamic,...] [--json FILE]
+    python -m benchmarks.run [--quick] [--only speed,attention,small,...] [--json FILE] [--picture FILE]
 
-Peers (autograd; jax and torch, also by the interpreter that ANYSHAPE_PEERS names) are measured where they are
-installed. The exit status is 0 even if a limit is missed: on a machine that others use too, a miss is a reason to
-look, not a failure. Set OMP_NUM_THREADS=1, as `make bench` does: with more threads of linear algebra, times depend on
-who else runs.
+Peers (autograd, jax, torch, pytensor) are measured where they are installed, in processes of their own; `make
+bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that has them. The exit status is 0 even if a
+limit is missed: on a machine that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as
+`make bench` does: with more threads of linear algebra, times depend on who else runs.
 """
 
 from __future__ import annotations
@@ -14,14 +14,28 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import attention, calls, chain, compiling, dynamic, importing, peers, sizes, small, solving, speed
+from benchmarks import (
+    attention,
+    calls,
+    chain,
+    comparison,
+    compiling,
+    dynamic,
+    importing,
+    peers,
+    sizes,
+    small,
+    solving,
+    speed,
+)
 from benchmarks.timing import QUICK, Effort, Result
+from benchmarks.workloads import WORKLOADS
 
 try:
     from rich.console import Console
@@ -43,25 +57,39 @@ def cells(result: Result) -> tuple[str, ...]:
 
 
 def show(results: Iterable[Result]) -> None:
-    """Print the table, with rich where it is installed."""
+    """Print the table of what is held to limits."""
     rows = [cells(r) for r in results]
+    print_table(COLUMNS, rows, ["bold red" if row[3] == "NO" else None for row in rows])
+
+
+def show_comparison(results: Sequence[Result]) -> None:
+    """Print the table of workloads by library, if they were run."""
+    columns, rows = comparison.table(results)
+    if rows:
+        print_table(columns, rows, [None] * len(rows))
+        print("a time or memory in parentheses is divided by that of the hand-written NumPy; medians of turns")
+        for note in comparison.notes(results, peers.missing()):
+            print(note)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None]) -> None:
+    """With rich where it is installed."""
     if Table is None:
-        widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-        for row in (COLUMNS, *rows):
+        flat = [[cell.replace("\n", ", ") for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(columns, *flat, strict=True)]
+        for row in (columns, *flat):
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         return
-    table = Table(*COLUMNS)
-    for row in rows:
-        table.add_row(*map(escape, row), style={"NO": "bold red"}.get(row[3]))
+    table = Table(*columns)
+    for row, style in zip(rows, styles, strict=True):
+        table.add_row(*map(escape, row), style=style)
     console = Console()
-    (console if console.is_terminal else Console(width=150)).print(table)
+    (console if console.is_terminal else Console(width=160)).print(table)
 
 
 def machine() -> dict[str, Any]:
     """Where the times were taken."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
-    if peers.autograd is not None:
-        versions["autograd"] = getattr(peers.autograd, "__version__", "installed")
     threads = os.environ.get("OMP_NUM_THREADS", "not set")
     where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg(), "threads": threads}
     return {**where, **versions}
@@ -73,12 +101,25 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works, not for numbers")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections to run (%(default)s)")
     parser.add_argument("--json", type=Path, default=Path(__file__).with_name("results.json"), help="(%(default)s)")
+    parser.add_argument("--picture", type=Path, default=Path(__file__).with_name("results.png"), help="(%(default)s)")
+    parser.add_argument("--libraries", help="of the section speed, besides numpy and anyshape; all that are installed")
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="of the section speed (%(default)s)")
     options = parser.parse_args(argv)
-    options.only = options.only.split(",")
-    unknown = sorted(set(options.only) - set(SECTIONS))
-    if unknown:
-        parser.error(f"no section is called {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    options.only, options.workloads = options.only.split(","), options.workloads.split(",")
+    for what, asked, there in (("section", options.only, SECTIONS), ("workload", options.workloads, WORKLOADS)):
+        unknown = sorted(set(asked) - set(there))
+        if unknown:
+            parser.error(f"no {what} is called {', '.join(unknown)}; there are {', '.join(there)}")
     return options
+
+
+def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
+    """What the section is to leave out."""
+    if section != "speed":
+        return {}
+    named = options.libraries
+    libraries = None if named is None else (*peers.OURS, *[n for n in named.split(",") if n and n not in peers.OURS])
+    return {"libraries": libraries, "keys": options.workloads}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,12 +129,15 @@ def main(argv: list[str] | None = None) -> int:
     results = []
     for name in options.only:
         print(f"{name} ...", flush=True)
-        results += SECTIONS[name].run(effort)
+        results += SECTIONS[name].run(effort, **chosen(options, name))
     show(results)
+    show_comparison(results)
     report = {"where": machine(), "results": [r.as_json() for r in results]}
     options.json.write_text(json.dumps(report, indent=2, default=float) + "\n")
     kept = [r.met for r in results if r.met is not None]
-    print(f"{sum(kept)} of {len(kept)} limits met at a load of {os.getloadavg()[0]:.1f}; all numbers: {options.json}")
+    drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""
+    load = f"{os.getloadavg()[0]:.1f}"
+    print(f"{sum(kept)} of {len(kept)} limits met at a load of {load}; all numbers: {options.json}{drawn}")
     return 0
 
 

@@ -1,206 +1,210 @@
-"""Speed against NumPy written by hand: value and gradient of workloads that planners and threads can or cannot help.
+"""Speed beside NumPy written by hand and beside other libraries: the workloads, each in turn by all that are there.
 
-What is written by hand uses whole arrays and no temporaries where that is natural, as a careful user would.
+Every library works in a process of its own, which has all cores (or as many as `threads`), and nothing that it
+compiled on another day. Of each workload is measured: the first sweep, tracing and compiling included; sweeps
+afterwards, in turns round by round; the first call at sizes not seen before; and, of those that allocate through NumPy,
+how much memory a sweep takes at its peak. Results that differ from those of float64 written by hand do not count.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
-import anyshape
-from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
+from benchmarks import peers
+from benchmarks.by_hand import BY_HAND
+from benchmarks.timing import Effort, Result, ratio, seconds
+from benchmarks.worker import Failed, Worker
+from benchmarks.workloads import WORKLOADS, Limit, Workload, leaves, mapped
 
-Call = Callable[[], Any]
-
-
-def run(effort: Effort, scale: float = 1.0) -> list[Result]:
-    """The results of this file; `scale` makes the arrays smaller."""
-    workloads = (black_scholes, chain, mlp_small, mlp_large, softmax_regression, rosenbrock)
-    return [workload(effort.fewer(2), scale) for workload in workloads]
-
-
-def compared(name: str, ours: Call, theirs: Call, limit: float | None, effort: Effort) -> Result:
-    """The ratio of the two, in turns."""
-    agree(ours(), theirs())
-    table = interleaved([ours, theirs], effort)
-    times = np.median(table, axis=0)
-    detail = f"{seconds(times[0])}, by hand {seconds(times[1])}"
-    return Result(name, ratio(table[:, 0], table[:, 1]), "x", limit, detail)
+TOLERANCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-9}  # of the largest element
+STEPS = (1, 2, 3)  # other sizes: by how much they are larger
+BUDGET = 6.0  # seconds after which no new round of turns begins, if there were a few
+LEAST_ROUNDS = 5
 
 
-def agree(got: Any, expected: Any) -> None:
-    """Both computed the same."""
-    for g, e in zip(flat(got), flat(expected), strict=True):
-        np.testing.assert_allclose(g, e, rtol=1e-3 if np.asarray(e).dtype == np.float32 else 1e-7, atol=1e-5)
+@dataclass
+class Measured:
+    """What was found of a workload in one library: seconds, bytes; `failed` says why there is nothing."""
+
+    first: float = np.nan
+    turns: list[float] = field(default_factory=list)
+    more: list[float] = field(default_factory=list)
+    peak: int | None = None
+    growth: float | None = None  # bytes of memory by byte of arguments and results
+    failed: str = ""
+
+    @property
+    def steady(self) -> float:
+        return float(np.median(self.turns)) if self.turns else np.nan
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything in it."""
+        more = float(np.median(self.more)) if self.more else np.nan
+        found = {"first": self.first, "steady": self.steady, "more": more, "peak": self.peak, "growth": self.growth}
+        known = {k: v for k, v in found.items() if v is not None and not np.isnan(v)}
+        return {**known, "turns": self.turns, **({"failed": self.failed} if self.failed else {})}
 
 
-def flat(tree: Any) -> list[Any]:
-    """The arrays of nested tuples and lists."""
-    return [x for part in tree for x in flat(part)] if isinstance(tree, (tuple, list)) else [tree]
+def run(
+    effort: Effort, scale: float = 1.0, libraries: Sequence[str] | None = None, keys: Sequence[str] = tuple(WORKLOADS)
+) -> list[Result]:
+    """The results of this file; `scale` makes the arrays smaller, `keys` are the workloads that are wanted."""
+    results: list[Result] = []
+    with workers(peers.installed() if libraries is None else libraries) as asked:
+        versions = {name: _version(worker) for name, worker in asked.items()}
+        for key in keys:
+            results += judged(key, WORKLOADS[key], measure(key, asked, effort, scale), versions)
+    return results
 
 
-# -- Black-Scholes -----------------------------------------------------------------------------------------------
-
-ROOT = np.sqrt(2.0)
-
-
-def normal(z: Any) -> Any:
-    """The normal distribution function."""
-    return 0.5 * (1 + erf(z / ROOT))
-
-
-def call_price(s: Any, k: Any, t: Any, sigma: Any) -> Any:
-    """The sum of prices of calls at an interest rate of 3 %."""
-    root = sigma * np.sqrt(t)
-    d1 = (np.log(s / k) + (0.03 + 0.5 * sigma**2) * t) / root
-    return np.sum(s * normal(d1) - k * np.exp(-0.03 * t) * normal(d1 - root))
+@contextmanager
+def workers(libraries: Sequence[str]) -> Iterator[dict[str, Worker]]:
+    """A process for each library, those of peers by the interpreter that has them."""
+    threads = peers.threads()
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {name: Worker(peers.interpreter(name), name, threads, folder) for name in libraries}
+        try:
+            yield asked
+        finally:
+            for worker in asked.values():
+                worker.close()
 
 
-def price_by_hand(s: Any, k: Any, t: Any, sigma: Any) -> Any:
-    """The price with delta, the slope in the strike, theta and vega, in closed form."""
-    root_t = np.sqrt(t)
-    root = sigma * root_t
-    d1 = (np.log(s / k) + (0.03 + 0.5 * sigma**2) * t) / root
-    d2 = d1 - root
-    n1, n2 = 0.5 * (1 + erf(d1 / ROOT)), 0.5 * (1 + erf(d2 / ROOT))
-    discounted = np.exp(-0.03 * t)
-    density = np.exp(-0.5 * d1 * d1) / np.sqrt(2 * np.pi)
-    vega = s * density * root_t
-    theta = s * density * sigma / (2 * root_t) + 0.03 * k * discounted * n2
-    return np.sum(s * n1 - k * discounted * n2), (n1, -discounted * n2, theta, vega)
+def _version(worker: Worker) -> str:
+    """That of its library; nothing where it does not work, which its first workload tells."""
+    try:
+        return worker.ask("hello")
+    except Failed:
+        return ""
 
 
-def black_scholes(effort: Effort, scale: float) -> Result:
-    """Four gradients of a sum of elementwise steps."""
-    n, rng = int(1_000_000 * scale), np.random.default_rng(0)
-    args = [rng.uniform(*interval, n) for interval in ((80, 120), (80, 120), (0.5, 2), (0.1, 0.4))]
-    step = anyshape.value_and_grad(call_price, argnums=(0, 1, 2, 3))
-    return compared(f"Black-Scholes, n = {n}", lambda: step(*args), lambda: price_by_hand(*args), 0.55, effort)
+# -- measuring ---------------------------------------------------------------------------------------------------
 
 
-# -- a chain -----------------------------------------------------------------------------------------------------
+def measure(key: str, asked: dict[str, Worker], effort: Effort, scale: float) -> dict[str, Measured]:
+    """What each library takes for a workload."""
+    found = {name: Measured() for name in asked}
+    expected = reference(key, scale, 0)
+    for name, worker in asked.items():
+        with _failing(found[name]):
+            found[name].first, results = worker.ask("first", key, scale)
+            check(results, expected)
+    _turns({name: w for name, w in asked.items() if not found[name].failed}, found, effort)
+    for step in STEPS:
+        expected = reference(key, scale, step)
+        for name, worker in asked.items():
+            if not found[name].failed and (not found[name].more or found[name].more[0] < 1):
+                with _failing(found[name]):
+                    taken, results = worker.ask("more", step)
+                    check(results, expected)
+                    found[name].more.append(taken)
+    for name, worker in asked.items():
+        if not found[name].failed:
+            with _failing(found[name]):
+                found[name].peak = worker.ask("peak", scale)
+                found[name].growth = _growth(key, worker, found[name].peak, scale)
+    return found
 
 
-def chained(x: Any) -> Any:
-    """100 steps."""
-    y = x
-    for _ in range(33):
-        y = np.sin(y) * x + 0.5
-    return np.sum(y)
+@contextmanager
+def _failing(found: Measured) -> Iterator[None]:
+    """Note what went wrong, and go on with the others."""
+    try:
+        yield
+    except (Failed, AssertionError) as error:
+        found.failed = str(error).strip().partition("\n")[0]
 
 
-def chained_by_hand(x: Any) -> Any:
-    """The same with its gradient, which keeps what it needs."""
-    y, kept = x, []
-    for _ in range(33):
-        kept.append(y)
-        y = np.sin(y) * x + 0.5
-    total, slope, out = np.sum(y), np.ones_like(x), np.zeros_like(x)
-    for z in reversed(kept):
-        out += slope * np.sin(z)
-        slope = slope * x * np.cos(z)
-    return total, out + slope
+def _turns(asked: dict[str, Worker], found: dict[str, Measured], effort: Effort) -> None:
+    """Sweeps in turns. Who starts changes from round to round."""
+    names, start = list(asked), time.perf_counter()
+    for i in range(effort.rounds):
+        if i >= min(LEAST_ROUNDS, effort.rounds) and time.perf_counter() - start > BUDGET:
+            break
+        for turn in range(len(names)):
+            name = names[(i + turn) % len(names)]
+            found[name].turns.append(asked[name].ask("turn", effort.turn))
 
 
-def chain(effort: Effort, scale: float) -> Result:
-    """A chain of elementwise steps."""
-    x = np.random.default_rng(1).uniform(-1, 1, int(1_000_000 * scale))
-    step = anyshape.value_and_grad(chained)
-    name = f"chain of 100 sin, mul, add, n = {len(x)}"
-    return compared(name, lambda: step(x), lambda: chained_by_hand(x), 0.45, effort)
+def _growth(key: str, worker: Worker, peak: int | None, scale: float) -> float | None:
+    """What a sweep takes more at twice the size, per byte of arguments and results: without buffers of a fixed size."""
+    if peak is None or not any(limit.of == "memory" for limit in WORKLOADS[key].limits):
+        return None
+    there = [_bytes(WORKLOADS[key].make(s, 0)) + _bytes(reference(key, s, 0)) for s in (scale, 2 * scale)]
+    given = [_bytes(WORKLOADS[key].make(s, 0)) for s in (scale, 2 * scale)]
+    more = worker.ask("peak", 2 * scale) - peak + given[1] - given[0]
+    return float(more / (there[1] - there[0]))
 
 
-# -- networks ----------------------------------------------------------------------------------------------------
+def _bytes(tree: Any) -> int:
+    return sum(np.asarray(x).nbytes for x in leaves(tree))
 
 
-def network(params: Sequence[Any], x: Any, labels: Any) -> Any:
-    """The mean cross entropy of a network with tanh layers."""
-    for w, b in params[:-1]:
-        x = np.tanh(x @ w + b)
-    w, b = params[-1]
-    z = x @ w + b
-    z = z - np.max(z, axis=1, keepdims=True)
-    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - np.sum(z * labels, axis=1))
+# -- the reference -----------------------------------------------------------------------------------------------
 
 
-def network_by_hand(params: Sequence[Any], x: Any, labels: Any) -> Any:
-    """The same with its gradient."""
-    kept = [x]
-    for w, b in params[:-1]:
-        x = x @ w
-        x += b
-        kept.append(np.tanh(x, out=x))
-    w, b = params[-1]
-    z = x @ w
-    z += b
-    z -= np.max(z, axis=1, keepdims=True)
-    p = np.exp(z)
-    sums = np.sum(p, axis=1, keepdims=True)
-    loss = np.mean(np.log(sums[:, 0]) - np.sum(z * labels, axis=1))
-    p /= sums
-    p -= labels
-    p /= p.dtype.type(len(p))
-    grads = []
-    for i in range(len(params) - 1, -1, -1):
-        grads.append((kept[i].T @ p, p.sum(axis=0)))
-        if i:
-            p = p @ params[i][0].T
-            p *= 1 - kept[i] * kept[i]
-    return loss, grads[::-1]
+def reference(key: str, scale: float, step: int) -> list[list[np.ndarray]]:
+    """The results of a sweep, written by hand, in float64."""
+    wide = lambda x: x.astype(np.float64) if np.asarray(x).dtype == np.float32 else x
+    sweep = mapped(wide, WORKLOADS[key].make(scale, step))
+    return [[np.asarray(x) for x in leaves(BY_HAND[key](*args))] for args in sweep]
 
 
-def mlp(name: str, sizes: Sequence[int], batch: int, limit: float, effort: Effort) -> Result:
-    """One step of a network of float32."""
-    rng = np.random.default_rng(2)
-    pairs = list(itertools.pairwise(sizes))
-    make = lambda *shape: rng.standard_normal(shape).astype(np.float32) / np.float32(np.sqrt(shape[0]))
-    params = [(make(a, b), make(b)) for a, b in pairs]
-    x, labels = make(batch, sizes[0]), np.eye(sizes[-1], dtype=np.float32)[rng.integers(sizes[-1], size=batch)]
-    step = anyshape.value_and_grad(network)
-    return compared(name, lambda: step(params, x, labels), lambda: network_by_hand(params, x, labels), limit, effort)
+def check(results: Sequence[Sequence[np.ndarray]], expected: Sequence[Sequence[np.ndarray]]) -> None:
+    """Each result is that of the reference, to what its dtype gives."""
+    for got, wanted in zip(results, expected, strict=True):
+        assert len(got) == len(wanted), f"gives {len(got)} arrays, not {len(wanted)}"
+        for x, y in zip(got, wanted, strict=True):
+            assert x.shape == y.shape, f"gives the shape {x.shape}, not {y.shape}"
+            off = np.max(np.abs(x - y), initial=0.0) / max(np.max(np.abs(y), initial=0.0), 1e-300)
+            assert off <= TOLERANCE[x.dtype], f"is off by {off:.1e} of the largest element"
 
 
-def mlp_small(effort: Effort, scale: float) -> Result:
-    """Calls cost more than arithmetic."""
-    return mlp("MLP 64-64-10, batch 32", (64, 64, 10), 32, 1.2, effort)
+# -- judging -----------------------------------------------------------------------------------------------------
 
 
-def mlp_large(effort: Effort, scale: float) -> Result:
-    """BLAS costs more than anything."""
-    return mlp("MLP 784-512-512-10, batch 512", (784, 512, 512, 10), int(512 * scale), 1.0, effort)
+def judged(key: str, workload: Workload, found: dict[str, Measured], versions: dict[str, str]) -> list[Result]:
+    """A line for the ratio to what is written by hand, with all numbers, and one for each other limit."""
+    times = ", ".join(f"{name} {seconds(m.steady)}" for name, m in found.items() if m.turns)
+    failed = "".join(f"; {name}: {m.failed}" for name, m in found.items() if m.failed)
+    first = next((limit for limit in workload.limits if limit.of == "steady" and limit.to == "numpy"), None)
+    libraries = {name: {"version": versions[name], **m.as_json()} for name, m in found.items()}
+    data = {"key": key, "title": workload.title, "libraries": libraries}
+    value = value_of(Limit(0), found)
+    results = [Result(f"{workload.title} / by hand", value, "x", first and first.at_most, times + failed, data)]
+    for limit in [limit for limit in workload.limits if limit is not first]:
+        value = value_of(limit, found)
+        if not np.isnan(value):
+            results.append(Result(f"  {_called(limit)}", value, "s" if _alone(limit) else "x", limit.at_most))
+    return results
 
 
-def softmax_regression(effort: Effort, scale: float) -> Result:
-    """One wide layer: 256 examples of 1000 features, 200 classes."""
-    return mlp("softmax regression 256 x 1000 x 200", (1000, 200), int(256 * scale), 0.8, effort)
+def value_of(limit: Limit, found: dict[str, Measured]) -> float:
+    """What the limit is held against; NaN if something failed or is not installed."""
+    ours, other = found.get("anyshape"), found.get(limit.to or "anyshape")
+    if ours is None or other is None or ours.failed or other.failed:
+        return np.nan
+    if limit.of == "memory":
+        return np.nan if ours.growth is None else ours.growth
+    if limit.of == "first":
+        return ours.first if limit.to is None else ours.first / other.first
+    return ratio(np.array(ours.turns), np.array(other.turns))
 
 
-# -- second order ------------------------------------------------------------------------------------------------
+def _alone(limit: Limit) -> bool:
+    return limit.of == "first" and limit.to is None
 
 
-def valley(x: Any) -> Any:
-    """Rosenbrock's function."""
-    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-
-def valley_hvp_by_hand(x: Any, v: Any) -> Any:
-    """Its Hessian times a vector."""
-    out = np.zeros_like(x)
-    head, tail = x[:-1], x[1:]
-    out[:-1] += (1200 * head**2 - 400 * tail + 2) * v[:-1] - 400 * head * v[1:]
-    out[1:] += 200 * v[1:] - 400 * head * v[:-1]
-    return out
-
-
-def rosenbrock(effort: Effort, scale: float) -> Result:
-    """A Hessian times a vector."""
-    n, rng = 1000, np.random.default_rng(3)
-    x, v = rng.standard_normal(n), rng.standard_normal(n)
-    product = anyshape.jit(lambda x, v: anyshape.hvp(valley, (x,), (v,)))
-    name = f"hvp of Rosenbrock, n = {n}"
-    return compared(name, lambda: product(x, v), lambda: valley_hvp_by_hand(x, v), 1.3, effort)
+def _called(limit: Limit) -> str:
+    if limit.of == "memory":
+        return "bytes by byte of arguments and results, without tiles"
+    if _alone(limit):
+        return "first sweep, tracing included"
+    return f"{'first sweep ' if limit.of == 'first' else ''}/ {limit.to}"

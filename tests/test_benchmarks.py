@@ -1,12 +1,31 @@
 """The benchmarks run, and what they compare computes the same. No test looks at a time."""
 
+import functools
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
-from benchmarks import attention, calls, chain, compiling, dynamic, importing, run, sizes, small, solving, speed, timing
+from benchmarks import (
+    attention,
+    calls,
+    chain,
+    comparison,
+    compiling,
+    dynamic,
+    importing,
+    run,
+    sizes,
+    small,
+    solving,
+    speed,
+    timing,
+    workloads,
+)
+from benchmarks.by_hand import BY_HAND
 
 QUICK = timing.QUICK
 
@@ -51,7 +70,7 @@ def test_calls_are_timed_and_traced_once():
 
 
 def test_a_cold_start_is_measured_in_a_process_of_its_own():
-    first, *_ = calls.cold_start(3, peers=("numpy", "no_such_library"))  # the values agree, or it raises
+    first, *_ = calls.cold_start(3, libraries=("numpy", "no_such_library"))  # the values agree, or it raises
     assert first.value > 0
 
 
@@ -60,9 +79,78 @@ def test_sizes_that_depend_on_data_agree_with_what_is_written_by_hand():
     assert next(r for r in results if "traces" in r.name).met and all(r.value > 0 for r in results)
 
 
-def test_workloads_agree_with_what_is_written_by_hand():
-    results = speed.run(QUICK, scale=0.001)  # or it raises
-    assert len(results) == 6 and all(r.limit is not None for r in results)
+def test_workloads_agree_with_what_is_written_by_hand(tmp_path):
+    results = speed.run(QUICK, scale=0.001, libraries=("numpy", "anyshape"))  # in two processes
+    found = comparison.compared(results)
+    assert [r.data["key"] for r in found] == list(workloads.WORKLOADS)
+    assert not comparison.notes(results, ()), "what differs from the reference is noted"
+    assert all(m["steady"] > 0 and m["peak"] > 0 for r in found for m in r.data["libraries"].values())
+    limits = sum(len([x for x in w.limits if x.to != "jax"]) for w in workloads.WORKLOADS.values())
+    assert sum(r.limit is not None for r in results) == limits
+    columns, rows = comparison.table(results)
+    assert len(rows) == len(found) and all(len(row) == len(columns) for row in rows)
+    assert comparison.draw(results, tmp_path / "results.png") and (tmp_path / "results.png").stat().st_size > 10_000
+
+
+def wide(x):
+    return x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+
+
+@pytest.mark.parametrize("key", [k for k in workloads.WORKLOADS if workloads.WORKLOADS[k].computes != "hvp"])
+def test_what_is_written_by_hand_is_the_slope_of_the_loss(key):
+    workload, rng = workloads.WORKLOADS[key], np.random.default_rng(0)
+    loss = functools.partial(workload.loss, SimpleNamespace(np=np, erf=erf))
+    (args,) = workloads.mapped(wide, workload.make(0.001, 1))
+    result = BY_HAND[key](*args)
+    value, slopes = (loss(*args), result) if workload.computes == "grad" else result
+    steps = workloads.mapped(lambda x: rng.standard_normal(x.shape) * 1e-5, [args[i] for i in workload.wrt])
+    places = [workload.wrt.index(i) if i in workload.wrt else None for i in range(len(args))]
+    ahead, back = ([moved(x, None if p is None else steps[p], sign) for x, p in zip(args, places)] for sign in (1, -1))
+    along = sum(np.sum(s * d) for s, d in zip(workloads.leaves(slopes), workloads.leaves(steps), strict=True))
+    assert (loss(*ahead) - loss(*back)) / 2 == pytest.approx(along, rel=1e-5, abs=1e-12)
+    assert value == pytest.approx(loss(*args), rel=1e-12)
+
+
+def moved(tree, step, sign):
+    if step is None:
+        return tree
+    if isinstance(tree, (tuple, list)):
+        return [moved(x, d, sign) for x, d in zip(tree, step, strict=True)]
+    return tree + sign * step
+
+
+def test_the_hessian_product_written_by_hand_is_a_second_slope():
+    names, ((x, v),) = SimpleNamespace(np=np), workloads.WORKLOADS["rosenbrock"].make(1.0, 1)
+    v, units = v / 100, np.eye(len(x))[[0, 1, 5, -1]] * 1e-3
+    rise = lambda x, unit: (workloads.valley(names, x + unit) - workloads.valley(names, x - unit)) / 2e-3
+    expected = [(rise(x + v / 100, u) - rise(x - v / 100, u)) * 50 for u in units]
+    np.testing.assert_allclose(BY_HAND["rosenbrock"](x, v)[[0, 1, 5, -1]], expected, rtol=1e-3, atol=1e-2)
+
+
+def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypatch):
+    class Worse:
+        def ask(self, method, *args):
+            if method == "first":
+                return 0.1, [[np.zeros(10)]]
+            raise AssertionError("it is not asked for times")
+
+    with speed.workers(("numpy", "no_such_library")) as asked:
+        found = speed.measure("ten", {**asked, "worse": Worse()}, QUICK, 1.0)
+    assert found["numpy"].turns and not found["numpy"].failed
+    assert "no_such_library" in found["no_such_library"].failed
+    assert "off by" in found["worse"].failed and not found["worse"].turns
+    results = speed.judged("ten", workloads.WORKLOADS["ten"], found, dict.fromkeys(found, ""))
+    assert any("worse: is off" in note for note in comparison.notes(results, ("jax",)))
+
+
+def test_the_limits_that_need_a_peer_are_held_against_it():
+    ours = speed.Measured(first=0.2, turns=[2.0, 3.0])
+    jax = speed.Measured(first=20.0, turns=[4.0, 4.0])
+    found = {"numpy": jax, "anyshape": ours, "jax": jax}
+    assert speed.value_of(workloads.Limit(1.0, to="jax"), found) == pytest.approx(0.625)
+    assert speed.value_of(workloads.Limit(0.02, "first", "jax"), found) == pytest.approx(0.01)
+    assert speed.value_of(workloads.Limit(0.25, "first", None), found) == 0.2
+    assert math.isnan(speed.value_of(workloads.Limit(1.0, to="torch"), found))
 
 
 def test_signatures_are_solved_for():
@@ -89,7 +177,7 @@ def test_stopwatches_leave_nothing_behind():
 
 def test_the_report_is_printed_and_written(tmp_path, capsys):
     file = tmp_path / "results.json"
-    assert run.main(["--quick", "--only", "small", "--json", str(file)]) == 0
+    assert run.main(["--quick", "--only", "small", "--json", str(file), "--picture", str(tmp_path / "no.png")]) == 0
     written = json.loads(file.read_text())
     assert "logistic regression, N = 10" in capsys.readouterr().out
     assert {"name", "value", "limit", "met"} <= set(written["results"][0])

@@ -1,0 +1,177 @@
+"""A process that runs workloads with one library, on demand: `python -m benchmarks.worker NAME`.
+
+Requests, (method of `Server`, arguments), come through standard input and their answers, (whether it worked, what it
+gave), go through standard output, as `multiprocessing` sends objects. What libraries print goes to standard error. The
+other end is `Worker`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from benchmarks.libraries import LIBRARIES
+from benchmarks.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[1]
+REPORTING = ("numpy", "anyshape", "autograd")  # what allocates through NumPy, which tells tracemalloc
+
+
+class Failed(Exception):
+    """A worker could not do what was asked; the text says why, in a line."""
+
+
+class Server:
+    """Answers for one library. Times are of `time.perf_counter`, in seconds."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.library = name, LIBRARIES[name]()
+
+    def hello(self) -> str:
+        """The version of the library."""
+        return str(self.library.version)
+
+    def first(self, key: str, scale: float) -> tuple[float, list[Any]]:
+        """Make the function of a workload and sweep: how long that took, with the results of each call as arrays."""
+        self.key, self.scale, self.workload = key, scale, WORKLOADS[key]
+        sweep = self._held(self.workload.make(scale, 0))
+        gc.collect()
+        start = time.perf_counter()
+        self.call = self.library.function(key, self.workload)
+        results = [self.library.wait(self.call(*args)) for args in sweep]
+        taken = time.perf_counter() - start
+        self.sweep, self.last = sweep, self._turn(sweep, 1)
+        return taken, [self.library.arrays(r) for r in results]
+
+    def turn(self, least: float) -> float:
+        """Seconds of a sweep, of as many as fill the time."""
+        self.last = self._turn(self.sweep, max(1, round(least / max(self.last, 1e-7))))
+        return self.last
+
+    def more(self, step: int) -> tuple[float, list[Any]]:
+        """How long the first call at other sizes takes, with its results as arrays."""
+        (args,) = self._held(self.workload.make(self.scale, step))
+        start = time.perf_counter()
+        result = self.library.wait(self.call(*args))
+        return time.perf_counter() - start, [self.library.arrays(result)]
+
+    def peak(self, scale: float) -> int | None:
+        """The most bytes that a sweep at a scale holds at once beyond what was there before; None if nobody tells."""
+        if self.name not in REPORTING:
+            return None
+        sweep = self._held(self.workload.make(scale, 0))
+        self._turn(sweep, 1)
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            self._turn(sweep, 1)
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+
+    def _held(self, sweep: list[Any]) -> list[Any]:
+        return [self.library.arguments(self.workload, args) for args in sweep]
+
+    def _turn(self, sweep: list[Any], number: int) -> float:
+        call, wait = self.call, self.library.wait
+        gc.disable()
+        try:
+            start = time.perf_counter()
+            for _ in range(number):
+                for args in sweep:
+                    wait(call(*args))
+            return (time.perf_counter() - start) / number
+        finally:
+            gc.enable()
+
+
+class Worker:
+    """The other end: a process that is asked, on so many cores. One that does not answer for long is ended.
+
+    OpenBLAS, which NumPy brings, has the threads that the environment says. Nothing that another process compiled is
+    found: what libraries keep on disk goes into `folder`.
+    """
+
+    def __init__(self, python: str, name: str, threads: int, folder: str, patience: float = 180.0) -> None:
+        self.name, self.patience = name, patience
+        blas = os.environ.get("OPENBLAS_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", str(threads)))
+        counts = {"OMP_NUM_THREADS": str(threads), "ANYSHAPE_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": blas}
+        environment = {**os.environ, **counts, "PYTHONPATH": str(ROOT)}
+        environment |= {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_THREAD_TIMEOUT": "4"}  # idle threads are to sleep
+        environment |= {"TORCHINDUCTOR_CACHE_DIR": folder, "PYTENSOR_FLAGS": f"base_compiledir={folder}"}
+        self.said = Path(folder, f"{name}.txt")
+        with self.said.open("wb") as said:
+            self.process = subprocess.Popen(
+                [python, "-m", "benchmarks.worker", name, str(threads)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env=environment,
+                cwd=ROOT,
+            )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.requests = Connection(os.dup(self.process.stdin.fileno()), readable=False)
+        self.answers = Connection(os.dup(self.process.stdout.fileno()), writable=False)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def ask(self, method: str, *args: Any) -> Any:
+        """What the method gives, or Failed with what went wrong."""
+        try:
+            self.requests.send((method, args))
+            if not self.answers.poll(self.patience):
+                self.close()
+                raise Failed(f"no answer within {self.patience:g} s")
+            worked, answer = self.answers.recv()
+        except (EOFError, OSError) as error:
+            raise Failed(self._last_words()) from error
+        if not worked:
+            raise Failed(answer)
+        return answer
+
+    def _last_words(self) -> str:
+        self.close()
+        lines = self.said.read_text(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else f"the process ended with {self.process.returncode}"
+
+    def close(self) -> None:
+        """End the process."""
+        self.requests.close()
+        self.answers.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def serve(name: str, threads: int) -> None:
+    """Answer until nobody asks any more."""
+    available = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if threads < len(available):  # not all libraries look at variables of the environment
+        os.sched_setaffinity(0, available[:threads])
+    requests, answers = Connection(os.dup(0), writable=False), Connection(os.dup(1), readable=False)
+    os.dup2(2, 1)
+    server = None
+    while True:
+        try:
+            method, args = requests.recv()
+        except EOFError:
+            return
+        try:
+            server = server or Server(name)
+            answers.send((True, getattr(server, method)(*args)))
+        except Exception as error:
+            answers.send((False, f"{type(error).__name__}: {error}".partition("\n")[0][:200]))
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,233 @@
+"""The workloads that libraries are compared on: their arguments, and their losses in names that most of them share.
+
+A loss takes the names of a library first (`np`: its namespace like NumPy's, `erf`). Nothing here needs anyshape, so
+that an interpreter with another library can use it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Arguments = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a number of anyshape is to be at most.
+
+    `of`: "steady", the time of a sweep; "first", that of the first sweep, tracing or compiling included; "memory".
+    `to` is the library whose time it is divided by; without one it is seconds, or for memory the bytes that arguments,
+    results and all that is made on the way grow by per byte of arguments and results.
+    """
+
+    at_most: float
+    of: str = "steady"
+    to: str | None = "numpy"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A function, what of it is computed ("value_and_grad", "grad" or "hvp"), and sweeps of arguments.
+
+    `make(scale, more)` gives the arguments of each call of a sweep; with `more` above 0, of sizes that are not among
+    those. `wrt` are the arguments that gradients are taken in.
+    """
+
+    title: str
+    loss: Callable[..., Any]
+    make: Callable[[float, int], list[Arguments]]
+    limits: tuple[Limit, ...]
+    wrt: tuple[int, ...] = (0,)
+    computes: str = "value_and_grad"
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """The arrays of nested tuples and lists."""
+    if isinstance(tree, (tuple, list)):
+        for part in tree:
+            yield from leaves(part)
+    else:
+        yield tree
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Nested tuples and lists with a function applied to each array."""
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(mapped(function, part) for part in tree)
+    return function(tree)
+
+
+# -- Black-Scholes -----------------------------------------------------------------------------------------------
+
+ROOT = 2.0**0.5
+
+
+def call_price(lib: Any, s: Any, k: Any, t: Any, sigma: Any) -> Any:
+    """The sum of prices of calls at an interest rate of 3 %."""
+    np = lib.np
+
+    def normal(z: Any) -> Any:
+        return 0.5 * (1 + lib.erf(z / ROOT))
+
+    root = sigma * np.sqrt(t)
+    d1 = (np.log(s / k) + (0.03 + 0.5 * sigma**2) * t) / root
+    return np.sum(s * normal(d1) - k * np.exp(-0.03 * t) * normal(d1 - root))
+
+
+def options(scale: float, more: int) -> list[Arguments]:
+    """Prices, strikes, times and volatilities."""
+    n, rng = int(1_000_000 * scale) + more, np.random.default_rng(0)
+    return [tuple([rng.uniform(*interval, n) for interval in ((80, 120), (80, 120), (0.5, 2), (0.1, 0.4))])]
+
+
+# -- a chain -----------------------------------------------------------------------------------------------------
+
+
+def chained(lib: Any, x: Any) -> Any:
+    """100 steps."""
+    y = x
+    for _ in range(33):
+        y = lib.np.sin(y) * x + 0.5
+    return lib.np.sum(y)
+
+
+def long_vector(scale: float, more: int) -> list[Arguments]:
+    """One array."""
+    return [(np.random.default_rng(1).uniform(-1, 1, int(1_000_000 * scale) + more),)]
+
+
+# -- attention ---------------------------------------------------------------------------------------------------
+
+WIDTH = 64
+
+
+def attention(lib: Any, params: Sequence[Any], x: Any) -> Any:
+    """A causal attention block with a residual, and the mean square of what it gives. x is (n, WIDTH)."""
+    np = lib.np
+    n = x.shape[0]
+    query, key, value = (x @ w for w in params[:3])
+    place = np.arange(n)
+    before = place[:, None] >= place[None, :]
+    scores = np.where(before, query @ key.T * WIDTH**-0.5, -1e9)
+    weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+    weights = weights / np.sum(weights, axis=1, keepdims=True)
+    y = x + np.tanh(weights @ value @ params[3])
+    return np.mean(y * y)
+
+
+def sequences(scale: float, more: int) -> list[Arguments]:
+    """60 lengths from 5 to 300 in random order, or one beyond them."""
+    rng = np.random.default_rng(0)
+    lengths = rng.permutation(np.linspace(5, 300 * min(1.0, scale * 10), max(3, int(60 * min(1.0, scale * 10)))))
+    make = lambda *shape: rng.standard_normal(shape, dtype=np.float32)
+    params = [make(WIDTH, WIDTH) * np.float32(WIDTH**-0.5) for _ in range(4)]
+    return [(params, make(int(n), WIDTH)) for n in (lengths if not more else [max(lengths) + more])]
+
+
+# -- networks ----------------------------------------------------------------------------------------------------
+
+
+def network(lib: Any, params: Sequence[Any], x: Any, labels: Any) -> Any:
+    """The mean cross entropy of a network with tanh layers."""
+    np = lib.np
+    for w, b in params[:-1]:
+        x = np.tanh(x @ w + b)
+    w, b = params[-1]
+    z = x @ w + b
+    z = z - np.max(z, axis=1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - np.sum(z * labels, axis=1))
+
+
+def layers(*sizes: int, batch: int) -> Callable[[float, int], list[Arguments]]:
+    """Weights and biases of float32, examples and their labels."""
+
+    def make(scale: float, more: int) -> list[Arguments]:
+        rng = np.random.default_rng(2)
+        n = max(1, int(batch * min(1.0, scale * 10))) + more
+        matrix = lambda *shape: rng.standard_normal(shape, dtype=np.float32) / np.float32(shape[0] ** 0.5)
+        params = [(matrix(a, b), matrix(b)) for a, b in itertools.pairwise(sizes)]
+        labels = np.eye(sizes[-1], dtype=np.float32)[rng.integers(sizes[-1], size=n)]
+        return [(params, matrix(n, sizes[0]), labels)]
+
+    return make
+
+
+# -- small, dynamic and second order -----------------------------------------------------------------------------
+
+
+def waves(lib: Any, x: Any) -> Any:
+    """Little work: calls cost more than arithmetic."""
+    return lib.np.sum(lib.np.sin(x) * x)
+
+
+def ten(scale: float, more: int) -> list[Arguments]:
+    """Ten elements."""
+    return [(np.linspace(0, 1, 10 + more),)]
+
+
+def energy(lib: Any, x: Any, k: Any) -> Any:
+    """The energy of the first k elements."""
+    return lib.np.sum(lib.np.sin(x[:k]) ** 2)
+
+
+def truncated(scale: float, more: int) -> list[Arguments]:
+    """One array, and an end that is another one on each call."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(int(100_000 * scale) + more)
+    ends = rng.integers(len(x) // 2, len(x) + 1, 1 if more else 8)
+    return [(x, np.int64(k)) for k in ends]
+
+
+def embedded(lib: Any, weights: Any, tokens: Any, y: Any) -> Any:
+    """Rows of a table, weighted and added."""
+    return lib.np.sum(weights[tokens] * y)
+
+
+def table(scale: float, more: int) -> list[Arguments]:
+    """A table of 20,000 rows of 64, and 3,000 tokens."""
+    rng = np.random.default_rng(2)
+    rows, count = max(5, int(20_000 * scale)), max(2, int(3_000 * scale)) + more
+    weights, y = rng.standard_normal((rows, 64)), rng.standard_normal((count, 64))
+    return [(weights, rng.integers(rows, size=count), y)]
+
+
+def valley(lib: Any, x: Any) -> Any:
+    """Rosenbrock's function."""
+    return lib.np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def directions(scale: float, more: int) -> list[Arguments]:
+    """Where, and along which vector."""
+    n, rng = 1000 + more, np.random.default_rng(3)
+    return [(rng.standard_normal(n), rng.standard_normal(n))]
+
+
+# The attention sweep is first: what a process loads when it is asked for the first time is part of a cold sweep.
+WORKLOADS = {
+    "attention": Workload(
+        "causal attention d = 64, 60 lengths",
+        attention,
+        sequences,
+        (Limit(0.75), Limit(0.25, "first", None), Limit(1 / 50, "first", "jax")),
+    ),
+    "black_scholes": Workload(
+        "Black-Scholes, n = 1e6", call_price, options, (Limit(0.55), Limit(0.7, to="jax")), (0, 1, 2, 3)
+    ),
+    "chain": Workload(
+        "chain of 100 sin, mul, add, n = 1e6", chained, long_vector, (Limit(0.45), Limit(1.1, "memory", None))
+    ),
+    "mlp_small": Workload("MLP 64-64-10, batch 32", network, layers(64, 64, 10, batch=32), (Limit(1.2),)),
+    "mlp_large": Workload(
+        "MLP 784-512-512-10, batch 512", network, layers(784, 512, 512, 10, batch=512), (Limit(1.0),)
+    ),
+    "ten": Workload("grad of sum(sin(x) * x), n = 10", waves, ten, (Limit(1.0, to="jax"),), computes="grad"),
+    "softmax": Workload("softmax regression 256 x 1000 x 200", network, layers(1000, 200, batch=256), (Limit(0.8),)),
+    "truncated": Workload("sum(sin(x[:k])**2), n = 1e5, 8 ends k", energy, truncated, (Limit(0.6),)),
+    "embedding": Workload("embedding, 3,000 of 20,000 x 64", embedded, table, (Limit(0.8),)),
+    "rosenbrock": Workload("hvp of Rosenbrock, n = 1,000", valley, directions, (Limit(1.3),), computes="hvp"),
+}
