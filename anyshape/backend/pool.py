@@ -1,54 +1,202 @@
-"""The threads that tiles are run on: NumPy lets go of the interpreter while it computes."""
+"""The threads that tiles run on: NumPy lets go of the interpreter while it computes.
+
+A run hands its tiles out one by one, in order, to the thread that asked for it and to threads of the pool that are
+free. Nobody waits for a thread that has not begun, so runs at once, or inside of each other, cannot block. When a
+tile fails, or Ctrl-C is pressed, no further tile is handed out: the error surfaces when the tiles that run are done.
+"""
 
 from __future__ import annotations
 
 import contextvars
+import operator
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 
-Work = Callable[[int, int], None]
+from anyshape.backend.remarks import ToldOnce
+from anyshape.errors import ArgumentError
 
-
-def _available() -> int:
-    """The cores that this process may use, or what ANYSHAPE_NUM_THREADS says."""
-    asked = os.environ.get("ANYSHAPE_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+Work = Callable[[Iterable[int]], None]
 
 
-@dataclass
 class Config:
     """What can be set while programs run. `num_threads`: threads that one call may use; 1 runs everything in place."""
 
-    num_threads: int = 1
+    __slots__ = ("_num_threads",)
+
+    def __init__(self, num_threads: int) -> None:
+        self.num_threads = num_threads
+
+    @property
+    def num_threads(self) -> int:
+        return self._num_threads
+
+    @num_threads.setter
+    def num_threads(self, number: int) -> None:
+        try:
+            asked = 0 if isinstance(number, bool) else operator.index(number)
+        except TypeError:
+            asked = 0
+        if asked < 1:
+            raise ArgumentError("config", "num_threads", f"is {number!r}", "give a number of threads, 1 or more")
+        self._num_threads = asked
+
+    def __repr__(self) -> str:
+        return f"Config(num_threads={self.num_threads})"
 
 
-config = Config(_available())
+def _from_environment() -> int:
+    """What ANYSHAPE_NUM_THREADS says, else the cores that this process may use."""
+    asked = os.environ.get("ANYSHAPE_NUM_THREADS", "").strip()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    if asked:
+        warnings.warn(
+            f"ANYSHAPE_NUM_THREADS is {asked!r}, not a number of threads; all {cores} cores are used",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return cores
+
+
+config = Config(_from_environment())
+
+
+class _Run:
+    """The tiles of one run. `take` hands them out; an error comes with the tile that it is of."""
+
+    def __init__(self, work: Work, count: int) -> None:
+        self.work: Work | None = work
+        self.next, self.count = 0, count
+        self.helpers, self.closed = 0, False
+        self.lock, self.idle = threading.Lock(), threading.Lock()
+        self.idle.acquire()
+        self.errors: list[tuple[int, BaseException]] = []
+        self.context = contextvars.copy_context()  # how NumPy treats floating-point errors is part of it
+
+    def take(self) -> int | None:
+        with self.lock:
+            tile = self.next
+            if tile >= self.count:
+                return None
+            self.next = tile + 1
+            return tile
+
+    def stop(self) -> None:
+        """Hand out no more."""
+        with self.lock:
+            self.count = 0
+
+    def help(self) -> None:
+        """What a thread of the pool does."""
+        with self.lock:
+            work = self.work
+            if work is None or self.closed or self.next >= self.count:
+                return
+            self.helpers += 1
+        try:
+            share = _Share(self)
+            try:
+                self.context.copy().run(work, share)
+            except BaseException as error:  # the caller raises it
+                self.errors.append((share.tile, error))
+                self.stop()
+        finally:
+            with self.lock:
+                self.helpers -= 1
+                if self.closed and not self.helpers:
+                    self.idle.release()
+
+    def lead(self, work: Work) -> None:
+        """What the thread does that asked for the run."""
+        share = _Share(self)
+        try:
+            work(share)
+        except Exception as error:
+            self.errors.append((share.tile, error))
+            self.stop()
+
+    def close(self) -> None:
+        """Wait for the tiles that are running. Ctrl-C ends none of them, and is not lost."""
+        with self.lock:
+            self.count, self.work, self.closed = 0, None, True
+            waiting = self.helpers > 0
+        interrupt = None
+        while waiting:
+            try:
+                self.idle.acquire()
+                waiting = False
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def surface(self) -> None:
+        """Raise the error of the first tile that failed, whichever thread had it."""
+        if self.errors:
+            error = min(self.errors, key=operator.itemgetter(0))[1]
+            self.errors.clear()
+            try:
+                raise error
+            finally:
+                del error  # which holds this frame
+
+
+class _Share:
+    """The tiles that one thread takes."""
+
+    __slots__ = ("run", "tile")
+
+    def __init__(self, run: _Run) -> None:
+        self.run, self.tile = run, -1
+
+    def __iter__(self) -> _Share:
+        return self
+
+    def __next__(self) -> int:
+        tile = self.run.take()
+        if tile is None:
+            raise StopIteration
+        self.tile = tile
+        return tile
 
 
 class _Pool:
-    """A pool that is made when it is needed, and made anew in a forked process, which has no threads of its parent."""
+    """Threads that are started when they are needed. They end with the process, and keep it from nothing."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.executor: ThreadPoolExecutor | None = None
-        self.size = 0
-
-    def get(self, workers: int) -> ThreadPoolExecutor:
-        with self.lock:
-            if self.executor is None or self.size < workers:
-                self.executor = ThreadPoolExecutor(workers, thread_name_prefix="anyshape")
-                self.size = workers
-            return self.executor
+        self.forget()
 
     def forget(self) -> None:
-        """After a fork."""
+        """A forked process has no threads of its parent, and locks as they were."""
         self.lock = threading.Lock()
-        self.executor, self.size = None, 0
+        self.runs: SimpleQueue[_Run] = SimpleQueue()
+        self.size = 0
+
+    def offer(self, run: _Run, helpers: int) -> None:
+        """Let up to so many threads help with a run."""
+        if self.size < helpers:
+            self._grow(helpers)
+        for _ in range(min(helpers, self.size)):
+            self.runs.put(run)
+
+    def _grow(self, size: int) -> None:
+        with self.lock:
+            try:
+                while self.size < size:
+                    thread = threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True)
+                    thread.start()
+                    self.size += 1
+            except RuntimeError:  # the interpreter ends, or the system has no threads left: do with those there are
+                pass
+
+
+def _serve(runs: SimpleQueue[_Run]) -> None:
+    while True:
+        runs.get().help()
 
 
 _POOL = _Pool()
@@ -57,27 +205,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_tiles(work: Work, count: int) -> None:
-    """Run tiles 0..count-1, `work(first, last)` at a time, on several threads. An error surfaces when all have stopped.
-    """
+    """Run `work` on the tiles 0..count-1: once in this thread, and in others with what they take of the tiles."""
     threads = min(config.num_threads, count)
-    if threads < 2:
-        work(0, count)
-        return
-    executor = _POOL.get(threads - 1)
-    bounds = [count * i // threads for i in range(threads + 1)]
-    context = contextvars.copy_context()  # how NumPy treats floating-point errors is part of it
-    futures: list[Future[None]] = [
-        executor.submit(context.copy().run, work, bounds[i], bounds[i + 1]) for i in range(1, threads)
-    ]
-    try:
-        work(bounds[0], bounds[1])
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        wait(futures)
-        raise
-    for i, future in enumerate(futures, 1):
-        if future.cancel():  # no thread was free for it
-            work(bounds[i], bounds[i + 1])
-        else:
-            future.result()
+    with ToldOnce():
+        if threads < 2:
+            work(range(count))
+            return
+        run = _Run(work, count)
+        try:
+            _POOL.offer(run, threads - 1)
+            run.lead(work)
+        finally:
+            run.close()
+        run.surface()
