@@ -9,7 +9,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import jit
-from anyshape.backend import execute, pool, tiles
+from anyshape.backend import pool, tiles
 from anyshape.backend.reference import evaluate
 from anyshape.frontend import relations
 from tests.sweep import check_equal, is_error, outcome, rows
@@ -21,7 +21,7 @@ SIZES = (0, 1, 2, 5, 6, 7, 13)
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Every group runs in tiles, of very few elements, on two threads."""
-    monkeypatch.setattr(execute, "LEAST", 0)
+    monkeypatch.setattr(tiles, "LEAST", (1, 1))
     monkeypatch.setitem(tiles.NAMES, "_TILE", TILE)
     monkeypatch.setattr(pool.config, "num_threads", 2)
     monkeypatch.setattr(relations, "PATIENCE", 0)
@@ -94,6 +94,82 @@ def test_a_buffer_that_is_seen_through_views_lives_as_long_as_any_of_them(small_
         np.testing.assert_allclose(jit(rows_by_columns)(x, y), rows_by_columns(x, y), rtol=1e-12)
 
 
+def layer_norm(x, gain, bias):
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    return centred / np.sqrt(np.var(x, axis=-1, keepdims=True) + 1e-5) * gain + bias
+
+
+def weighted_softmax(x, y):
+    powers = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return powers / np.sum(powers, axis=-1, keepdims=True) * y
+
+
+def log_sum_exp(x, y):
+    return anp.special.logsumexp(x, axis=-1) - np.sum(x * y, axis=-1)
+
+
+def looked_up(table, index, gain):
+    return np.tanh(table[index] * gain)
+
+
+ONE_GROUP = {
+    "layer norm": (layer_norm, ("n, m", "m", "m")),
+    "softmax": (weighted_softmax, ("n, m", "n, m")),
+    "log-sum-exp": (log_sum_exp, ("n, m", "n, m")),
+    "embedding": (looked_up, ("v, m", "n", "m")),
+}
+
+
+@pytest.mark.parametrize("name", ONE_GROUP)
+def test_a_layer_is_one_group_of_rows_forward_and_backward(name, small_tiles):
+    function, shapes = ONE_GROUP[name]
+    dtypes = ["int64" if name == "embedding" and shape == "n" else "float64" for shape in shapes]
+    floats = [i for i, dtype in enumerate(dtypes) if dtype == "float64"]
+    step = anyshape.value_and_grad(lambda *xs: anp.sum(anp.sin(function(*xs))), argnums=floats)
+    specs = [anyshape.ShapeDtypeStruct(*pair) for pair in zip(shapes, dtypes, strict=True)]
+    program = anyshape.trace(step)(*specs)
+    (group,) = program.plan.groups
+    outside = [s for s in program.plan.steps if s not in group.steps and s.results[0].rank]
+    assert [str(s.op) for s in outside] == (["put_add"] if name == "embedding" else [])
+    for n in (0, 1, 2, 5, 6, 7, 13):
+        rng = np.random.default_rng(n)
+        sizes = {"n": n, "m": 3, "v": 9}
+        arrays = [rng.normal(size=[sizes[k] for k in shape.split(", ")]) * 4 for shape in shapes]
+        arrays = [x.astype(dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
+        for got, wanted in zip(program.run(*arrays), evaluate(program.graph, arrays), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_what_only_the_derivative_reads_waits_for_it():
+    def layer(x, w, v):
+        return np.sum(np.tanh(x @ w) @ v)
+
+    specs = [anyshape.ShapeDtypeStruct(shape) for shape in ("n, a", "a, b", "b, c")]
+    plan = anyshape.trace(anyshape.grad(layer, argnums=(0, 1, 2)))(*specs).plan
+    ops = [str(step.op) for step in plan.steps]
+    products = [i for i, op in enumerate(ops) if op == "dot_general"]
+    assert ops.index("tanh") == products[0] + 1
+    assert ops.index("square") > products[2]  # 1 - tanh(x)**2: after the products of the second layer
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (2, 41), (3, 13), (5, 1), (2, 3, 7), (1, 1, 50)])
+def test_arrays_of_few_long_rows_are_cut_anywhere(shape, small_tiles):
+    def function(x, y):
+        z = np.exp(x) * y + 1
+        return z, np.sum(z), np.max(z * y), np.tanh(z) * 2
+
+    rng = np.random.default_rng(3)
+    step = jit(function)
+    for x, y in [
+        (rng.normal(size=shape), rng.normal(size=shape)),
+        (np.asfortranarray(rng.normal(size=shape)), rng.normal(size=shape)),
+        (np.broadcast_to(rng.normal(size=shape[-1]), shape), rng.normal(size=shape)),
+    ]:
+        for got, expected in zip(step(x, y), function(x, y), strict=True):
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float16", "float32", "complex64"])
 def test_sums_of_tiles_keep_their_dtype_and_their_axes(dtype, small_tiles):
     def sums(x):
@@ -145,7 +221,7 @@ def test_large_arrays_are_tiled_and_elementwise_results_are_the_same_bits():
 
     step = jit(function)
     rng = np.random.default_rng(2)
-    for n in (execute.LEAST - 1, execute.LEAST, execute.LEAST + 1, 3 * tiles.TILE * 5 + 17):
+    for n in (*[k + d for k in tiles.LEAST for d in (-1, 0, 1)], 3 * tiles.TILE * 5 + 17):
         x, y = rng.normal(size=n), rng.normal(size=n)
         value, total = step(x, y)
         np.testing.assert_array_equal(value, function(x, y)[0])

@@ -2,22 +2,22 @@
 
 from contextlib import contextmanager
 
-from anyshape.backend import execute, pool, tiles
+from anyshape.backend import pool, tiles
 from anyshape.frontend import relations
 
 
 @contextmanager
-def tiled(tile=6, least=0, threads=2):
+def tiled(tile=6, least=1, threads=2):
     """Groups of programs made here run in tiles of `tile` elements from `least` elements on, on so many threads.
 
     `least` is read when a program is made, `tile` and `threads` when it is called.
     """
-    before = execute.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE
-    execute.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = least, tile, threads, 0
+    before = tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE
+    tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = (least, least), tile, threads, 0
     try:
         yield
     finally:
-        execute.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = before
+        tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = before
 
 
 def untiled():

@@ -21,7 +21,7 @@ import numpy as np
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Group, Literal, Plan, Step
-from anyshape.backend.tiles import LEAST, NAMES, GroupSource, TileFunction
+from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
@@ -258,7 +258,7 @@ class _Writer:
         inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
         drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
         call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values()])})"
-        self.lines += [f"if {elements} >= {LEAST}:", f"    {call}"]
+        self.lines += [f"if {elements} >= {least(group)}:", f"    {call}"]
         self.lines += [f"    del {', '.join(drops)}"] if drops else []
         self.lines.append("else:")
         self.marks[marked:] = [(len(self.lines) + count, step) for count, step in self.marks[marked:]]

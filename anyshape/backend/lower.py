@@ -8,6 +8,7 @@ from typing import Any
 
 from anyshape.backend.passes import simplify, to_run
 from anyshape.backend.passes.dead_code import asserted
+from anyshape.backend.passes.delay import delay
 from anyshape.backend.passes.fuse import fuse
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Group, Literal, Plan, Step
@@ -151,7 +152,7 @@ class _Lowering:
         given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
-        parts = fuse(collapse(steps, outputs, self.scope), outputs, self.scope)
+        parts = fuse(delay(collapse(steps, outputs, self.scope), outputs, self.scope), outputs, self.scope)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
         buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"), groups)

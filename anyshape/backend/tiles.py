@@ -2,7 +2,12 @@
 
 The function takes the number of rows, what the group reads, and sizes; it gives what escapes. Results of elementwise
 steps are written where they belong, the rest goes through buffers that are used again for each tile. Sums over rows
-are summed tile by tile, and the sums of tiles then.
+are summed tile by tile, and the sums of tiles then; so are maxima and the like.
+
+The model of the cache: a tile of `TILE` elements of its widest value is 128 KiB of float64, so a handful of them are in
+a second-level cache, and each call of a ufunc takes long enough for threads to alternate. Measured on gradients of 40
+and 200 steps with 1e6 elements, tiles of a quarter or of four times that size are slower by a tenth and more. How tiles
+are cut depends on sizes alone, not on threads, so a sum is the same for any number of them.
 """
 
 from __future__ import annotations
@@ -13,15 +18,23 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.plan import Group, Literal, Step
+from anyshape.backend.passes.rows import TOTALS
+from anyshape.backend.plan import Group, Literal, Step, nanoseconds
 from anyshape.backend.pool import run_tiles
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.extents import TensorMeta
-from anyshape.ops import movement as mv
 from anyshape.ops.core import find_kernel
 
-TILE = 1 << 14  # elements of the widest value of a tile: with a handful of buffers, what a second-level cache holds
-LEAST = 1 << 16  # elements from which on tiles pay; below, the steps run as they are
+TILE = 1 << 14  # elements of the widest value of a tile, at most, unless a row has more
+SMALL = 1 << 12  # as many where there would be few tiles: a call is cut in four as soon as they have that many
+LEAST = (1 << 13, 1 << 16)  # elements of the widest value from which on tiles pay: between these, by what steps take
+PAYS = 250_000.0  # nanoseconds of work for which they do: to start threads and to make buffers takes about 50,000
+
+
+def least(group: Group) -> int:
+    """The elements of its widest value from which on a group runs by tiles."""
+    work = sum(nanoseconds(step.op) for step in group.steps)
+    return min(max(LEAST[0], int(PAYS / work)), LEAST[1])
 
 
 @dataclass(frozen=True)
@@ -69,12 +82,18 @@ class GroupSource:
         self.local |= {slot: f"t_{slot}" for slot in self.rowed}
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.flags, strict=True)):
             self._step(i, step, flags)
-        buffers, totals, made = self.allocated, self.group.totals, self._made()  # before the sizes are listed
+        buffers, totals = self.allocated, self.group.totals
+        # these note the sizes that they need, which the first line lists
+        results, partial = self._results(), self._partial_totals()
+        flattened = self._flattened() if self.group.flat else []
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
-            f"    t = max(1, _TILE // {row})",
+            f"    row = {row}",
+            *[f"    {x}" for x in results],
+            *[f"    {x}" for x in flattened],
+            "    t = max(1, min(_TILE, max(_SMALL, n * row // 4)) // row)",
             "    count = -(-n // t)",
-            *[f"    {x}" for x in made],
+            *[f"    {x}" for x in partial],
             "    def work(tiles):",
             *[f"        f_{b} = {source}" for b, source in buffers.items()],
             "        for k in tiles:",
@@ -88,30 +107,54 @@ class GroupSource:
             "            # steps",
             *[f"            {x}" for x in self.lines],
             "    _run_tiles(work, count)",
-            *[f"    o_{s} = _add(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in self.group.escaping if s in totals],
-            f"    return {', '.join(f'o_{slot}' for slot in self.group.escaping)}",
+            *[f"    o_{s} = {self._whole(s)}(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in totals],
+            f"    return {', '.join(map(self._returned, self.group.escaping))}",
         ]
         first = lines.index("            # steps") + 2
         return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
 
     def widest(self, size: Callable[[Size], str]) -> str:
         """The elements of the widest row, at least 1, as source."""
-        steps = zip(self.group.steps, self.group.flags, strict=True)
-        rowed = [m for s, flags in steps for m in (*s.results, *[m for m, f in zip(s.metas, flags, strict=True) if f])]
-        shapes = dict.fromkeys((m.sizes or ())[1:] for m in rowed)
+        shapes = dict.fromkeys((m.sizes or ())[1:] for m in self.group.rowed)
         found = dict.fromkeys(["1", *[" * ".join(size(s) for s in sizes if s != 1) or "1" for sizes in shapes]])
         return f"max({', '.join(found)})" if len(found) > 1 else "1"
 
-    def _made(self) -> list[str]:
-        """Lines that make what the group gives: an array for each slot, and one for the sums of tiles."""
-        found = []
-        for slot in self.group.escaping:
-            meta = self._meta(slot)
-            total = slot in self.group.totals
-            name, rows = (f"p_{slot}", "count") if total else (f"o_{slot}", "n")
-            rest = self._shape((meta.sizes or ())[0 if total else 1 :])
-            found.append(f"{name} = _empty(({rows}, {rest}), {self._dtype(meta)})")
-        return found
+    def _whole(self, total: str) -> str:
+        """What puts the results of tiles together."""
+        step = next(s for s in self.group.steps if total in s.outputs)
+        return self.bind("whole", TOTALS[step.op].reduce)
+
+    def _results(self) -> list[str]:
+        """Lines that make an array for each slot that the tiles of it are written to."""
+        slots = [slot for slot in self.group.escaping if slot not in self.group.totals]
+        return [f"o_{slot} = _empty((n, {self._tail(slot)}), {self._dtype(self._meta(slot))})" for slot in slots]
+
+    def _tail(self, slot: str) -> str:
+        return self._shape((self._meta(slot).sizes or ())[1:])
+
+    def _partial_totals(self) -> list[str]:
+        """Lines that make an array for the totals of tiles, for each total."""
+        metas = [(slot, self._meta(slot)) for slot in self.group.totals]
+        return [f"p_{s} = _empty((count, {self._shape(m.sizes or ())}), {self._dtype(m)})" for s, m in metas]
+
+    def _flattened(self) -> list[str]:
+        """Lines that let elements stand for rows, where rows are long and arrays lie in C order."""
+        sizes = self.group.widest.sizes or ()
+        tail = [self._size(s) for s in sizes[1:]]
+        given = [slot for slot in self.read if slot in self.rowed]
+        arrays = [*given, *[f"o_{slot}" for slot in self.group.escaping if slot not in self.group.totals]]
+        ordered = " and ".join(f"{slot}.flags.c_contiguous" for slot in given)
+        return [
+            f"shape = (n, {', '.join(tail)})",
+            f"if row > _TILE and {ordered}:",
+            *[f"    {a} = {a}.reshape(-1, {', '.join('1' for _ in tail)})" for a in arrays],
+            "    n *= row",
+            f"    row = {' = '.join(dict.fromkeys(tail))} = 1",
+        ]
+
+    def _returned(self, slot: str) -> str:
+        flat = self.group.flat and slot not in self.group.totals
+        return f"o_{slot}.reshape(shape)" if flat else f"o_{slot}"
 
     def _meta(self, slot: str) -> TensorMeta:
         return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)
@@ -197,16 +240,18 @@ class GroupSource:
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
         """The name of the function, and its keyword arguments; shapes have the rows of the tile."""
         kernel, params = find_kernel(step.op), dict(step.params)
-        if step.op is mv.reshape_op:
-            rest = self._shape(params["shape"][1:])
-            return self.bind(f"k_{step.op.name}_", kernel.run), [f"shape=(hi - lo, {rest})"]
+        shape = params.pop("shape", None)
         if any(isinstance(p, DimExpr) for p in params.values()):
             raise TypeError(f"{step.op} has a size among its params")
-        special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
-        if special is not None:
-            return self.bind("k_", special), []
-        run = kernel.tiled or kernel.run
-        return self.bind(f"k_{step.op.name}_", run), [f"{k}={self.bind('p', p)}" for k, p in params.items()]
+        if shape is None and kernel.specialise is not None:
+            special = kernel.specialise(params, step.metas)
+            if special is not None:
+                return self.bind("k_", special), []
+        arguments = [f"{k}={self.bind('p', p)}" for k, p in params.items()]
+        if shape is not None:
+            total = step.outputs[0] in self.group.totals
+            arguments.append(f"shape=({self._shape(shape) if total else f'hi - lo, {self._shape(shape[1:])}'})")
+        return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
 
 
-NAMES = {"_empty": np.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_add": np.add.reduce}
+NAMES = {"_empty": np.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_SMALL": SMALL}

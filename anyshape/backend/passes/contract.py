@@ -73,6 +73,12 @@ CONTRACT = (
         _asks("views", "view"),
     ),
     Need(
+        "steps that wait for what reads them",
+        "sizes proved equal, or no name",
+        "an operand whose size may differ from that of the result counts as smaller",
+        _asks("delay", "bytes", ""),
+    ),
+    Need(
         "steps along the same rows",
         "exact sizes, numbers of rows proved equal",
         "what has other sizes, or sizes without a name, is a step of its own",

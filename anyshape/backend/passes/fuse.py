@@ -1,50 +1,44 @@
 """Steps that work row by row on arrays of equally many rows become one group, which runs a tile of rows at a time.
 
-A value has rows when the size of its first axis is proved to be that of the group; everything else that a step of the
-group reads is the same for every row. The partition is made in one walk over the steps in order: a step joins the open
-groups that make its operands, and a group is closed (it runs) before the first other step that reads of it, so no group
-waits for itself. The cost model is bytes moved: a group saves a write and a read of each value that only it reads.
+What a step of the group reads has its rows (`rows.py` tells which), or is the same for every row. The partition is made
+in one walk over the steps in order: a step joins the open groups that make or read what it reads, and a group is closed
+(it runs) before the first other step that reads of it, so no group waits for itself. The cost model is bytes moved: a
+group saves a write and a read of each value that only it reads, and a read of each that several of its steps read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from anyshape.backend.plan import Group, Literal, Step
+from anyshape.backend.passes.rows import RowRules, Work
+from anyshape.backend.plan import CHEAP, Group, Literal, Step, nanoseconds
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
-from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import Op
 from anyshape.graph.scope import Scope
-from anyshape.ops import elementwise as ew
-from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
-
-ELEMENTWISE = ("elementwise", "special")
-ALONG_ROWS: dict[Op, str] = {  # reductions, by the name of the param that holds their axes
-    rd.reduce_sum_op: "axes",
-    rd.reduce_max_op: "axes",
-    rd.reduce_min_op: "axes",
-    rd.reduce_prod_op: "axes",
-    rd.reduce_and_op: "axes",
-    rd.reduce_or_op: "axes",
-    rd.reduce_logsumexp_op: "axes",
-    rd.softmax_op: "axes",
-}
-TOTALS = (rd.reduce_sum_op,)  # reductions over rows too: sums of tiles are added
+from anyshape.ops.core import find_kernel
+from anyshape.ops.reduction import sum_to_op
 
 
 @dataclass
 class _Open:
-    """A group that further steps may join."""
+    """A group that further steps may join; `ended` says what closed it."""
 
     rows: Size
-    steps: list[tuple[int, Step]] = field(default_factory=list)
+    steps: list[tuple[int, Step, Work]] = field(default_factory=list)
     made: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
     totals: set[str] = field(default_factory=set)
+    ended: str = "the end of the plan"
+
+    def add(self, position: int, step: Step, work: Work) -> None:
+        """Let a step join."""
+        self.steps.append((position, step, work))
+        self.made.update(step.outputs)
+        self.read.update(slot for slot in step.inputs if isinstance(slot, str))
+        if work.total:
+            self.totals.update(step.outputs)
 
 
 def fuse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step | Group]:
@@ -54,148 +48,95 @@ def fuse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) 
 
 class _Fusion:
     def __init__(self, scope: Scope, outputs: Sequence[str | Literal]) -> None:
-        self.ctx = ShapeGuardContext(scope, "fuse", rule="pass")
+        self.rules = RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.open: list[_Open] = []
         self.found: list[Step | _Open] = []
 
     def run(self, steps: Sequence[Step]) -> list[Step | Group]:
-        readers: dict[str, int] = {}
-        for step in steps:
-            for slot in step.inputs:
-                if isinstance(slot, str):
-                    readers[slot] = readers.get(slot, 0) + 1
+        readers = _reads(steps)
         for position, step in enumerate(steps):
-            rows = self._rows(step)
-            home = None if rows is None else self._home(step, rows)
-            self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)])
-            if home is None:
+            work = self.rules.work(step)
+            home = None if work is None else self._home(step, work)
+            self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)], step)
+            if home is None or work is None:
                 self.found.append(step)
-                continue
-            home.steps.append((position, step))
-            home.made.update(step.outputs)
-            if self._totals(step):
-                home.totals.update(step.outputs)
+            else:
+                home.add(position, step, work)
         self._close(list(self.open))
         return [part for item in self.found for part in self._finished(item, readers)]
 
-    # -- which steps go together
-
-    def _normal(self, meta: TensorMeta) -> Size | None:
-        """The number of rows of a value; None for a scalar and where it has no name."""
-        sizes = self.ctx.sizes(meta, field="rows")
-        return self.ctx.scope.normal(sizes[0]) if sizes else None
-
-    def _rows(self, step: Step) -> Size | None:
-        """The rows that a step works along, if it works row by row."""
-        if step.instead or len(step.outputs) != 1 or not step.metas:
-            return None
-        if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
-            return None
-        if step.op.family in ELEMENTWISE:
-            return self._normal(step.results[0])
-        if step.op in ALONG_ROWS:
-            axes = dict(step.params)[ALONG_ROWS[step.op]]
-            return self._normal(step.metas[0]) if 0 not in axes or _adds_exactly(step) else None
-        if step.op is mv.reshape_op:
-            rows = self._normal(step.results[0])
-            return rows if rows == self._normal(step.metas[0]) else None
-        return None
-
-    def _totals(self, step: Step) -> bool:
-        """The step adds up rows."""
-        return step.op in TOTALS and 0 in dict(step.params)[ALONG_ROWS[step.op]]
-
-    def with_rows(self, step: Step, rows: Size) -> list[bool]:
-        """Which operands have the rows of the group."""
-        found = []
-        for meta in step.metas:
-            aligned = self.ctx.rank(meta) == self.ctx.rank(step.results[0]) or step.op.family not in ELEMENTWISE
-            found.append(aligned and self._normal(meta) == rows)
-        return found
-
-    def _home(self, step: Step, rows: Size) -> _Open | None:
-        """The group that a step joins, or a new one; None where an operand stands in the way."""
-        flags = self.with_rows(step, rows)
-        if not any(flags) or (isinstance(rows, int) and rows < 2):
-            return None
-        for slot, meta, flag in zip(step.inputs, step.metas, flags, strict=True):
-            whole = not flag and self.ctx.rank(meta) == self.ctx.rank(step.results[0]) > 0
-            if whole and step.op.family in ELEMENTWISE and self._normal(meta) != 1:
-                return None  # its first axis may be that of the rows, or 1: NumPy decides
-            if not flag and any(slot in g.made for g in self.open if g.rows == rows):
-                self._close([g for g in self.open if slot in g.made])
-        near = [g for g in self.open if g.rows == rows and self._touches(g, step)]
-        if any(not g.totals.isdisjoint(step.inputs) for g in near):
-            self._close([g for g in near if not g.totals.isdisjoint(step.inputs)])
-            near = [g for g in near if g in self.open]
-        return self._merged(near) if near else self._new(rows)
-
-    def _touches(self, group: _Open, step: Step) -> bool:
-        """The group makes or reads something that the step reads."""
-        read = {slot for _, s in group.steps for slot in s.inputs if isinstance(slot, str)}
-        return any(slot in group.made or slot in read for slot in step.inputs if isinstance(slot, str))
-
-    def _new(self, rows: Size) -> _Open:
-        self.open.append(_Open(rows))
+    def _home(self, step: Step, work: Work) -> _Open:
+        """The group that a step joins, after those were closed that it has to wait for."""
+        waited: set[str] = {str(s) for s, flag in zip(step.inputs, work.flags, strict=True) if not flag}
+        self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
+        self._close([g for g in self.open if not g.totals.isdisjoint(step.inputs)], step)
+        near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
+        if near:
+            return self._merged(near)
+        self.open.append(_Open(work.rows))
         return self.open[-1]
 
     def _merged(self, groups: list[_Open]) -> _Open:
         """One group of several open ones: nothing outside reads of them yet, so none depends on another."""
         first, *others = groups
         for other in others:
-            first.steps = sorted([*first.steps, *other.steps], key=lambda pair: pair[0])
+            first.steps = sorted([*first.steps, *other.steps], key=lambda entry: entry[0])
             first.made |= other.made
+            first.read |= other.read
             first.totals |= other.totals
             self.open.remove(other)
         return first
 
-    def _close(self, groups: Sequence[_Open]) -> None:
+    def _close(self, groups: Iterable[_Open], reader: Step | None = None) -> None:
         for group in groups:
-            if group in self.open:
-                self.open.remove(group)
-                self.found.append(group)
+            self.open.remove(group)
+            self.found.append(group)
+            if reader is not None:
+                slots = ", ".join(sorted(group.made.intersection(reader.inputs)))
+                group.ended = f"{reader.op}, which reads {slots} whole"
 
     # -- which groups are worth it
 
-    def _finished(self, item: Step | _Open, readers: dict[str, int]) -> list[Step | Group]:
+    def _finished(self, item: Step | _Open, readers: Counter[str]) -> list[Step | Group]:
         if isinstance(item, Step):
             return [item]
-        steps = [step for _, step in item.steps]
-        inside: dict[str, int] = {}
-        for step in steps:
-            for slot in step.inputs:
-                if isinstance(slot, str):
-                    inside[slot] = inside.get(slot, 0) + 1
-        escaping = tuple(
-            slot
-            for step in steps
-            for slot in step.outputs
-            if slot in self.outputs or readers.get(slot, 0) > inside.get(slot, 0)
-        )
-        saved = len(item.made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in item.made)
-        dear = any(_dear(step) for step in steps)
-        if saved < 1 and not dear:
-            return list(steps)
-        flags = tuple(tuple(self.with_rows(step, item.rows)) for step in steps)
-        return [Group(tuple(steps), item.rows, flags, escaping, tuple(sorted(item.totals)))]
+        entries, after = self._without_views([(s, w) for _, s, w in item.steps])
+        steps = [s for s, _ in entries]
+        inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
+        escaping = tuple([s for s in _made(steps) if s in self.outputs or readers[s] > inside[s]])
+        saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
+        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(map(_dear, steps))):
+            return [*steps, *after]
+        totals = tuple([s.outputs[0] for s, w in entries if w.total])
+        flags = tuple([w.flags for _, w in entries])
+        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended), *after]
+
+    def _without_views(self, entries: list[tuple[Step, Work]]) -> tuple[list[tuple[Step, Work]], list[Step]]:
+        """Views that nothing in the group reads follow it: tiles would have to copy them."""
+        kept: list[tuple[Step, Work]] = []
+        after: list[Step] = []
+        read: set[str | Literal] = set()
+        for step, work in reversed(entries):
+            view = find_kernel(step.op).view and step.op is not sum_to_op
+            if view and read.isdisjoint(step.outputs):
+                after.append(step)
+            else:
+                kept.append((step, work))
+                read.update(step.inputs)
+        return kept[::-1], after[::-1]
 
 
-def _adds_exactly(step: Step) -> bool:
-    """Sums of tiles add up as well as the whole: NumPy adds halves as singles, and sums of tiles would be halves."""
-    return step.op in TOTALS and step.results[0].dtype != np.float16
+def _reads(steps: Sequence[Step]) -> Counter[str]:
+    """How often each slot is read."""
+    return Counter([slot for step in steps for slot in step.inputs if isinstance(slot, str)])
+
+
+def _made(steps: Sequence[Step]) -> list[str]:
+    """The slots that steps make."""
+    return [slot for step in steps for slot in step.outputs]
 
 
 def _dear(step: Step) -> bool:
     """An operation whose arithmetic costs more than its reads and writes, so that threads help it alone."""
-    return step.op.family == "special" or step.op.name in DEAR_OPS
-
-
-DEAR_OPS = frozenset(
-    op.name
-    for op in (
-        *(ew.exp_op, ew.exp2_op, ew.expm1_op, ew.log_op, ew.log2_op, ew.log10_op, ew.log1p_op, ew.logaddexp_op),
-        *(ew.sin_op, ew.cos_op, ew.tan_op, ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.arctan2_op, ew.sinh_op),
-        *(ew.cosh_op, ew.tanh_op, ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.pow_op, ew.power_by_op, ew.hypot_op),
-    )
-)
+    return nanoseconds(step.op) > CHEAP
