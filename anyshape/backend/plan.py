@@ -113,10 +113,9 @@ class Group:
         )
 
     def __str__(self) -> str:
+        given = ", ".join(f"total {slot}" if slot in self.totals else slot for slot in self.escaping)
         inside = sum(len(s.outputs) for s in self.steps) - len(self.escaping)
-        given = ", ".join(f"{slot} (a total)" if slot in self.totals else slot for slot in self.escaping)
-        head = f"by tiles of {self.rows} rows: {len(self.steps)} steps give {given}; {inside} values stay in a tile"
-        return f"{head}; ended by {self.ended}"
+        return f"tiles of {self.rows} rows give {given}; {inside} values stay in a tile; ended by {self.ended}"
 
 
 CHEAP = 0.5  # nanoseconds for an element, as measured with float64 in cache: what reads and writes take

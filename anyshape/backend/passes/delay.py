@@ -53,25 +53,31 @@ class _Delay:
         return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.kept)
 
     def _together(self, i: int, later: int) -> set[int]:
-        """The steps that move so that step i may, itself among them; none if an array would be kept for them."""
-        moved, todo = {i}, [i]
+        """The steps that move so that step i may, itself among them; none if more would be kept for them than now.
+
+        One array that is read again, though not for as long, may be kept instead of the result.
+        """
+        moved, todo, room = {i}, [i], self.steps[i].results[0].dtype.itemsize
         while todo:
-            for maker, slot in self._large(todo.pop()):
+            for maker, slot, itemsize in self._large(todo.pop()):
                 others = [r for r in self.readers[slot] if r not in moved]
                 if slot in self.kept or any(self.place.get(r, -1) >= later for r in others):
                     continue
-                if others or not self._movable(maker) or len(moved) == MOST:
+                if any(r in self.place for r in others) and itemsize <= room:
+                    room = 0
+                elif others or not self._movable(maker) or len(moved) == MOST:
                     return set()
-                moved.add(maker)
-                todo.append(maker)
+                else:
+                    moved.add(maker)
+                    todo.append(maker)
         return moved
 
-    def _large(self, i: int) -> list[tuple[int, str]]:
-        """The arrays that a step reads and that are as large as its result, with the steps that make them."""
+    def _large(self, i: int) -> list[tuple[int, str, int]]:
+        """The arrays that a step reads, of the shape of its result: the steps that make them, and the item sizes."""
         step = self.steps[i]
         if not self.ctx.rank(step.results[0]):
             return []
         shape = self.ctx.sizes(step.results[0], field="bytes")
         made = [(s, m) for s, m in zip(step.inputs, step.metas, strict=True) if isinstance(s, str) and s in self.maker]
-        large = [s for s, m in made if shape is None or self.ctx.sizes(m, field="bytes") == shape]
-        return [(self.maker[slot], slot) for slot in large]
+        large = [(s, m) for s, m in made if shape is None or self.ctx.sizes(m, field="bytes") == shape]
+        return [(self.maker[slot], slot, meta.dtype.itemsize) for slot, meta in large]
