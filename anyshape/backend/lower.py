@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.passes import simplify, to_run
+from anyshape.backend.passes.contractions import contractions
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.delay import delay
 from anyshape.backend.passes.fuse import fuse
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import scatter_sums_op
+from anyshape.backend.pool import config
 from anyshape.graph import dims
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import InputAxis, Size
@@ -152,6 +154,7 @@ class _Lowering:
         given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
+        steps = contractions(steps, outputs, self.scope, reassociate=config.reassociate)
         parts = fuse(delay(collapse(steps, outputs, self.scope), outputs, self.scope), outputs, self.scope)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from anyshape.backend.plan import Group, Literal, Plan, Step
-from anyshape.backend.plan_ops import scatter_sums_op
+from anyshape.backend.plan_ops import contract_op, scatter_sums_op
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Where
@@ -77,7 +77,8 @@ def _windows(times: int) -> Scratch:
 
 # What kernels allocate for themselves, beyond their results, at most.
 SCRATCH: dict[Op, Scratch] = {
-    contraction.dot_general_op: _operands,  # operands whose axes are not in the order that BLAS takes
+    # operands whose axes are not in the order that BLAS takes
+    **dict.fromkeys((contraction.dot_general_op, contract_op), _operands),
     reduction.softmax_op: _first(2),
     reduction.reduce_logsumexp_op: _first(3),
     reduction.cumlogsumexp_op: _first(2),

@@ -22,12 +22,16 @@ Work = Callable[[Iterable[int]], None]
 
 
 class Config:
-    """What can be set while programs run. `num_threads`: threads that one call may use; 1 runs everything in place."""
+    """What can be set while programs run. `num_threads`: threads that one call may use; 1 runs everything in place.
 
-    __slots__ = ("_num_threads",)
+    `reassociate`: sums of products of floating-point numbers become contractions, which add up in an order of BLAS and
+    not pairwise. Plans that are made from then on follow it.
+    """
 
-    def __init__(self, num_threads: int) -> None:
-        self.num_threads = num_threads
+    __slots__ = ("_num_threads", "_reassociate")
+
+    def __init__(self, num_threads: int, reassociate: bool = False) -> None:
+        self.num_threads, self.reassociate = num_threads, reassociate
 
     @property
     def num_threads(self) -> int:
@@ -43,8 +47,18 @@ class Config:
             raise ArgumentError("config", "num_threads", f"is {number!r}", "give a number of threads, 1 or more")
         self._num_threads = asked
 
+    @property
+    def reassociate(self) -> bool:
+        return self._reassociate
+
+    @reassociate.setter
+    def reassociate(self, asked: bool) -> None:
+        if not isinstance(asked, bool):
+            raise ArgumentError("config", "reassociate", f"is {asked!r}", "give True or False")
+        self._reassociate = asked
+
     def __repr__(self) -> str:
-        return f"Config(num_threads={self.num_threads})"
+        return f"Config(num_threads={self.num_threads}, reassociate={self.reassociate})"
 
 
 def _from_environment() -> int:

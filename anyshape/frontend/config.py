@@ -1,4 +1,4 @@
-"""What can be set while programs run: `anyshape.config.num_threads`."""
+"""What can be set while programs run: `anyshape.config.num_threads` and `.reassociate`."""
 
 from anyshape.backend.pool import config
 

@@ -40,13 +40,35 @@ def _refuse_scalars(name: str, *operands: Any) -> None:
 # -- products of stacks ------------------------------------------------------------------------------------------
 
 
-def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> tuple[Any, Any, int]:
-    """Both operands with equal stacking axes in front of their core axes, and the number of them."""
+def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> Any:
+    """The product of two stacks over the last axis of x and the first core axis of y.
+
+    An axis of the stack that one operand lacks, or that is known to be 1 there, is a free one of the other.
+    """
     shape_x, shape_y = sizes(x), sizes(y)
     nx, ny = len(shape_x) - core_x, len(shape_y) - core_y
     front = broadcast_sizes(context_of(name, x, y), [shape_x[:nx], shape_y[:ny]])
-    x = broadcast_to(x, (*front, *shape_x[nx:]))
-    return x, broadcast_to(y, (*front, *shape_y[ny:])), len(front)
+    x, own_x = _own(x, nx, front)
+    y, own_y = _own(y, ny, front)
+    batch = [a for a in own_x if a in own_y]
+    product = dot_general(
+        x, y, ((len(own_x) + core_x - 1,), (len(own_y),)),
+        ([own_x.index(a) for a in batch], [own_y.index(a) for a in batch]),
+    )  # fmt: skip
+    free_x, free_y = ([a for a in own if a not in batch] for own in (own_x, own_y))
+    rows, columns = [len(front)] * (core_x - 1), [len(front) + 1] * (core_y - 1)
+    labels = [*batch, *free_x, *rows, *free_y, *columns]
+    return transpose(product, [labels.index(a) for a in (*range(len(front)), *rows, *columns)])
+
+
+def _own(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
+    """The operand without axes of the stack that only the other one has, and the places of its own in the stack."""
+    offset = len(front) - count
+    shape = sizes(x)
+    ones = [axis for axis in range(count) if shape[axis] == 1 != front[offset + axis]]
+    own = [offset + axis for axis in range(count) if axis not in ones]
+    x = mv.drop(x, ones)
+    return broadcast_to(x, (*[front[a] for a in own], *shape[count:])), own
 
 
 def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
@@ -55,15 +77,7 @@ def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
         return np.matmul(x1, x2, **options)
     x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
-    rx, ry = x.ndim, y.ndim
-    last_x, last_y = rx - 1, max(ry - 2, 0)
-    if rx <= 2 or ry <= 2:  # at most one is a stack: its axes are free ones
-        product = dot_general(x, y, ((last_x,), (last_y,)), NO_AXES)
-        stack = max(ry - 2, 0)
-        # rows of x come first, but belong after the stack of y
-        return transpose(product, [*range(1, 1 + stack), 0, 1 + stack]) if stack and rx == 2 else product
-    x, y, n = _stacked("matmul", x, y, 2, 2)
-    return dot_general(x, y, ((n + 1,), (n,)), (range(n), range(n)))
+    return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
 
 def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) -> Callable[..., Any]:
@@ -81,8 +95,7 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) 
         if axis != -1:
             x, y = (mv.move_axes(z, [axis_of(axis, z.ndim, name)], [z.ndim - 1]) for z in (x, y))
         x = ew.conj(x) if conjugate else x
-        x, y, n = _stacked(name, x, y, core_x, core_y)
-        return dot_general(x, y, ((n + core_x - 1,), (n,)), (range(n), range(n)))
+        return _stacked(name, x, y, core_x, core_y)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."

@@ -105,13 +105,19 @@ class _Contraction:
         self._stretch()
 
     def _stretch(self) -> None:
-        """One size for each label: as in NumPy, an axis of size 1 is repeated."""
+        """One size for each label: as in NumPy, an axis of size 1 is repeated. One that the result has is left out
+        where it is known to be 1: the others have it.
+        """
         ctx = context_of("einsum", *[x for x, _ in self.terms])
         found: dict[Any, Size] = {}
         for x, labels in self.terms:
             for label, size in zip(labels, sizes(x), strict=True):
                 found[label] = broadcast_size(ctx, found[label], size) if label in found else size
-        self.terms = [(mv.broadcast_to(x, [found[a] for a in labels]), labels) for x, labels in self.terms]
+        for i, (x, labels) in enumerate(self.terms):
+            pairs = list(zip(labels, sizes(x), strict=True))
+            ones = [axis for axis, (a, size) in enumerate(pairs) if size == 1 != found[a] and a in self.output]
+            left = tuple([a for axis, a in enumerate(labels) if axis not in ones])
+            self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [found[a] for a in left]), left
 
     def run(self) -> Any:
         while len(self.terms) > 1:

@@ -89,6 +89,12 @@ CONTRACT = (
         "sizes of the actual inputs",
         "axes are merged at run time; one pair of summed axes may lack a proof, NumPy compares it",
     ),
+    Need(
+        "movement around contractions",
+        "exact sizes of what is repeated",
+        "a transpose only moves labels; an axis that may or may not be 1 stays in a stack",
+        _asks("contractions", "contraction", ""),
+    ),
     Need("signature of a program", "any extents", "a size that depends on data is shown by its bound over inputs"),
     Need("diagnostics", "whatever there is", "print it as it is"),
 )
