@@ -26,7 +26,7 @@ from anyshape.graph.extents import TensorMeta
 from anyshape.ops.core import find_kernel
 
 TILE = 1 << 14  # elements of the widest value of a tile, at most, unless a row has more
-SMALL = 1 << 12  # as many where there would be few tiles: a call is cut in four as soon as they have that many
+SMALL = 1 << 12  # as many at least: a call is cut in a multiple of four, so that threads have about as much to do
 LEAST = (1 << 13, 1 << 16)  # elements of the widest value from which on tiles pay: between these, by what steps take
 PAYS = 250_000.0  # nanoseconds of work for which they do: to start threads and to make buffers takes about 50,000
 
@@ -91,7 +91,8 @@ class GroupSource:
             f"    row = {row}",
             *[f"    {x}" for x in results],
             *[f"    {x}" for x in flattened],
-            "    t = max(1, min(_TILE, max(_SMALL, n * row // 4)) // row)",
+            "    parts = -(-n * row // (4 * _TILE)) * 4",
+            "    t = max(1, min(_SMALL, _TILE) // row, -(-n // parts))",
             "    count = -(-n // t)",
             *[f"    {x}" for x in partial],
             "    def work(tiles):",
