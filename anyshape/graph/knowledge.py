@@ -7,7 +7,8 @@ answer, and only then integer sets over the facts that are connected with the qu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError, SizeLimitError
 from anyshape.graph import dims, intervals, term_bounds
@@ -23,7 +24,7 @@ from anyshape.graph.presburger import Allowance, IntegerSet, OutOfBudgetError, o
 from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
-_EXAMPLES = 8
+_EXAMPLES = 32
 # Seconds of the processor: all questions that integer sets are asked, one of them, and one when all time is used up.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
 ByVariable = dict[DimVar, list[Claim]]
@@ -330,12 +331,20 @@ class Knowledge:
 
     def _differs(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
         """False where sizes that broadcast and differ make the claim false; None where none do."""
-        for sizes in apart(claim, facts):
+        for sizes in itertools.chain(self._with_ones(facts[0]), apart(claim, facts)):
             example = Example(self._completed(sizes), sizes.make)
             if truth(claim, example) is False and self._satisfies(example):
                 self._learn(example)
                 return False
         return None
+
+    def _with_ones(self, claim: Claim) -> Iterator[Example]:
+        """A known example with ones where the claim has a variable, and where it has all those of a side."""
+        sides = [dims.variables(claim.left), dims.variables(claim.right)]
+        for known in self._some()[:1]:
+            free = {v: n for v, n in known.items() if v not in self._replacements}
+            for ones in [*[[v] for v in claim.variables()], *sides]:
+                yield Example({**free, **{v: nearest(v, 1) for v in ones}}, known.make)
 
     def _learn(self, example: Example) -> None:
         if len(self._examples) < _EXAMPLES and self._satisfies(example):
