@@ -34,11 +34,11 @@ def measured(run, arrays):
             tracemalloc.stop()
 
 
-def arrays_of(row):
+def arrays_of(row, longest=5000):
     """Arrays that are large beside the slack."""
     ranks = [len([w for w in spec.split(",") if w.strip()]) for spec in row.shapes]
-    size = {0: 5000, 1: 5000, 2: 300}.get(max(ranks, default=0), 40)
-    if len(row.names()) > 1 and size == 5000:
+    size = {0: longest, 1: longest, 2: 300}.get(max(ranks, default=0), 40)
+    if len(row.names()) > 1 and size == longest:
         size = 200  # where they are combined with each other
     return [np.asarray(x) for x in row.arrays(dict.fromkeys(row.names(), size), row.dtypes[0])]
 
@@ -53,15 +53,21 @@ def total(row):
     return function
 
 
-@pytest.mark.parametrize("family", sorted({family for family, _ in rows()} - {"callback"}))
-def test_the_bound_holds_for_values_and_gradients(family, monkeypatch):
-    monkeypatch.setattr(tiles, "LEAST", (1 << 60, 1 << 60))  # no tiles, whose buffers do not grow with the arrays
+FAMILIES = sorted({family for family, _ in rows()} - {"callback"})
+IN_TILES = ("elementwise", "movement", "reduction", "special")
+
+
+@pytest.mark.parametrize("in_tiles, family", [(False, f) for f in FAMILIES] + [(True, f) for f in IN_TILES])
+def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch):
+    if not in_tiles:
+        monkeypatch.setattr(tiles, "LEAST", (1 << 60, 1 << 60))
     checked = 0
     for _, row in [found for found in rows() if found[0] == family]:
-        for function in (lambda *xs, row=row: row.function(anp, *xs), anyshape.grad(total(row))):
+        slope = anyshape.grad(total(row))
+        for function in (slope,) if in_tiles else (lambda *xs, row=row: row.function(anp, *xs), slope):
             program = jit(function)
             try:
-                arrays = arrays_of(row)
+                arrays = arrays_of(row, 70_000 if in_tiles else 5000)
                 with np.errstate(all="ignore"), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     program(*arrays)
@@ -79,19 +85,27 @@ def test_the_bound_holds_for_values_and_gradients(family, monkeypatch):
     assert checked
 
 
-def test_tiles_take_little_beside_what_is_given(monkeypatch):
+@pytest.mark.parametrize("steps, threads", [(20, 4), (100, 2)])
+def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
+    least = tiles.LEAST[0]
+
     def chain(x):
         y = x
-        for _ in range(20):
+        for _ in range(steps):
             y = np.sin(y) * x + 0.5
         return np.sum(y)
 
-    monkeypatch.setattr(pool.config, "num_threads", 2)
-    step, x = anyshape.value_and_grad(chain), np.linspace(-1, 1, 1_000_000)
-    step(x)
-    used, _ = measured(step.programs()[0].run, [x])
-    buffers = 2 * 60 * 8 * tiles.TILE
-    assert used <= 1.1 * x.nbytes + buffers  # the gradient, and buffers of two threads
+    monkeypatch.setattr(pool.config, "num_threads", threads)
+    step = anyshape.value_and_grad(chain)
+    step(np.ones(3))
+    (program,) = step.programs()
+    for n in (least - 1, least, 1_000_000)[-1 if steps > 20 else 0 :]:
+        x = np.linspace(-1, 1, n)
+        used, _ = measured(program.run, [x])
+        bound = program.cost().at({"x_0": n}).peak_bytes.size
+        assert used <= bound + SLACK
+        buffers = threads * 2 * steps * 8 * tiles.TILE  # the values of forward and backward
+        assert bound <= 1.1 * x.nbytes + 1.1 * buffers  # the gradient, and buffers of the threads
 
 
 def test_a_call_beyond_the_limit_allocates_nothing():

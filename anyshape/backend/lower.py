@@ -253,7 +253,11 @@ class _Buffers:
         return tuple(result)
 
     def assign(self) -> list[Step]:
-        """The steps with `reuse` and `drops` filled in."""
+        """The steps with `reuse` and `drops` filled in.
+
+        A dead buffer waits for a value of its size until another array is made that may be as large: it is free then,
+        so that no more is alive at once than values are.
+        """
         free: dict[Any, list[str]] = {}
         reuse: dict[int, str] = {}
         for i, step in enumerate(self.steps):
@@ -270,6 +274,9 @@ class _Buffers:
                 if preferred:
                     reuse[i] = preferred[-1]
                     pool.remove(preferred[-1])
+            if i not in reuse and not find_kernel(step.op).view:
+                rank = max(self.ctx.rank(m) for m in step.results)
+                free = {k: [s for s in pool if len(k[1]) > rank or s in dying] for k, pool in free.items()}
             inside = self.inside.get(step.outputs[0])
             if inside:
                 free = {key: [s for s in pool if s not in inside] for key, pool in free.items()}

@@ -2,17 +2,20 @@
 
 Counted is what a run allocates: not its inputs and constants, but copies of outputs, and what kernels make on the way
 (`SCRATCH`; not what functions of users do). Where a movement may have to copy it is taken to do so, so the result is a
-bound. Buffers of NumPy that do not grow with the operands are left out.
+bound. Buffers of NumPy that do not grow with the operands are left out; those of tiles are counted.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import contract_op, scatter_sums_op
+from anyshape.backend.pool import config
+from anyshape.backend.tiles import TILE, GroupSource, least
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Where
@@ -151,38 +154,115 @@ class Budget:
 
 def peak_bytes(plan: Plan) -> Peak:
     """The peak of a plan. It is not known if the size of an array is not, or if it has more terms than are worked with.
+
+    Groups run their steps as they are where arrays are small, else in tiles; threads are counted as many as there are.
     """
-    memory = _Memory()
-    highest: list[tuple[Size, Step | None]] = [(0, None)]
     try:
-        starts = {g.start: g for g in plan.groups}
-        for step in plan.steps:
-            together = _results(starts.get(step.outputs[0])) if step.outputs else 0
-            if together is None:
-                return Peak(None, step)
-            _raise_to(highest, dims.add(memory.now, together), step)
-            extra = _enter(memory, step)
-            if extra is None:
-                return Peak(None, step)
-            _raise_to(highest, dims.add(memory.now, extra), step)
-            for slot in step.drops:
-                memory.drop(slot)
-        copies = _copies(plan)
-        if copies is None:
-            return Peak(None, None)
-        _raise_to(highest, dims.add(memory.now, copies), None)
-        return Peak(dims.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
+        whole = _walked(plan, in_tiles=False)
+        if not plan.groups or whole.size is None:
+            return whole
+        tiled = _walked(plan, in_tiles=True)
+        if tiled.size is None:
+            return whole
+        small = max(_small_bytes(g, plan) for g in plan.groups)
+        buffers = [dims.maximum(*found, 0) for found in zip(*map(_tile_bytes, plan.groups), strict=True)]
+        as_they_are = dims.minimum(whole.size, dims.add(tiled.size, small))
+        return Peak(dims.maximum(as_they_are, dims.add(tiled.size, dims.minimum(*buffers))), tiled.step)
     except SizeLimitError:
         return Peak(None, None)
 
 
-def _results(group: Group | None) -> Size | None:
-    """The bytes of what a group gives, which its tiles fill side by side; those of tiles themselves do not grow."""
-    steps = group.steps if group is not None else ()
-    wanted = group.escaping if group is not None else ()
-    found = [bytes_of(m) for s in steps for o, m in zip(s.outputs, s.results, strict=True) if o in wanted]
-    known = [b for b in found if b is not None]
-    return dims.total(known) if len(known) == len(found) else None
+def _walked(plan: Plan, in_tiles: bool) -> Peak:
+    """The peak if groups run their steps as they are, or in tiles, of which the buffers are not counted here."""
+    memory = _Memory()
+    highest: list[tuple[Size, Step | None]] = [(0, None)]
+    groups = {g.start: g for g in plan.groups}
+    steps = iter(plan.steps)
+    for step in steps:
+        group = groups.get(step.outputs[0]) if step.outputs else None
+        together = 0 if group is None else _together(group)
+        _raise_to(highest, dims.add(memory.now, together), step)
+        if group is not None and in_tiles:
+            for slot, size in _results(group).items():
+                memory.allocate(slot, size)
+            for part in (step, *itertools.islice(steps, len(group.steps) - 1)):
+                for slot in part.drops:
+                    memory.drop(slot)
+            continue
+        extra = _enter(memory, step)
+        if extra is None:
+            return Peak(None, step)
+        _raise_to(highest, dims.add(memory.now, extra), step)
+        for slot in step.drops:
+            memory.drop(slot)
+    copies = _copies(plan)
+    if copies is None:
+        return Peak(None, None)
+    _raise_to(highest, dims.add(memory.now, copies), None)
+    return Peak(dims.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
+
+
+# -- groups
+
+
+def _results(group: Group) -> dict[str, Size]:
+    """The bytes of what a group gives, by slot: its sizes are exact, or there were no group."""
+    found = {o: bytes_of(m) for s in group.steps for o, m in zip(s.outputs, s.results, strict=True)}
+    return {slot: size for slot, size in found.items() if slot in group.escaping and size is not None}
+
+
+_FEW = 8  # tiles at most into which less is cut than would fill that many
+
+
+def _together(group: Group) -> Size:
+    """The bytes of what a group gives, which its tiles fill side by side, and of a sum over rows for each tile."""
+    results = _results(group)
+    if group.totals:
+        rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
+        height = dims.maximum(1, dims.floordiv(TILE, dims.maximum(1, *rows)))
+        tiles = dims.add(dims.ceildiv(group.rows, height), _FEW)
+        results["totals"] = dims.mul(tiles, dims.total([results[slot] for slot in group.totals]))
+    return dims.total([*results.values()])
+
+
+def _small_bytes(group: Group, plan: Plan) -> int:
+    """At most the bytes of what stays inside a group that runs its steps as they are, as its arrays are small."""
+    memory, most, elements = _Memory(), 0, least(group)
+    start = next(i for i, step in enumerate(plan.steps) if step.outputs[:1] == (group.start,))
+    for step in plan.steps[start : start + len(group.steps)]:
+        (slot,), (meta,) = step.outputs, step.results
+        if slot not in group.escaping:
+            if step.reuse in memory.home:
+                memory.share(slot, step.reuse)
+            else:
+                memory.allocate(slot, elements * meta.dtype.itemsize)
+        scratch = 3 * elements * step.metas[0].dtype.itemsize if step.op in SCRATCH else 0
+        most = max(most, int(dims.add(memory.now, scratch)))  # type: ignore[arg-type]
+        for dropped in step.drops:
+            memory.drop(dropped)
+    return most
+
+
+def _tile_bytes(group: Group) -> tuple[Size, Size]:
+    """Two bounds of the bytes of the buffers of a group, and of what kernels make in a tile.
+
+    Those of all threads; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
+    """
+    source = GroupSource(group, lambda prefix, _: prefix, str)
+    source.function("tiled")
+    taken = [(dtype.itemsize, sizes) for dtype, sizes in source.keys.values()]
+    for step in group.steps:
+        own = 0 if find_kernel(step.op).out else 1
+        scratch = 3 if step.op in SCRATCH else 0
+        metas = [step.results[0]] * own + [step.metas[0]] * scratch
+        taken += [(m.dtype.itemsize, (m.sizes or ())[1:]) for m in metas]
+    rows = [(itemsize, numel(sizes)) for itemsize, sizes in taken]
+    tile = dims.total([dims.mul(itemsize, dims.maximum(TILE, row)) for itemsize, row in rows])
+    whole = dims.mul(dims.total([dims.mul(itemsize, row) for itemsize, row in rows]), group.rows)
+    return dims.mul(config.num_threads, tile), dims.add(whole, dims.floordiv(whole, 2))
+
+
+# -- steps
 
 
 def _enter(memory: _Memory, step: Step) -> Size | None:

@@ -65,7 +65,12 @@ CONTRACT = (
         "an exact size is a local of the plan, any other is read from the array when the step runs",
         _asks("lower", "params", "sources"),
     ),
-    Need("buffer reuse", "equal sizes and dtype", "a slot takes over a dead slot's buffer", _asks("buffers", "buffer")),
+    Need(
+        "buffer reuse",
+        "equal sizes and dtype",
+        "a slot takes over a dead slot's buffer",
+        _asks("buffers", "buffer", ""),
+    ),
     Need(
         "movement in a row",
         "exact sizes",
