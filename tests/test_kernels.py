@@ -6,14 +6,34 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.graph.extents import tensor
-from anyshape.ops.core import find_kernel, resolve
+from anyshape.ops.core import Site, find_kernel, resolve
 from tests.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
 ROWS = rows()
 
 
+def written(node, kernel, params, inputs):
+    """What the lines give that a kernel writes for a generated function; None if it writes none."""
+    names = {f"x{i}": x for i, x in enumerate(inputs)}
+
+    def bind(thing):
+        return names.setdefault(f"k{len(names)}", thing) is not None and f"k{len(names) - 1}"
+
+    metas = [tensor(x.dtype, x.shape) for x in inputs]
+    operands = tuple(f"x{i}" for i in range(len(inputs)))
+    site = Site("found", operands, params, metas, node.outputs[0].meta, repr, bind)
+    lines = kernel.write(site) if kernel.write is not None and len(node.outputs) == 1 else None
+    if lines is None:
+        return None
+    exec("\n".join(lines), names)
+    return names["found"]
+
+
 def runs(graph, arrays):
-    """Every node of the graph with its operands and its results, by its kernel and by the special one it may have."""
+    """Every node of the graph with its operands and its results, by its kernel and by the special one it may have.
+
+    Those of the lines that the kernel writes are the same, bit by bit, of arrays and of NumPy's scalars.
+    """
     env = dict(zip(graph.inputs, map(np.asarray, arrays), strict=True)) | dict(graph.constants)
     for node in graph.nodes:
         inputs = [env[v] for v in node.inputs]
@@ -21,7 +41,15 @@ def runs(graph, arrays):
         kernel = find_kernel(node.op)
         metas = [tensor(x.dtype, x.shape) for x in inputs]
         special = kernel.specialise(params, metas) if kernel.specialise is not None else None
-        for result in [kernel.run(*inputs, **params), *([special(*inputs)] if special is not None else [])]:
+        plain = kernel.run(*inputs, **params)
+        found = [plain] if special is None else [plain, special(*inputs)]
+        for operands in (inputs, [x[()] for x in inputs]):
+            other = written(node, kernel, params, operands)
+            if other is not None:
+                found.append(other)
+                assert np.asarray(other).tobytes() == np.asarray(plain).tobytes(), node.op
+                assert (np.shape(other), np.asarray(other).dtype) == (np.shape(plain), np.asarray(plain).dtype)
+        for result in found:
             results = result if len(node.outputs) > 1 else (result,)
             env.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
             yield node, inputs, results

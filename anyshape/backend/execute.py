@@ -30,7 +30,7 @@ from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, divides
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
-from anyshape.ops.core import find_kernel
+from anyshape.ops.core import Site, find_kernel
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
 
@@ -280,16 +280,31 @@ class _Writer:
         self._assert_what_is_known()
 
     def _call_kernel(self, step: Step) -> None:
-        inputs = [self._operand(i) for i in step.inputs]
-        if step.reuse is not None:
-            inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+        numbers = not any(meta.rank for meta in step.metas)
+        inputs = [self._operand(i, numbers) for i in step.inputs]
         computed, self.reading = self.computed, step.sources
         if step.sources:
             self.computed = dict(computed)  # what is read of these arrays is for this step alone
-        function, arguments = self._kernel(step)
+        lines = self._written(step, inputs)
+        if lines is None:
+            if step.reuse is not None:
+                inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+            function, arguments = self._kernel(step)
+            lines = [f"{', '.join(step.outputs)} = {function}({', '.join([*inputs, *arguments])})"]
         self.computed = computed
-        target = ", ".join(step.outputs)
-        self.lines.append(f"{target} = {function}({', '.join([*inputs, *arguments])})")
+        self.lines += lines
+
+    def _written(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
+        """The lines of a step that its kernel writes itself."""
+        write = find_kernel(step.op).write
+        if write is None or step.reuse is not None:
+            return None
+        (target,), (result,) = step.outputs, step.results
+
+        def bind(thing: Any) -> str:
+            return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
+
+        return write(Site(target, tuple(operands), dict(step.params), step.metas, result, self._param, bind))
 
     def _view(self, step: Step) -> None:
         """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""
@@ -358,8 +373,11 @@ class _Writer:
         self.lines.append(f"{local} = {source}")
         return local
 
-    def _operand(self, operand: str | Literal) -> str:
-        return self.bind("literal", operand.array()) if isinstance(operand, Literal) else operand
+    def _operand(self, operand: str | Literal, number: bool = False) -> str:
+        """A slot, or a literal as an array, which is what ufuncs take fastest, or as a number among numbers."""
+        if not isinstance(operand, Literal):
+            return operand
+        return self.bind("literal", operand.array()[()] if number else operand.array())
 
     def _output(self, slot: str | Literal, copied: bool) -> str:
         return f"_array({self._operand(slot)})" if copied else str(slot)

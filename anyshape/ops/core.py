@@ -16,12 +16,32 @@ from anyshape.graph import dims
 from anyshape.graph.builder import Builder, Traced, active, active_builders, user_line
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimExpr, DimVar, Size
-from anyshape.graph.extents import Exact, tensor
+from anyshape.graph.extents import Exact, TensorMeta, tensor
 from anyshape.graph.ir import Op, Value, bind_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import substitute_leaves
 
 Operand: TypeAlias = Traced | np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A call of a kernel in a generated function: the names of its operands and of the result, and what is known.
+
+    `text` gives the source of a size or of a tuple of sizes, `bind` the name of an object.
+    """
+
+    target: str
+    operands: tuple[str, ...]
+    params: Mapping[str, Any]
+    metas: Sequence[TensorMeta]
+    result: TensorMeta
+    text: Callable[[Any], str]
+    bind: Callable[[Any], str]
+
+    def call(self, function: Any, *arguments: str) -> list[str]:
+        """The line that calls a function on the operands and on further arguments."""
+        return [f"{self.target} = {self.bind(function)}({', '.join([*self.operands, *arguments])})"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +52,8 @@ class Kernel:
     `view`: the result may share memory with the first operand; `stretch`: so that one element stands for several.
     `specialise(params, metas)`, given params without symbolic sizes
     and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
-    of a large array, where the bits of `run` depend on how many elements there are.
+    of a large array, where the bits of `run` depend on how many elements there are. `write(site)` gives lines of Python
+    that do the same, on arrays and on NumPy's scalars, or None where calling a function is best.
     """
 
     run: Callable[..., Any]
@@ -41,6 +62,7 @@ class Kernel:
     stretch: bool = False
     specialise: Callable[..., Callable[..., Any] | None] | None = None
     tiled: Callable[..., Any] | None = None
+    write: Callable[[Site], Sequence[str] | None] | None = None
 
 
 KERNELS: dict[Op, Kernel] = {}

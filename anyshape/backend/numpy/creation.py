@@ -3,16 +3,31 @@
 import numpy as np
 
 from anyshape.errors import SizeMismatchError
+from anyshape.graph import dims
+from anyshape.graph.dims import DimVar
 from anyshape.ops import creation as cr
 from anyshape.ops.core import kernel
 
 
-def _full(*, value, dtype, shape):
+def filled(shape, value, dtype):
     """Zeros are memory that nothing has touched yet."""
     return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
 
 
-kernel(cr.full_op, _full)
+def filling(site, shape, value):
+    """Lines that make the result an array of a shape, filled with a number."""
+    dtype = site.bind(site.result.dtype)
+    if value == 0 and "-" not in repr(value):
+        return [f"{site.target} = {site.bind(np.zeros)}({shape}, {dtype})"]
+    number = site.bind(np.array(value, site.result.dtype))
+    return [f"{site.target} = {site.bind(np.empty)}({shape}, {dtype})", f"{site.target}[...] = {number}"]
+
+
+def _write_full(site):
+    return filling(site, site.text(site.params["shape"]), site.params["value"])
+
+
+kernel(cr.full_op, filled, write=_write_full)
 kernel(cr.iota_op, lambda *, size, dtype: np.arange(size, dtype=dtype))
 
 
@@ -25,4 +40,10 @@ def _size_value(*, size: int) -> np.int64:
         raise SizeMismatchError("size_value", "size < 2**63", {"size": size}, why) from None
 
 
-kernel(cr.size_value_op, _size_value)
+def _write_size_value(site):
+    """A variable is the size of an axis, or given as a number, and fits; what is computed of them may not."""
+    size = site.params["size"]
+    return site.call(np.int64, site.text(size)) if isinstance(dims.as_atom(size), DimVar) else None
+
+
+kernel(cr.size_value_op, _size_value, write=_write_size_value)

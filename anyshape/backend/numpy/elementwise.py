@@ -82,8 +82,22 @@ UFUNCS = {
     ew.bitwise_count_op: np.bitwise_count,
     ew.conj_op: np.conjugate,
 }
+_SIGNS = {ew.neg_op: "-{}", ew.add_op: "{} + {}", ew.sub_op: "{} - {}", ew.mul_op: "{} * {}", ew.div_op: "{} / {}"}
+
+
+def _write_arithmetic(sign):
+    """Of numbers: a ufunc takes ten times as long to find out that they are."""
+
+    def write(site):
+        numbers = not any(meta.rank or meta.dtype.char not in "fd" for meta in site.metas)
+        return [f"{site.target} = {sign.format(*site.operands)}"] if numbers else None
+
+    return write
+
+
 for _op, _ufunc in UFUNCS.items():
-    kernel(_op, _ufunc, out="keyword" if _op in (ew.max_op, ew.min_op) else True)  # positional is deprecated there
+    _out = "keyword" if _op in (ew.max_op, ew.min_op) else True  # positional is deprecated there
+    kernel(_op, _ufunc, out=_out, write=_write_arithmetic(_SIGNS[_op]) if _op in _SIGNS else None)
 
 
 # -- powers
@@ -132,6 +146,16 @@ def _convert_case(params, metas):
     return lambda x: x.astype(dtype)
 
 
+def _write_convert(site):
+    """NumPy's own types make numbers of numbers."""
+    given, dtype = site.metas[0], site.params["dtype"]
+    if given.dtype.kind == "c":
+        return None
+    if not given.rank and dtype.char in "fd":
+        return site.call(dtype.type)
+    return [f"{site.target} = {site.operands[0]}.astype({site.bind(dtype)})"]
+
+
 def _narrow(x, *, dtype):
     """As NumPy refuses a Python int that does not fit: the values exist only now."""
     limits = np.iinfo(dtype)
@@ -156,11 +180,11 @@ def _select_case(params, metas):
     return _select_numbers if numbers else None
 
 
-kernel(ew.real_op, lambda x: x.real, view=True)
-kernel(ew.imag_op, lambda x: x.imag, view=True)
+kernel(ew.real_op, lambda x: x.real, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
+kernel(ew.imag_op, lambda x: x.imag, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
 kernel(ew.complex_op, _complex)
 kernel(ew.select_op, np.where, specialise=_select_case)
-kernel(ew.convert_op, _convert, specialise=_convert_case)
+kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
 kernel(ew.narrow_op, _narrow)
 
 # -- what derivatives need at their edges

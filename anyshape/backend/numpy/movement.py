@@ -3,8 +3,13 @@
 import numpy as np
 
 from anyshape.backend import plan_ops as po
+from anyshape.backend.numpy.creation import filled, filling
 from anyshape.ops import movement as mv
 from anyshape.ops.core import kernel
+
+
+def _key(parts):
+    return f"[{', '.join(parts)}]" if parts else "[()]"
 
 
 def _broadcast_in_dim(x, *, shape, axes):
@@ -22,6 +27,58 @@ def _parts(starts, sizes, steps):
     return tuple([slice(a, a + n * k, k) for a, n, k in zip(starts, sizes, steps)])
 
 
+def _write_broadcast(site):
+    shape = site.params["shape"]
+    if site.params["axes"]:
+        return None
+    given = f"{site.text(shape)}, {site.bind(site.result.dtype)}, {site.operands[0]}, 0, {(0,) * len(shape)}"
+    return [f"{site.target} = {site.bind(np.ndarray)}({given})"]
+
+
+def _part(site, start, size, step, whole):
+    """The text of the key that reads a part of an axis."""
+    if step != 1:
+        first, count, each = map(site.text, (start, size, step))
+        return f"{first}:{first} + {count} * {each}:{each}"
+    if start == 0:
+        return ":" if size == whole else f":{site.text(size)}"
+    return f"{site.text(start)}:{site.text(start)} + {site.text(size)}"
+
+
+def _write_slice(site):
+    sizes = site.metas[0].sizes or [None] * site.metas[0].rank
+    parts = zip(*[site.params[name] for name in ("starts", "sizes", "steps")], sizes, strict=True)
+    return [f"{site.target} = {site.operands[0]}{_key([_part(site, *part) for part in parts])}"]
+
+
+def _write_rev(site):
+    parts = ["::-1" if axis in site.params["axes"] else ":" for axis in range(site.metas[0].rank)]
+    return [f"{site.target} = {site.operands[0]}{_key(parts)}"]
+
+
+def _write_reshape(site):
+    return [f"{site.target} = {site.operands[0]}.reshape({site.text(site.params['shape'])})"]
+
+
+def _write_transpose(site):
+    axes = site.params["axes"]
+    how = "T" if axes == tuple(range(len(axes)))[::-1] else f"transpose({axes})"
+    return [f"{site.target} = {site.operands[0]}.{how}"]
+
+
+def _write_pad(site):
+    """An array of fills that the operand is put into."""
+    if any(between != 0 for between in site.params["interior"]):
+        return None
+    (x,), shape, parts = site.operands, [], []
+    for axis, (low, high) in enumerate(zip(site.params["low"], site.params["high"], strict=True)):
+        before, after = ("" if fills == 0 else site.text(fills) for fills in (low, high))
+        end = " + ".join(filter(None, [before, f"{x}.shape[{axis}]"]))
+        shape.append(f"{end} + {after}, " if after else f"{end}, ")
+        parts.append(f"{before}:{end if after else ''}")
+    return [*filling(site, f"({''.join(shape)})", site.params["value"]), f"{site.target}{_key(parts)} = {x}"]
+
+
 def _slice_case(params, metas):
     key = _parts(**params)
     return lambda x: x[key]
@@ -36,15 +93,11 @@ def _rev_case(params, metas):
     return lambda x: x[key]
 
 
-def _filled(shape, value, dtype):
-    return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
-
-
 def _pad(x, *, low, high, interior, value):
     steps = [between + 1 for between in interior]
     spans = [(n - 1) * k + 1 if n else 0 for n, k in zip(x.shape, steps, strict=True)]
     shape = [a + n + b for a, n, b in zip(low, spans, high, strict=True)]
-    out = _filled(shape, value, x.dtype)
+    out = filled(shape, value, x.dtype)
     out[_parts(low, x.shape, steps)] = x
     return out
 
@@ -69,17 +122,17 @@ def _padded_view(x, *, shape, strides, offset, value, starts, stops):
     part = _view(x, shape=[b - a for a, b in zip(starts, stops)], strides=strides, offset=offset)
     if part is None:
         return None
-    out = _filled(shape, value, x.dtype)
+    out = filled(shape, value, x.dtype)
     out[tuple(map(slice, starts, stops))] = part
     return out
 
 
-kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, view=True, stretch=True)
-kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), view=True)
-kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), view=True)
-kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], view=True, specialise=_slice_case)
-kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], view=True, specialise=_rev_case)
-kernel(mv.pad_op, _pad)
+kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, view=True, stretch=True, write=_write_broadcast)
+kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), view=True, write=_write_reshape)
+kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), view=True, write=_write_transpose)
+kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], view=True, specialise=_slice_case, write=_write_slice)
+kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], view=True, specialise=_rev_case, write=_write_rev)
+kernel(mv.pad_op, _pad, write=_write_pad)
 kernel(po.view_op, _view, view=True)
 kernel(po.stretched_view_op, _view, view=True, stretch=True)
 kernel(po.padded_view_op, _padded_view)

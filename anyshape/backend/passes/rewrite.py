@@ -279,6 +279,20 @@ def _of_literal(r: _Rewriter, node: Node) -> Rewritten:
     return r.full(node, value) if value is not None else None
 
 
+def _of_number(r: _Rewriter, node: Node) -> Rewritten:
+    """Moving one stretched number about gives that number in another shape."""
+    inner = r.made_by(node.inputs[0], mv.broadcast_in_dim_op)
+    if inner is None or dict(inner.params)["axes"]:
+        return None
+    sizes = r.ctx.sizes(node.outputs[0], field="stretch")
+    if sizes is None:
+        return None
+    sources: list[Value] = list(inner.inputs)
+    shape = tuple([r._local(s, sources) for s in sizes])
+    params = params_tuple({"shape": shape, "axes": ()})
+    return Node(mv.broadcast_in_dim_op, inner.inputs, tuple(sources[1:]), params, node.outputs, node.where)
+
+
 def _transpose_twice(r: _Rewriter, node: Node) -> Rewritten:
     """Transposing twice is transposing once, by the composed permutation."""
     axes = dict(node.params)["axes"]
@@ -369,9 +383,9 @@ IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     ew.neg_op: (_twice(ew.neg_op),),
     ew.convert_op: (_same_dtype,),
     ew.select_op: (_either_way,),
-    mv.transpose_op: (_of_literal, _transpose_twice),
-    mv.reshape_op: (_of_literal, _same_shape, _reshape_twice, _negation_outwards),
-    mv.broadcast_in_dim_op: (_of_literal, _same_shape, _aligned),
+    mv.transpose_op: (_of_literal, _of_number, _transpose_twice),
+    mv.reshape_op: (_of_literal, _same_shape, _of_number, _reshape_twice, _negation_outwards),
+    mv.broadcast_in_dim_op: (_of_literal, _same_shape, _of_number, _aligned),
     rd.sum_to_op: (_same_shape, _plain_sum, _negation_outwards),
     rd.reduce_sum_op: (_negation_outwards,),
     **dict.fromkeys((enter_checkpoint_op, leave_checkpoint_op), (_of_literal,)),
