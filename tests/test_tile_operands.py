@@ -33,6 +33,27 @@ def of_width(*rest):
     return lambda rng, n: rng.normal(size=(n, *rest))
 
 
+def table(rng, n):
+    return rng.normal(size=(9, 4))
+
+
+def positions(rng, n):
+    return rng.integers(-9, 9, size=n)
+
+
+def columns(rng, n):
+    return rng.integers(-4, 4, size=3)
+
+
+def along_rows(x):
+    both = np.concatenate([x * 2, np.exp(x)], axis=1) * 3
+    return np.cumsum(x * 2, axis=1) + np.sort(np.exp(x), axis=1), both, np.argmax(np.exp(x) * 2, axis=1) * 2
+
+
+def extremes(x):
+    return np.max(np.exp(x) * 2, axis=0), np.any(x * 2 > 1, axis=0), np.all(x * 2 > -9), np.sum(x * 2, axis=(0, 1))
+
+
 def after_totals(x):
     e = np.exp(x) * x
     return np.sum(e, axis=0) * np.sum(e, axis=1), np.tanh(x) * 2 - np.sum(np.tanh(x) * 2, axis=0)
@@ -88,6 +109,25 @@ CASES = {  # the function, the shapes it is declared with, and what makes its op
     "parts of complex numbers": (complex_parts, ("n, 3",), (of_width(3),)),
     "sizes as numbers": (by_sizes, ("n, m",), (of_width(3),)),
     "reshapes": (reshaped, ("n, 4, 3",), (of_width(4, 3),)),
+    "rows of a table": (
+        lambda t, i, w: (t[i] * 2 + np.exp(t[i]) * w, np.sum(t[i] * w, axis=0)),
+        ("m, k", "n", "k"), (table, positions, lambda rng, n: rng.normal(size=4))),
+    "columns of rows": (
+        lambda x, i: (x[:, i] * 2 + np.exp(x[:, i]), np.sum(np.tanh(x)[:, i], axis=0)),
+        ("n, 4", "m"), (of_width(4), columns)),
+    "an array at positions of its own": (
+        lambda x, i: (np.exp(x)[i] * x + x[i], np.sin(x[i % 1] * i)),
+        ("n + 9", "n + 9"), (lambda rng, n: vector(rng, n + 9), lambda rng, n: positions(rng, n + 9))),
+    "steps along rows": (along_rows, ("n, 4",), (of_width(4),)),
+    "results for all rows": (extremes, ("n + 1, 4",), (lambda rng, n: rng.normal(size=(n + 1, 4)),)),
+    "axes that change places": (
+        lambda x: (np.transpose(np.exp(x) * 2, (0, 2, 1)) * 3 + 1, np.sum(np.transpose(x * 2, (0, 2, 1)), axis=0)),
+        ("n, 4, 3",), (of_width(4, 3),)),
+    "long rows cut anywhere": (
+        lambda x, y: (np.exp(x) * 2 + y, np.sum(np.exp(x) * x)), ("n, m", "n, m"), (of_width(20), of_width(20))),
+    "long rows in another order": (
+        lambda x, y: (np.exp(x) * 2 + y.T, np.sum(np.exp(x) * x)),
+        ("n, m", "m, n"), (of_width(20), lambda rng, n: rng.normal(size=(20, n)))),
     "windows": (lambda x: np.sin(x[1:]) - np.cos(x[:-1]) * 2, ("n + 1",), (lambda rng, n: vector(rng, n + 1),)),
     "reversed": (lambda x: np.exp(x[::-1]) * x + np.tanh(x) * x[::-1], ("n",), (vector,)),
     "NaN": (lambda x: (np.where(x > 0, np.log(x), np.nan) * 2, np.fmax(np.sqrt(x), 0.1) + 1), ("n",), (vector,)),
@@ -98,7 +138,8 @@ CASES = {  # the function, the shapes it is declared with, and what makes its op
 def test_operands_of_tiles(name, rng):
     function, shapes, makers = CASES[name]
     with tiled():
-        program = trace(function)(*[ShapeDtypeStruct(s) for s in shapes])
+        dtypes = [make(rng, 1).dtype for make in makers]
+        program = trace(function)(*[ShapeDtypeStruct(s, d) for s, d in zip(shapes, dtypes, strict=True)])
         assert program.plan.groups
         for n in SIZES:
             check(program, function, [make(rng, n) for make in makers])
