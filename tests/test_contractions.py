@@ -1,5 +1,7 @@
 """Contractions of plans: what moves and repeats operands is part of them, at every size and however inputs lie."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -249,3 +251,46 @@ def test_a_complex_product_is_not_conjugated():
     np.testing.assert_allclose(_contract(x, y, equation="ab,ab->a"), np.sum(x * y, axis=1))
     jitted = anyshape.jit(lambda x, y: anp.einsum("ab,ab->a", x, y))
     np.testing.assert_allclose(jitted(x, y), np.sum(x * y, axis=1))
+
+
+CHAIN = lambda *xs: np.einsum("ij,jk,kl", *xs)
+ORDERS = [  # function, shapes, constraints, whether the last two come first
+    (CHAIN, ("n, 3", "3, m", "m, n"), (), True),
+    (CHAIN, ("n, m", "m, k", "k, 3"), (), True),
+    (CHAIN, ("3, m", "m, k", "k, n"), (), False),
+    (CHAIN, ("n, m", "m, k", "k, l"), (), False),  # nothing is known: from the left
+    (CHAIN, ("n, m", "m, n", "n, m"), ("n >= m",), True),
+    (CHAIN, ("n, m", "m, n", "n, m"), ("n <= m",), False),
+    (CHAIN, ("n, 2*n", "2*n, n", "n, 2*n"), (), False),
+    (CHAIN, ("2*n, n", "n, 2*n", "2*n, n"), (), True),
+    (lambda *xs: np.linalg.multi_dot(xs), ("n, m", "m, k", "k"), (), True),
+    (lambda *xs: np.linalg.multi_dot(xs), ("n", "n, m", "m, k"), (), False),
+    (lambda *xs: np.linalg.multi_dot(xs), ("n, m", "m, n", "n, m"), ("n >= 100", "m <= 100"), True),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes", "constraints", "last"), ORDERS)
+def test_orders_follow_what_is_known_of_sizes_and_are_right_at_any(function, shapes, constraints, last):
+    like = [anyshape.ShapeDtypeStruct(s) for s in shapes]
+    scope = anyshape.SymbolicScope(constraints)
+    specs = [anyshape.ShapeDtypeStruct(anyshape.symbolic_shape(s.shape, scope=scope)) for s in like]
+    program = anyshape.trace(function)(*specs)
+    first = program.plan.steps[0]
+    assert first.inputs == (("x1", "x2") if last else ("x0", "x1"))
+    rng = np.random.default_rng(0)
+    for n, m, k in ((0, 0, 0), (1, 1, 1), (2, 2, 5), (5, 2, 1), (2, 5, 3), (120, 80, 1)):
+        sizes = {"n": n, "m": m, "k": k, "l": 4}
+        if not all(eval(c, sizes) for c in constraints):
+            continue
+        xs = [rng.normal(size=eval(f"({s},)", sizes)) for s in shapes]
+        np.testing.assert_allclose(program(*xs), functools.reduce(np.dot, xs), atol=1e-9)
+
+
+def test_chains_of_many_matrices_end_with_their_vector():
+    """With more operands than all orders of which are looked at."""
+    xs = [np.ones((3, 3))] * 6 + [np.ones(3)]
+    program = anyshape.trace(lambda *xs: np.linalg.multi_dot(xs))(
+        *[anyshape.ShapeDtypeStruct("n, n")] * 6, anyshape.ShapeDtypeStruct("n")
+    )
+    assert [step.results[0].rank for step in program.plan.steps] == [1] * 6
+    np.testing.assert_allclose(program(*xs), np.full(3, 3.0**6))

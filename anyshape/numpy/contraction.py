@@ -14,6 +14,7 @@ from anyshape.graph.shapes import broadcast_sizes, numel
 from anyshape.numpy.arguments import common, identity_like, joined
 from anyshape.numpy.convert import asarray, axis_of, fixed, is_traced, promoted, sizes
 from anyshape.numpy.elementwise import multiply, subtract
+from anyshape.numpy.paths import chosen
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
@@ -219,7 +220,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """As `numpy.linalg.multi_dot`, multiplied from the left: the best order depends on sizes."""
+    """As `numpy.linalg.multi_dot`; what is known of sizes chooses the order, as for einsum."""
     if not is_traced(*arrays):
         return np.linalg.multi_dot(arrays, out=out)
     _no_options("multi_dot", {"out": out})
@@ -229,15 +230,13 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     if any(x.ndim != 2 for x in xs[1:-1]) or any(x.ndim not in (1, 2) for x in (xs[0], xs[-1])):
         metas = [meta_of(x) for x in xs]
         raise ShapeError("multi_dot", "only the first and the last may be vectors", metas, user_line())
-    if xs[-1].ndim == 1 and xs[0].ndim == 2:  # from the right, every product is one with a vector
-        result = xs[-1]
-        for x in xs[-2::-1]:
-            result = dot(x, result)
-        return result
-    result = xs[0]
-    for x in xs[1:]:
-        result = dot(result, x)
-    return result
+    labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
+    found = {a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)}
+    ends = [a for a in (0, len(xs)) if a in found]
+    for i, j in chosen(context_of("multi_dot", *xs), labels, ends, found, neighbours=True):
+        y, x = xs.pop(j), xs.pop(i)
+        xs.insert(i, dot(x, y))
+    return xs[0]
 
 
 def matrix_power(a: Any, n: Any) -> Any:

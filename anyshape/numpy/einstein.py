@@ -1,4 +1,4 @@
-"""np.einsum: the equation alone chooses the pairs in which operands are contracted; sizes may be symbolic."""
+"""np.einsum: operands are contracted in pairs, in an order chosen by what is known of sizes; these may be symbolic."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_size
 from anyshape.numpy.arguments import common
 from anyshape.numpy.convert import asarray, is_traced, sizes
+from anyshape.numpy.paths import Path, chosen
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.contraction import dot_general
@@ -25,7 +26,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored."""
+    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored: see `paths` for the order."""
     if not is_traced(*operands):
         return np.einsum(*operands, out=out, optimize=optimize, **options)
     if out is not None:
@@ -120,28 +121,19 @@ class _Contraction:
             self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [found[a] for a in left]), left
 
     def run(self) -> Any:
-        while len(self.terms) > 1:
-            i, j = self._next_pair()
+        for i, j in self._order():
             y, x = self.terms.pop(j), self.terms.pop(i)
             self.terms.insert(i, self._pair(x, y))
         x, labels = _summed(*self.terms[0], set(self.output))
         return mv.transpose(x, [labels.index(a) for a in self.output])
 
-    def _needed(self, excluded: tuple[int, ...]) -> set[Any]:
-        """Labels of the result and of the operands that are not among the excluded ones."""
-        rest = [labels for i, (_, labels) in enumerate(self.terms) if i not in excluded]
-        return set(self.output).union(*rest)
-
-    def _next_pair(self) -> tuple[int, int]:
-        """The pair whose product has the fewest axes, the first of equals."""
-        count = len(self.terms)
-        pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
-
-        def axes(pair: tuple[int, int]) -> int:
-            joined = set(self.terms[pair[0]][1]) | set(self.terms[pair[1]][1])
-            return len(joined & self._needed(pair))
-
-        return min(pairs, key=axes)
+    def _order(self) -> Path:
+        """The pairs to contract."""
+        if len(self.terms) < 3:
+            return ((0, 1),) if len(self.terms) == 2 else ()
+        ctx = context_of("einsum", *[x for x, _ in self.terms])
+        found = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
+        return chosen(ctx, [labels for _, labels in self.terms], self.output, found)
 
     def _pair(self, first: tuple[Any, Labels], second: tuple[Any, Labels]) -> tuple[Any, Labels]:
         """The product of two operands, summed over the labels that are not needed any more."""

@@ -1,0 +1,129 @@
+"""In which order more than two operands are contracted, chosen by what is known of their sizes.
+
+The work of contracting two operands is the product of the sizes of their labels. Of all orders (of up to five operands;
+with more, of pairs step by step) the one with the least work is taken, where a size of which only a range is known
+counts as 64, or as what is nearest to that in its range. Of equals one is taken that is proved to be no dearer than any
+other, whatever the sizes; else the first, from the left. Sizes of calls play no part: a program is traced once, and is
+right at all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from anyshape.errors import ShapeError
+from anyshape.graph import dims
+from anyshape.graph.conditions import at_least
+from anyshape.graph.context import ShapeGuardContext
+from anyshape.graph.dims import DimVar, Leaf, Size
+from anyshape.graph.evaluate import evaluate
+
+Term: TypeAlias = frozenset[Any]
+Path: TypeAlias = tuple[tuple[int, int], ...]  # positions of pairs; the product takes the place of the first of a pair
+Works: TypeAlias = tuple[Term, ...]  # the labels of each pair
+_USUAL = 64
+_MOST = 5  # operands of which all orders are looked at
+
+
+def chosen(
+    ctx: ShapeGuardContext,
+    terms: Sequence[Sequence[Any]],
+    output: Sequence[Any],
+    sizes: Mapping[Any, Size],
+    *,
+    neighbours: bool = False,
+) -> Path:
+    """The order for operands with these labels; of `neighbours` alone, for products of matrices."""
+    sets, kept = [frozenset(t) for t in terms], frozenset(output)
+    count = {label: _count(size) for label, size in sizes.items()}
+    if len(sets) > _MOST:
+        return tuple(_step_by_step(sets, kept, count, neighbours))
+    orders = list(_orders(sets, kept, neighbours))
+    work = [sum(_product(w, count) for w in works) for _, works in orders]
+    best = [order for order, amount in zip(orders, work, strict=True) if amount == min(work)]
+    if len({frozenset(works) for _, works in best}) > 1:
+        prover = _Prover(ctx, sizes)
+        best = [o for o in best if all(prover.no_dearer(o[1], works) for _, works in orders)] or best
+    return best[0][0]
+
+
+def _count(size: Size) -> int:
+    try:
+        return max(evaluate(size, _usual), 1)
+    except (ZeroDivisionError, ShapeError):  # usual sizes do not fit each other
+        return _USUAL
+
+
+def _usual(leaf: Leaf) -> int:
+    low, high = leaf.bounds() if isinstance(leaf, DimVar) else (0, None)
+    size = max(_USUAL, low or 0)
+    return size if high is None else min(size, high)
+
+
+def _product(labels: Term, count: Mapping[Any, int]) -> int:
+    return math.prod(count[a] for a in labels)
+
+
+def _pairs(terms: Sequence[Term], neighbours: bool) -> list[tuple[int, int]]:
+    pairs = itertools.combinations(range(len(terms)), 2)
+    return [(i, j) for i, j in pairs if j == i + 1 or not neighbours]
+
+
+def _contracted(terms: Sequence[Term], output: Term, i: int, j: int) -> tuple[Term, list[Term]]:
+    """The labels of a pair, without those that are summed before, and the operands that are left."""
+    rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+    needed = output.union(*rest)
+    work = (terms[i] & (needed | terms[j])) | (terms[j] & (needed | terms[i]))
+    return work, [*rest[:i], work & needed, *rest[i:]]
+
+
+def _orders(terms: Sequence[Term], output: Term, neighbours: bool) -> Iterator[tuple[Path, Works]]:
+    if len(terms) < 2:
+        yield (), ()
+    for i, j in _pairs(terms, neighbours):
+        work, left = _contracted(terms, output, i, j)
+        for path, works in _orders(left, output, neighbours):
+            yield ((i, j), *path), (work, *works)
+
+
+def _step_by_step(
+    terms: Sequence[Term], output: Term, count: Mapping[Any, int], neighbours: bool
+) -> Iterator[tuple[int, int]]:
+    """The pair that leaves the fewest elements, of equals the one with the least work, again and again."""
+
+    def left_over(pair: tuple[int, int]) -> tuple[int, int]:
+        work, left = _contracted(terms, output, *pair)
+        return sum(_product(t, count) for t in left), _product(work, count)
+
+    while len(terms) > 1:
+        pair = min(_pairs(terms, neighbours), key=left_over)
+        yield pair
+        terms = _contracted(terms, output, *pair)[1]
+
+
+class _Prover:
+    """What is proved about the work of orders, for sizes of at least 1."""
+
+    def __init__(self, ctx: ShapeGuardContext, sizes: Mapping[Any, Size]) -> None:
+        self.scope, self.sizes = ctx.scope, sizes
+        self.known: dict[tuple[Any, Any], bool] = {}
+
+    def no_dearer(self, works: Works, others: Works) -> bool:
+        """Each of the works is at most one of the others."""
+        orders = itertools.permutations(others)
+        return any(all(self._within(w, o) for w, o in zip(works, order, strict=True)) for order in orders)
+
+    def _within(self, work: Term, other: Term) -> bool:
+        mine, theirs = sorted(work - other, key=str), sorted(other - work, key=str)
+        orders = itertools.permutations(theirs, len(mine))
+        return any(all(self._at_most(a, b) for a, b in zip(mine, order, strict=True)) for order in orders)
+
+    def _at_most(self, a: Any, b: Any) -> bool:
+        if (a, b) not in self.known:
+            gap = dims.sub(self.scope.normal(self.sizes[b]), self.scope.normal(self.sizes[a]))
+            low = dims.bounds(gap)[0]
+            self.known[a, b] = (low is not None and low >= 0) or self.scope.proves(at_least(gap, 0))
+        return self.known[a, b]
