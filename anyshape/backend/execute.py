@@ -20,6 +20,7 @@ import numpy as np
 
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
+from anyshape.backend.numpy.shared import LARGE
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.errors import MetadataError
@@ -290,6 +291,7 @@ class _Writer:
             if step.reuse is not None:
                 inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
             function, arguments = self._kernel(step)
+            function = self._or_shared(step, function)
             lines = [f"{', '.join(step.outputs)} = {function}({', '.join([*inputs, *arguments])})"]
         self.computed = computed
         self.lines += lines
@@ -305,6 +307,15 @@ class _Writer:
             return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
 
         return write(Site(target, tuple(operands), dict(step.params), step.metas, result, self._param, bind))
+
+    def _or_shared(self, step: Step, function: str) -> str:
+        """The function, or the one that threads share, by how much there is to do."""
+        share, operands = find_kernel(step.op).shared, [o for o in step.inputs if isinstance(o, str)]
+        if share is None or len(operands) < 2:
+            return function
+        shared, axes = share(dict(step.params), step.metas)
+        work = " * ".join([f"{operands[0]}.size", *[f"{operands[1]}.shape[{axis}]" for axis in axes]])
+        return f"({self.bind('shared', shared)} if {work} >= {LARGE} else {function})"
 
     def _view(self, step: Step) -> None:
         """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""

@@ -54,6 +54,9 @@ class Kernel:
     and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
     of a large array, where the bits of `run` depend on how many elements there are. `write(site)` gives lines of Python
     that do the same, on arrays and on NumPy's scalars, or None where calling a function is best.
+    `shared`, given what
+    `specialise` is given, returns a
+    function that threads share, and the axes of the second operand by whose sizes each element of the first is used.
     """
 
     run: Callable[..., Any]
@@ -63,6 +66,7 @@ class Kernel:
     specialise: Callable[..., Callable[..., Any] | None] | None = None
     tiled: Callable[..., Any] | None = None
     write: Callable[[Site], Sequence[str] | None] | None = None
+    shared: Callable[..., tuple[Callable[..., Any], tuple[int, ...]]] | None = None
 
 
 KERNELS: dict[Op, Kernel] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.numpy.shared import shared
 from anyshape.backend.plan_ops import contract_op
 from anyshape.graph.shapes import free_axes
 from anyshape.ops.contraction import dot_general_op
@@ -259,5 +260,19 @@ def _contract_case(params: Any, metas: Any) -> Product:
     return _chosen(_written_as(params["equation"]), metas[0].dtype.kind == "c")
 
 
-kernel(dot_general_op, _dot_general, specialise=_dot_general_case)
-kernel(contract_op, _contract, specialise=_contract_case)
+def _shared(form: _Form, metas: Any) -> tuple[Product, tuple[int, ...]]:
+    """A function that threads share, and the axes of y that x lacks: by their sizes x is multiplied."""
+    product = shared(form.left, form.right, form.out, _chosen(form, metas[0].dtype.kind == "c"))
+    return product, tuple([axis for axis, a in enumerate(form.right) if a not in form.left])
+
+
+def _dot_general_shared(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
+    return _shared(_labels_of(metas[0].rank, metas[1].rank, params["contract"], params["batch"]), metas)
+
+
+def _contract_shared(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
+    return _shared(_written_as(params["equation"]), metas)
+
+
+kernel(dot_general_op, _dot_general, specialise=_dot_general_case, shared=_dot_general_shared)
+kernel(contract_op, _contract, specialise=_contract_case, shared=_contract_shared)
