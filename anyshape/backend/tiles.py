@@ -27,13 +27,13 @@ from anyshape.ops.core import find_kernel
 
 TILE = 1 << 14  # elements of the widest value of a tile, at most, unless a row has more
 SMALL = 1 << 12  # as many at least: a call is cut in a multiple of four, so that threads have about as much to do
-LEAST = (1 << 13, 1 << 16)  # elements of the widest value from which on tiles pay: between these, by what steps take
+LEAST = (1 << 13, 1 << 17)  # elements of the widest value from which on tiles pay: between these, by what steps take
 PAYS = 250_000.0  # nanoseconds of work for which they do: to start threads and to make buffers takes about 50,000
 
 
 def least(group: Group) -> int:
     """The elements of its widest value from which on a group runs by tiles."""
-    work = sum(nanoseconds(step.op) for step in group.steps)
+    work = sum(nanoseconds(step.op, step.results[0].dtype) for step in group.steps)
     return min(max(LEAST[0], int(PAYS / work)), LEAST[1])
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from anyshape.backend.passes.rows import RowRules, Work
-from anyshape.backend.plan import CHEAP, Group, Literal, Step, nanoseconds
+from anyshape.backend.plan import Group, Literal, Step, dear
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
 from anyshape.graph.scope import Scope
@@ -106,7 +106,7 @@ class _Fusion:
         inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
         escaping = tuple([s for s in _made(steps) if s in self.outputs or readers[s] > inside[s]])
         saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
-        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(map(_dear, steps))):
+        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(dear(s.op) for s in steps)):
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.total])
         flags = tuple([w.flags for _, w in entries])
@@ -135,8 +135,3 @@ def _reads(steps: Sequence[Step]) -> Counter[str]:
 def _made(steps: Sequence[Step]) -> list[str]:
     """The slots that steps make."""
     return [slot for step in steps for slot in step.outputs]
-
-
-def _dear(step: Step) -> bool:
-    """An operation whose arithmetic costs more than its reads and writes, so that threads help it alone."""
-    return nanoseconds(step.op) > CHEAP
