@@ -20,7 +20,7 @@ import numpy as np
 
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
-from anyshape.backend.numpy.shared import LARGE
+from anyshape.backend.shared import LARGE
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.errors import MetadataError

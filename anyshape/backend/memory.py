@@ -43,6 +43,12 @@ def _operands(step: Step, times: int = 1) -> Size | None:
     return dims.mul(times, dims.total(known)) if len(known) == len(found) else None
 
 
+def _contracted(step: Step) -> Size | None:
+    """Operands that are copied for BLAS, and parts of the result that threads bring."""
+    copies, result = _operands(step), bytes_of(step.results[0])
+    return None if copies is None or result is None else dims.add(copies, result)
+
+
 def _first(times: int) -> Scratch:
     """So many arrays like the first operand."""
 
@@ -81,7 +87,7 @@ def _windows(times: int) -> Scratch:
 # What kernels allocate for themselves, beyond their results, at most.
 SCRATCH: dict[Op, Scratch] = {
     # operands whose axes are not in the order that BLAS takes
-    **dict.fromkeys((contraction.dot_general_op, contract_op), _operands),
+    **dict.fromkeys((contraction.dot_general_op, contract_op), _contracted),
     reduction.softmax_op: _first(2),
     reduction.reduce_logsumexp_op: _first(3),
     reduction.cumlogsumexp_op: _first(2),

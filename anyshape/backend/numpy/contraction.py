@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.numpy.shared import shared
+from anyshape.backend.shared import shared
 from anyshape.backend.plan_ops import contract_op
 from anyshape.graph.shapes import free_axes
 from anyshape.ops.contraction import dot_general_op
