@@ -53,10 +53,9 @@ class Kernel:
     `specialise(params, metas)`, given params without symbolic sizes
     and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
     of a large array, where the bits of `run` depend on how many elements there are. `write(site)` gives lines of Python
-    that do the same, on arrays and on NumPy's scalars, or None where calling a function is best.
-    `shared`, given what
-    `specialise` is given, returns a
-    function that threads share, and the axes of the second operand by whose sizes each element of the first is used.
+    that do the same, on arrays and on NumPy's scalars, or None where calling a function is best. `shared`, given what
+    `specialise` is given, returns a function that threads share, and the axes of the second operand by whose sizes each
+    element of the first is multiplied.
     """
 
     run: Callable[..., Any]
