@@ -16,6 +16,7 @@ from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
 from anyshape.frontend.explain import explain
 from anyshape.frontend.export import export, load
 from anyshape.frontend.jit import jit
+from anyshape.frontend.profile import profile
 from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
 from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
 from anyshape.frontend.symbolic_shape import SymbolicShape
@@ -56,6 +57,7 @@ __all__ = [
     "min_dim",
     "numpy",
     "ops",
+    "profile",
     "pure_callback",
     "register_pytree_node",
     "stop_gradient",

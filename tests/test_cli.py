@@ -374,3 +374,41 @@ def test_an_argument_may_be_a_size_by_its_value(run):
 def test_mistakes_with_sizes_by_value(run, arguments, words):
     code, out, err = run(*arguments)
     assert code == 2 and not out and words in err and len(err.splitlines()) == 1
+
+
+# -- profile -----------------------------------------------------------------------------------------------------
+
+
+def test_profile_prints_the_steps_and_writes_a_page(run, tmp_path):
+    page = tmp_path / "loss.html"
+    code, out, _ = run("profile", "f:loss", "--shapes", "n, k; k, 3", "--sizes", "n=4, k=2", "--grad", "--repeat", "1",
+                       "--html", str(page))  # fmt: skip
+    assert code == 0 and out.startswith("value_and_grad(loss): ") and "at n = 4, k = 2" in out
+    assert "tanh" in out and "user_functions.py:11" in out and "entry and exit" in out
+    assert "tanh" in page.read_text()
+
+
+def test_profile_takes_sizes_by_value_and_saved_programs(run, tmp_path):
+    saved = str(tmp_path / "loss.anyshape")
+    export(lambda x: (np.sin(x) ** 2).sum())(ShapeDtypeStruct("n")).save(saved)
+    assert "sin" in run("profile", saved, "--shapes", "n", "--sizes", "3", "--repeat", "1")[1]
+    assert "at k = 2" in run("profile", "f:first", "--shapes", "5; =k", "--sizes", "2", "--repeat", "1")[1]
+
+
+@pytest.mark.parametrize(
+    "sizes, told",
+    [
+        ("m=3", "'m'; the unknown sizes are n, k"),
+        ("n=3", "does not give k"),
+        ("n=3, k=-1", "at least 0"),
+        ("many", "one number for all"),
+    ],
+)
+def test_profile_says_what_is_wrong_with_sizes(run, sizes, told):
+    code, _, err = run("profile", "f:layer", "--shapes", "n, k; k, 3", "--sizes", sizes)
+    assert code == 2 and told in err and len(err.splitlines()) == 1
+
+
+def test_profile_says_what_a_function_raised(run):
+    code, _, err = run("profile", "f:breaks", "--shapes", "n")
+    assert code == 2 and "NameError" in err and len(err.splitlines()) == 1

@@ -23,6 +23,7 @@ from anyshape.backend.memory import Budget
 from anyshape.backend.shared import LARGE
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
+from anyshape.backend.timers import Timers, begin, done, end, shares_of
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
@@ -55,10 +56,15 @@ class Turn:
     instead: Run | None = None
 
 
-def compile_plan(plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = ()) -> Run:
-    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`."""
+def compile_plan(
+    plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = (), timers: Timers | None = None
+) -> Run:
+    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`.
+
+    With `timers`, each run tells them when its steps were done; without, nothing of that is in the function.
+    """
     _PLAN.debug("%s", plan)
-    writer = _Writer(plan, budget, turns)
+    writer = _Writer(plan, budget, turns, timers)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -93,13 +99,16 @@ def logged(run: Run, program: str, names: Sequence[str]) -> Run:
 class _Writer:
     """Collects the lines of the generated function and the objects its names are bound to."""
 
-    def __init__(self, plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = ()) -> None:
-        self.plan, self.budget, self.turns = plan, budget, turns
+    def __init__(
+        self, plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = (), timers: Timers | None = None
+    ) -> None:
+        self.plan, self.budget, self.turns, self.timers = plan, budget, turns, timers
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         self.size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
         self.pending = set(plan.runtime)
+        self.done = 0  # steps that are written
         self.lines: list[str] = []
         self.reading: tuple[str, ...] = ()
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
@@ -131,6 +140,9 @@ class _Writer:
         if self.checks:
             for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
                 self._verify(slot, meta, None)
+        if self.timers is not None:
+            self.names |= self.timers.names(plan, tuple(self.size_name))
+            self.lines += begin(len(plan.steps))
         groups = {g.start: g for g in plan.groups}
         i = 0
         while i < len(plan.steps):
@@ -138,6 +150,8 @@ class _Writer:
             count = 1 if group is None else len(group.steps)
             self._parts(group, plan.steps[i : i + count])
             i += count
+        if self.timers is not None:
+            self.lines.append(end(tuple(self.size_name.values())))
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
         body = "\n        ".join(self.lines)
@@ -182,6 +196,8 @@ class _Writer:
 
     def _needed(self) -> set[DimVar]:
         plan = self.plan
+        if self.timers is not None:
+            return set(self.size_name)
         claims = [*[c.claim for c in self._conditions()], *[c for turn in self.turns for c in turn.claims]]
         found = {v for c in claims for v in c.variables()}
         for step in plan.steps:
@@ -239,6 +255,9 @@ class _Writer:
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
+        self.done += 1
+        if self.timers is not None:
+            self.lines.append(done(self.done))
 
     def _parts(self, group: Group | None, steps: Sequence[Step]) -> None:
         """Steps one by one; those of a group by tiles, where their arrays are large."""
@@ -248,7 +267,8 @@ class _Writer:
             return
         name = f"tiled{len(self.names)}"
         self.names |= NAMES
-        writer = GroupSource(group, self.bind, self._atom)
+        first, timed = self.done, self.timers is not None
+        writer = GroupSource(group, self.bind, self._atom, timed)
         self.functions.append(writer.function(name))
         rows = self._atom(group.rows)
         elements = f"{rows} * {writer.widest(self._atom)}"
@@ -258,9 +278,11 @@ class _Writer:
         plain, self.lines, self.computed = self.lines, lines, computed
         inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
         drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
-        call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values()])})"
+        told = [shares_of(first)] if timed else []
+        call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values(), *told])})"
         self.lines += [f"if {elements} >= {least(group)}:", f"    {call}"]
         self.lines += [f"    del {', '.join(drops)}"] if drops else []
+        self.lines += [f"    {done(self.done)}"] if timed else []
         self.lines.append("else:")
         self.marks[marked:] = [(len(self.lines) + count, step) for count, step in self.marks[marked:]]
         self.lines += [f"    {line}" for line in plain]

@@ -21,6 +21,7 @@ import numpy as np
 from anyshape.backend.passes.rows import TOTALS
 from anyshape.backend.plan import Group, Literal, Step, nanoseconds
 from anyshape.backend.pool import run_tiles
+from anyshape.backend.timers import TileTimers
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.ops.core import find_kernel
@@ -46,9 +47,15 @@ class TileFunction:
 
 
 class GroupSource:
-    """Writes the function of a group. `bind` names an object in scope; `size` is the source of a size at the call."""
+    """Writes the function of a group. `bind` names an object in scope; `size` is the source of a size at the call.
 
-    def __init__(self, group: Group, bind: Callable[[str, Any], str], size: Callable[[Size], str]) -> None:
+    If it is `timed`, its last argument is a list that each thread tells of its tiles.
+    """
+
+    def __init__(
+        self, group: Group, bind: Callable[[str, Any], str], size: Callable[[Size], str], timed: bool = False
+    ) -> None:
+        self.timers = TileTimers(len(group.steps)) if timed else None
         self.group, self.bind, self.size = group, bind, size
         self.made = {slot for step in group.steps for slot in step.outputs}
         self.rowed = {
@@ -82,12 +89,13 @@ class GroupSource:
         self.local |= {slot: f"t_{slot}" for slot in self.rowed}
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.flags, strict=True)):
             self._step(i, step, flags)
-        buffers, totals = self.allocated, self.group.totals
+            self.lines += self.timers.step(i) if self.timers else []
+        buffers, totals, timers = self.allocated, self.group.totals, self.timers
         # these note the sizes that they need, which the first line lists
         results, partial = self._results(), self._partial_totals()
         flattened = self._flattened() if self.group.flat else []
         lines = [
-            f"def {name}({', '.join(['n', *self.read, *self.sizes])}):",
+            f"def {name}({', '.join(['n', *self.read, *self.sizes, *([timers.argument] if timers else [])])}):",
             f"    row = {row}",
             *[f"    {x}" for x in results],
             *[f"    {x}" for x in flattened],
@@ -97,6 +105,7 @@ class GroupSource:
             *[f"    {x}" for x in partial],
             "    def work(tiles):",
             *[f"        f_{b} = {source}" for b, source in buffers.items()],
+            *[f"        {x}" for x in (timers.before() if timers else [])],
             "        for k in tiles:",
             "            lo = k * t",
             "            hi = lo + t",
@@ -104,9 +113,10 @@ class GroupSource:
             "            if hi > n:",
             "                hi = n",
             *[f"                {b} = f_{b}[: hi - lo]" for b in buffers],
-            *[f"            {x}" for x in slices],
+            *[f"            {x}" for x in [*slices, *(timers.tile() if timers else [])]],
             "            # steps",
             *[f"            {x}" for x in self.lines],
+            *[f"        {x}" for x in (timers.after() if timers else [])],
             "    _run_tiles(work, count)",
             *[f"    o_{s} = {self._whole(s)}(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in totals],
             f"    return {', '.join(map(self._returned, self.group.escaping))}",

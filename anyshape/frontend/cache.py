@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from anyshape.backend.timers import Timers
 from anyshape.frontend.environment import Watch
 from anyshape.frontend.program import Program
 from anyshape.frontend.reasons import Arguments, Key, Reason, different_arguments, distance, failed_guard
@@ -58,6 +59,10 @@ class Entry:
         self.relied = relied
         self._words: Words | None = None
         self.used = False  # since it was made, or since a program was dropped
+
+    def timed(self, timers: Timers) -> Entry:
+        """One for the same calls, whose program tells `timers` of each run."""
+        return Entry(self.program.timed(timers), self.unchanged, self.made_for, self.number, self.sizes, self.reasons)
 
     @property
     def guards(self) -> list[Condition]:

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from anyshape.frontend.checks import Checker, Measurement
 from anyshape.frontend.load_function import Arguments, UsageError, one_line
-from anyshape.frontend.size_choices import assignments, read_numbers, read_sizes, shown
+from anyshape.frontend.size_choices import assignments, draw, read_numbers, read_sizes, shown
 from anyshape.frontend.tracing import is_inexact
 
 _LISTED = 16  # in longer tables, what NumPy refuses is only counted
@@ -98,17 +98,6 @@ def check_at(
             if not row.refused:
                 row.failed = f"{type(error).__name__}: {one_line(error)}"
     return row
-
-
-def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: Sequence[float]) -> np.ndarray:
-    """Random values: of the interval, small integers, or booleans."""
-    if dtype.kind in "iu":
-        return rng.integers(0, 4, shape).astype(dtype)
-    low, high = domain
-    values = rng.uniform(low, high, shape)
-    if dtype.kind == "b":
-        return np.asarray(values > (low + high) / 2)
-    return np.asarray(values + 1j * rng.uniform(low, high, shape) if dtype.kind == "c" else values).astype(dtype)
 
 
 @contextlib.contextmanager

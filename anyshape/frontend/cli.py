@@ -1,4 +1,4 @@
-"""The command line: anyshape demo | show | explain | check."""
+"""The command line: anyshape demo | show | explain | profile | check."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from anyshape.frontend.load_function import (
     read_arguments,
     write_text,
 )
+from anyshape.frontend.profile_report import profile_report
 from anyshape.frontend.program import Program
 from anyshape.frontend.program_file import own_version
 from anyshape.frontend.specs import trace
@@ -33,6 +34,7 @@ EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --html loss.html
   anyshape show loss.anyshape --html loss.html
   anyshape explain examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes 1,8
+  anyshape profile examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --sizes n=300,d=64 --html profile.html
   anyshape show anyshape.numpy:tile --shapes "n, 3; =k"
   anyshape check numpy:matmul --shapes "n, k; k, 3" --sizes 0,1,5
 """
@@ -87,6 +89,14 @@ def _parser() -> argparse.ArgumentParser:
     explained.add_argument("--grad", action="store_true", help="of its value and gradient")
     explained.add_argument("--sizes", default="0,1,2,5", help="tried for each unknown size (%(default)s)")
     explained.set_defaults(run=_explain)
+    timed = commands.add_parser("profile", help="say where the time of a call goes, step by step")
+    _describe(timed)
+    timed.add_argument("--grad", action="store_true", help="of its value and gradient")
+    timed.add_argument("--sizes", default="1000", help='of a call: "n=200, d=64", or one for all (%(default)s)')
+    timed.add_argument("--repeat", type=int, metavar="N", help="calls that are timed (until half a second is filled)")
+    timed.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
+    timed.add_argument("--html", metavar="FILE", help="write the time as nested bars, as one page")
+    timed.set_defaults(run=_profile)
     check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
     _describe(check)
     check.add_argument("--order", type=int, default=2, metavar="N", help="order of derivatives (%(default)s)")
@@ -149,6 +159,11 @@ def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Argumen
 
 def _explain(options: argparse.Namespace, rest: list[str]) -> int:
     print(explain_report(*_described(options), options.sizes, options.target))
+    return 0
+
+
+def _profile(options: argparse.Namespace, rest: list[str]) -> int:
+    profile_report(*_described(options), options)
     return 0
 
 

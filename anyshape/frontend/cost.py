@@ -6,7 +6,7 @@ upper bound where they are bounds, and unknown where one of them is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,7 +21,7 @@ from anyshape.graph.examples import nearest
 from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.ir import Graph, Node
 from anyshape.graph.substitution import leaves_of, substitute_leaves
-from anyshape.ops.costs import Applied, CeilLog2, Shape, ceil_log2, elements, find_cost
+from anyshape.ops.costs import Applied, CeilLog2, OpCost, Shape, ceil_log2, elements, find_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,22 +181,28 @@ def _sum(parts: list[ShapeExtent]) -> ShapeExtent:
 
 
 def _of_node(node: Node) -> Cost:
-    """Extents that are not exact take part as sizes of their own, so that the formula shows what it rests on."""
+    return of_op(find_cost(node.op), [v.meta for v in node.inputs], [v.meta for v in node.outputs], dict(node.params))
+
+
+def of_op(
+    rule: OpCost, inputs: Sequence[TensorMeta], outputs: Sequence[TensorMeta], params: Mapping[str, Any]
+) -> Cost:
+    """What an op costs that is counted by a rule.
+
+    Extents that are not exact take part as sizes of their own, so that the formula shows what it rests on.
+    """
     weak: dict[DimVar, ShapeExtent] = {}
 
     def shape(meta: TensorMeta) -> Shape:
         return tuple([e.size if isinstance(e, Exact) else _stand_in(e, weak) for e in meta.extents])
 
-    rule = find_cost(node.op)
-    applied = Applied(
-        tuple([shape(v.meta) for v in node.inputs]), tuple([shape(v.meta) for v in node.outputs]), dict(node.params)
-    )
+    applied = Applied(tuple(map(shape, inputs)), tuple(map(shape, outputs)), params)
     counts = [elements(s) for s in applied.inputs]
     if rule.reads_first is not None:
         counts[0] = rule.reads_first(applied)
-    read = dims.total([dims.mul(n, v.meta.dtype.itemsize) for n, v in zip(counts, node.inputs, strict=True)])
+    read = dims.total([dims.mul(n, m.dtype.itemsize) for n, m in zip(counts, inputs, strict=True)])
     written = dims.total(
-        [dims.mul(elements(s), v.meta.dtype.itemsize) for s, v in zip(applied.outputs, node.outputs, strict=True)]
+        [dims.mul(elements(s), m.dtype.itemsize) for s, m in zip(applied.outputs, outputs, strict=True)]
     )
     return Cost(*[_with_guarantee(size, weak) for size in (rule.flops(applied), read, written)])
 

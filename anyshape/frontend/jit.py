@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from anyshape.backend.timers import Timers
 from anyshape.errors import ArgumentError
 from anyshape.frontend.cache import Cache, CacheInfo, Entry
 from anyshape.frontend.dynamic_shapes import DynamicShapes, dynamic_shapes_of
@@ -264,6 +265,14 @@ class Jitted:
         found = self._cache.find(call.key, call.arrays)
         entry, traced = self._trace(call) if found is None else (found, False)
         return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
+
+    def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
+        """This function with the program for these arguments alone, which tells `timers` of each run."""
+        call = self._read(args, kwargs)
+        entry = self._cache.find(call.key, call.arrays) or self._trace(call)[0]
+        found = Jitted(self.function, self.name, self.__wrapped__, self.options)
+        found._cache.add(entry.timed(timers))
+        return found
 
     def clear_cache(self) -> None:
         """Forget every program, and the numbers."""

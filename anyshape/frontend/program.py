@@ -16,6 +16,7 @@ from anyshape.backend.lower import lower, solved_of
 from anyshape.backend.memory import Budget, peak_bytes
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
+from anyshape.backend.timers import Timers
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
@@ -48,9 +49,18 @@ class Program:
     def __init__(self, trace: Trace, max_bytes: int | None = None) -> None:
         self.trace, self.max_bytes = trace, max_bytes
         self.graph: Graph = simplify(trace.graph)
+        self.timers: Timers | None = None
         groups = broadcast_together(self.graph)
-        related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
-        self.run: Run = logged(related or self._compiled(self.graph), self.name, self.entry.names)
+        self.related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
+        self.run: Run = logged(self.related or self._compiled(self.graph), self.name, self.entry.names)
+
+    def timed(self, timers: Timers) -> Program:
+        """The same program, which tells `timers` of each run."""
+        found = object.__new__(Program)
+        found.__dict__ |= {**self.__dict__, "timers": timers}
+        found.related = None if self.related is None else self.related.again(found._compiled)
+        found.run = found.related or found._compiled(self.graph)
+        return found
 
     @cached_property
     def plan(self) -> Plan:
@@ -67,7 +77,7 @@ class Program:
             graph = simplify(graph)
         plan = self.plan if graph is self.graph else self._planned(graph)
         guards = [Turn(tuple(self._guards()))] if self.asks_itself else []
-        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns])
+        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns], self.timers)
 
     def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""

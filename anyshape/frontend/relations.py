@@ -89,13 +89,20 @@ class Related:
     """
 
     def __init__(self, graph: Graph, entry: Entry, groups: Sequence[tuple[Size, ...]], make: Callable[..., Run]):
-        self.graph, self.groups, self.make = graph, groups, make
+        self.graph, self.entry, self.groups, self.make = graph, entry, groups, make
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
         self.pattern = size_function(entry, self.sizes, bits)
         self.runs: dict[int, Run] = {}
+        self.patterns: set[int] = set()  # that have plans of their own
         self.calls: dict[int, int] = {}
         self.first: Run = self.choose
+
+    def again(self, make: Callable[..., Run]) -> Related:
+        """The same of functions that are made in another way; what calls have had counts for both."""
+        found = Related(self.graph, self.entry, self.groups, make)
+        found.patterns, found.calls = self.patterns, self.calls
+        return found
 
     @cached_property
     def general(self) -> Run:
@@ -117,9 +124,11 @@ class Related:
 
     def _chosen(self, pattern: int, arrays: Sequence[Any]) -> Run:
         """The general function, until one for the pattern is worth making."""
-        calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
-        if len(self.runs) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
-            return self.general
+        if pattern not in self.patterns:
+            calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
+            if len(self.patterns) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
+                return self.general
+            self.patterns.add(pattern)
         ones = frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
         turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
         return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones), [turn]))

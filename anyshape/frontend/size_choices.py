@@ -1,4 +1,4 @@
-"""Numbers for the unknown sizes that the command line tries: every combination, or many of them."""
+"""What the command line tries a function with: numbers for the unknown sizes, and random arguments."""
 
 from __future__ import annotations
 
@@ -46,6 +46,37 @@ def _choices(sizes: Sequence[int], count: int, seed: int) -> Iterator[tuple[int,
     yield from ((s,) * count for s in sizes)
     rng = np.random.default_rng(seed)
     yield from dict.fromkeys(tuple(rng.choice(sizes, count).tolist()) for _ in range(_MOST - len(sizes)))
+
+
+def named_sizes(arguments: Arguments, text: str) -> dict[str, int]:
+    """The sizes of "n=200, d=64", or of one number for all."""
+    given: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        given[name.strip()] = number.strip()
+    names = arguments.names
+    for name in [name for name in given if name not in ("", *names)]:
+        raise UsageError(f"--sizes gives {name!r}; the unknown sizes are {', '.join(names) or 'none'}")
+    for name in [name for name in names if name not in given and "" not in given]:
+        raise UsageError(f"--sizes does not give {name}; give it as {name}=100, or one number for all")
+    numbers = [given.get(name, given.get("", "")) for name in names]
+    if not all(number.isdigit() for number in numbers):
+        raise UsageError(f"--sizes is {text!r}; give n=200, d=64 with numbers of at least 0, or one number for all")
+    sizes = {name: int(number) for name, number in zip(names, numbers, strict=True)}
+    if any(size < 0 for shape in arguments.sizes(sizes) for size in shape):
+        raise UsageError(f"--sizes is {text!r}, which makes a size of --shapes negative")
+    return sizes
+
+
+def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: Sequence[float]) -> np.ndarray:
+    """Random values: of the interval, small integers, or booleans."""
+    if dtype.kind in "iu":
+        return rng.integers(0, 4, shape).astype(dtype)
+    low, high = domain
+    values = rng.uniform(low, high, shape)
+    if dtype.kind == "b":
+        return np.asarray(values > (low + high) / 2)
+    return np.asarray(values + 1j * rng.uniform(low, high, shape) if dtype.kind == "c" else values).astype(dtype)
 
 
 def shown(sizes: dict[str, int]) -> str:

@@ -1,0 +1,37 @@
+"""`anyshape profile`: where the time of a call with random arguments of some sizes goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError
+from anyshape.frontend.jit import jit
+from anyshape.frontend.load_function import Arguments, UsageError, one_line, write_text
+from anyshape.frontend.profile import profile
+from anyshape.frontend.program import Program
+from anyshape.frontend.size_choices import draw, named_sizes
+
+_DOMAIN = (0.1, 0.9)  # of the random arguments: roots, logarithms and inverse functions take these
+
+
+def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> None:
+    """Print the profile, and write the page if it is asked for."""
+    if options.repeat is not None and options.repeat < 1:
+        raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    sizes = named_sizes(arguments, options.sizes)
+    rng = np.random.default_rng(options.seed)
+    every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
+    args = [d.type(*s) if value else draw(rng, s, d, _DOMAIN) for s, d, value in every]
+    declared = [spec or None for spec in arguments.specs]
+    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
+    try:
+        found = profile(target, repeat=options.repeat)(*args)
+    except AnyshapeError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+    if options.html is not None:
+        write_text(options.html, found.html())

@@ -1,0 +1,296 @@
+"""What `profile` finds: a call is repeated with and without timers, and readings become rows with what they cost."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TextIO
+
+from anyshape.backend.memory import bytes_of
+from anyshape.backend.plan import Group, Step
+from anyshape.backend.plan_ops import contract_op, scatter_sums_op
+from anyshape.backend.timers import TimedRun, Timers, reading_costs
+from anyshape.errors import ArgumentError
+from anyshape.frontend.cost import of_op, value_at
+from anyshape.frontend.draw_flame import to_page
+from anyshape.frontend.jit import Jitted
+from anyshape.frontend.profile_text import profile_text
+from anyshape.frontend.program import Program
+from anyshape.graph import dims
+from anyshape.graph.conditions import Where
+from anyshape.graph.dims import Size
+from anyshape.graph.extents import Exact, TensorMeta, Unknown, short_dtype
+from anyshape.graph.ir import Op
+from anyshape.ops.core import find_kernel
+from anyshape.ops.costs import Applied, OpCost, elements, find_cost
+
+FILL, MOST, LEAST = 0.25, 100, 3  # seconds of calls of each kind, and how many these are
+LONG = 1.0  # seconds of a call that is not repeated unless it is asked for
+ENTRY = "entry and exit"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Where time goes: a step, a group of steps that ran as tiles, or what a call does outside of its steps.
+
+    `seconds` are a median and `share` is their part of the whole call. `bytes` are read and written, `flops` made, None
+    where that is not known, `at_most` where sizes are bounds. `steps` are those inside of a group: their shares add up
+    to that of the group, and their bytes do not leave the tiles.
+    """
+
+    name: str
+    seconds: float
+    share: float
+    result: str = ""
+    bytes: int | None = None
+    flops: int | None = None
+    at_most: bool = False
+    where: Where | None = None
+    steps: tuple[Row, ...] = ()
+    tiles: int = 0
+    threads: int = 1
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """None where the bytes or the time are nothing."""
+        return self.bytes / self.seconds if self.bytes and self.seconds > 0 and not self.at_most else None
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """None where the operations or the time are nothing."""
+        return self.flops / self.seconds if self.flops and self.seconds > 0 and not self.at_most else None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where the time of a call went. Prints as a table, also in `rich`; `save` writes it, `to_dict` gives plain data.
+
+    `value` is what the function gave, `seconds` the median of calls as they are, `timed` that of calls with timers, of
+    which `overhead` is about what the timers took, which no row has; `rows` are in the order of the run. `sizes` are
+    those of the call, by name.
+    """
+
+    name: str
+    value: Any
+    seconds: float
+    timed: float
+    overhead: float
+    repeat: int
+    sizes: Mapping[str, int]
+    rows: tuple[Row, ...] = field(repr=False)
+
+    def print(self, rows: int | None = 40, file: TextIO | None = None) -> None:
+        """Write the table, with at most so many rows: in colours where `rich` is installed and writes to a terminal."""
+        stream = sys.stdout if file is None else file
+        try:
+            importlib.import_module("anyshape.frontend.profile_table").show(self, rows, stream)
+        except ImportError:
+            stream.write(profile_text(self, rows) + "\n")
+
+    def html(self) -> str:
+        """One page that shows the time as nested bars, with nothing loaded from elsewhere."""
+        return to_page(self)
+
+    def save(self, file: str | Path) -> None:
+        """Write the page, or, where the name ends in .json, the data."""
+        path = Path(file)
+        path.write_text(json.dumps(self.to_dict(), indent=2) if path.suffix == ".json" else self.html(), "utf-8")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the value."""
+        found = {name: getattr(self, name) for name in ("name", "seconds", "timed", "overhead", "repeat")}
+        return {**found, "sizes": dict(self.sizes), "rows": [asdict(row) for row in self.rows]}
+
+    def __str__(self) -> str:
+        return profile_text(self, None)
+
+    def __rich__(self) -> Any:
+        return importlib.import_module("anyshape.frontend.profile_table").profile_table(self, None)
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------
+
+
+def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int | None) -> Profile:
+    """Call it as it is and with timers, in turns."""
+    value = target(*args, **kwargs)
+    timers = Timers()
+    timed = target.timed(timers) if isinstance(target, Program) else target.timed(timers, *args, **kwargs)
+    timed(*args, **kwargs)
+    once = _clocked(target, args, kwargs)
+    count = repeat if repeat is not None else 1 if once > LONG else max(LEAST, min(MOST, round(FILL / max(once, 1e-9))))
+    plain: list[float] = []
+    found: list[tuple[float, TimedRun]] = []
+    for _ in range(count):
+        plain.append(_clocked(target, args, kwargs))
+        timers.last = None
+        whole = _clocked(timed, args, kwargs)
+        if timers.last is None:
+            problem = "is traced anew on each call, so no plan of it runs twice"
+            raise ArgumentError("profile", target.name, problem, "do not bind names anew that it reads")
+        found.append((whole, timers.last))
+    return _profile(target.name, value, plain, found)
+
+
+def _clocked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+    started = perf_counter()
+    function(*args, **kwargs)
+    return perf_counter() - started
+
+
+def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tuple[float, TimedRun]]) -> Profile:
+    """The runs of the plan that ran last, as rows."""
+    last = found[-1][1]
+    same = [(whole, run) for whole, run in found if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
+    reading = reading_costs()
+    parts = list(_parts(last))
+    steps = [[_seconds(run, part, reading) for _, run in same] for part in parts]
+    outside = [max(0.0, whole - run.inside - run.telling) for whole, run in same]
+    seconds = [statistics.median(times) for times in [*steps, outside]]
+    all_of_it = sum(seconds) or 1.0
+    costing = _Costing([run for _, run in same])
+    rows = [costing.row(part, taken, taken / all_of_it) for part, taken in zip(parts, seconds[:-1], strict=True)]
+    rows.append(Row(ENTRY, seconds[-1], 1.0 - sum(row.share for row in rows)))
+    timed = statistics.median([whole for whole, _ in same])
+    overhead = reading * statistics.median([_readings(run) for _, run in same])
+    sizes = {v.label: size for v, size in last.sizes.items()}
+    return Profile(name, value, statistics.median(plain), timed, overhead, len(plain), sizes, tuple(rows))
+
+
+def _parts(run: TimedRun) -> Iterator[tuple[int, Group | None]]:
+    """The number of the first step of each row, with the group if it ran as tiles."""
+    groups = {group.start: group for group in run.plan.groups}
+    i = 0
+    while i < len(run.plan.steps):
+        group = groups[run.plan.steps[i].outputs[0]] if i in run.shares else None
+        yield i, group
+        i += 1 if group is None else len(group.steps)
+
+
+def _seconds(run: TimedRun, part: tuple[int, Group | None], reading: float) -> float:
+    """What a row took in a run, without the timers."""
+    first, group = part
+    count = 1 if group is None else len(group.steps)
+    inside = 0.0
+    if group is not None:
+        shares = run.shares[first]
+        inside = sum(s.tiles for s in shares) * count / max(1, _threads(shares))
+    return max(0.0, run.readings[first + count] - run.readings[first] - (1 + inside) * reading)
+
+
+def _readings(run: TimedRun) -> float:
+    """How often the clock was read, by the thread that read it most or so."""
+    inside = [
+        sum(s.tiles for s in shares) * len(shares[0].seconds) / max(1, _threads(shares))
+        for shares in run.shares.values()
+        if shares
+    ]
+    return len(run.readings) + sum(inside)
+
+
+def _threads(shares: Sequence[Any]) -> int:
+    return len({s.thread for s in shares if s.tiles})
+
+
+# -- rows --------------------------------------------------------------------------------------------------------
+
+
+class _Costing:
+    """Rows for the steps of a plan, which ran several times, at the sizes of the last."""
+
+    def __init__(self, runs: Sequence[TimedRun]) -> None:
+        self.runs, self.plan, self.sizes = runs, runs[-1].plan, runs[-1].sizes
+
+    def row(self, part: tuple[int, Group | None], seconds: float, share: float) -> Row:
+        first, group = part
+        if group is None:
+            return self._step(self.plan.steps[first], seconds, share)
+        parts = zip(group.steps, _parts_of_time(first, group, self.runs), strict=True)
+        steps = tuple([self._step(step, seconds * of_it, share * of_it) for step, of_it in parts])
+        shares = self.runs[-1].shares[first]
+        tiles, threads = sum(s.tiles for s in shares), max(1, _threads(shares))
+        flops = [s.flops for s in steps]
+        made = ", ".join([self._result(slot, meta) for slot, meta in self._escaping(group)])
+        return Row(
+            f"{len(steps)} steps in tiles",
+            seconds,
+            share,
+            made,
+            self._moved(group),
+            None if None in flops else sum(f for f in flops if f is not None),
+            any(s.at_most for s in steps),
+            next((s.where for s in steps if s.where is not None), None),
+            steps,
+            tiles,
+            threads,
+        )
+
+    def _step(self, step: Step, seconds: float, share: float) -> Row:
+        made = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
+        name = (step.instead[-1] if step.instead else step).op.name
+        if find_kernel(step.op).view:
+            return Row(name, seconds, share, made, 0, 0, where=step.where)
+        found = of_op(PLAN_COSTS.get(step.op) or find_cost(step.op), step.metas, step.results, dict(step.params))
+        flops, read, written = [self._number(e) for e in found.parts()]
+        known = read is not None and written is not None
+        at_most = not all(isinstance(e, (Exact, Unknown)) for e in found.parts())
+        moved = read + written if known else None  # type: ignore[operator]
+        return Row(name, seconds, share, made, moved, flops, at_most, step.where)
+
+    def _moved(self, group: Group) -> int | None:
+        """The bytes that a group reads and writes outside of its tiles."""
+        made = {slot for step in group.steps for slot in step.outputs}
+        read = {
+            slot: meta
+            for step in group.steps
+            for slot, meta in zip(step.inputs, step.metas, strict=True)
+            if isinstance(slot, str) and slot not in made
+        }
+        sizes = [bytes_of(meta) for meta in [*read.values(), *[meta for _, meta in self._escaping(group)]]]
+        return None if None in sizes else sum(self._at(s) for s in sizes if s is not None)
+
+    def _escaping(self, group: Group) -> list[tuple[str, TensorMeta]]:
+        pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
+        return [(slot, meta) for slot, meta in pairs if slot in group.escaping]
+
+    def _at(self, size: Size) -> int:
+        return value_at(size, self.sizes)
+
+    def _number(self, extent: Any) -> int | None:
+        return None if isinstance(extent, Unknown) else self._at(extent.size)
+
+    def _result(self, slot: str, meta: TensorMeta) -> str:
+        """A value with its dtype and actual sizes: `v3: f64[200, 3]`."""
+        marks = ("?" if isinstance(e, Unknown) else f"{'' if isinstance(e, Exact) else '<='}{self._number(e)}" for e in
+                 meta.extents)  # fmt: skip
+        return f"{slot}: {short_dtype(meta.dtype)}[{', '.join(marks)}]"
+
+
+def _parts_of_time(first: int, group: Group, runs: Sequence[TimedRun]) -> list[float]:
+    """How the time of a group divides among its steps: what they take in tiles, on all threads; medians of runs."""
+    spent = [
+        statistics.median([sum(share.seconds[i] for share in run.shares[first]) for run in runs])
+        for i in range(len(group.steps))
+    ]
+    whole = sum(spent)
+    return [t / whole if whole else 1 / len(spent) for t in spent]
+
+
+def _products(a: Applied) -> Size:
+    """As many as a dot_general counts."""
+    operands, _, out = a.params["equation"].partition("->")
+    left = operands.partition(",")[0]
+    summed = [size for label, size in zip(left, a.inputs[0], strict=True) if label not in out]
+    return dims.mul(2, dims.mul(elements(a.outputs[0]), elements(tuple(summed))))
+
+
+PLAN_COSTS: dict[Op, OpCost] = {
+    contract_op: OpCost(_products),
+    scatter_sums_op: OpCost(lambda a: elements(a.inputs[-1])),
+}
