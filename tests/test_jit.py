@@ -312,7 +312,7 @@ def test_the_cache_is_bounded_and_drops_what_is_not_used():
 def test_evicted_programs_of_plain_arrays_are_not_found_again():
     f = jit(lambda x: x * int(x.shape[0]))
     f._cache = Cache(limit=2)
-    for n in (1, 2, 3, 1, 2, 3):
+    for n in (1, 1, 2, 3, 1, 2, 3, 3):
         assert f(np.ones(n)).tolist() == [n] * n
     assert f.cache_info().entries == 2 and len(f._cache.doors) == 1
 

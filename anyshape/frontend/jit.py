@@ -190,8 +190,8 @@ class Jitted:
             entry, traced = self._trace(call)
         if not traced:
             self._cache.hits += 1
-        if not self.options.static:
-            self._cache.open(call.key)
+            if not self.options.static:
+                self._cache.open(call.key)
         return entry.program.call_flat(call.arrays)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:

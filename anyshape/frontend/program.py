@@ -21,7 +21,7 @@ from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
 from anyshape.frontend.relations import Related, broadcast_together
-from anyshape.frontend.structures import maker
+from anyshape.frontend.structures import Reader, maker, reader
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten
 from anyshape.frontend.wording import show_call
@@ -165,6 +165,11 @@ class Program:
 
         What was traced by position may be given by the name of its parameter.
         """
+        read = self._read
+        exact = None if read is None else read(args, kwargs)
+        if exact is not None and (self.asks_itself or self.accepts is None):
+            outputs = self.run(*exact)
+            return self.result(self._refuse(exact) if outputs is None else outputs)
         leaves, tree = flatten((args, kwargs))
         if kwargs and tree != self.trace.in_tree:
             leaves, tree = flatten(self._by_position(args, kwargs))
@@ -181,6 +186,11 @@ class Program:
             self._refuse(arrays)
         return self.call_flat(arrays)
 
+    @cached_property
+    def _read(self) -> Reader | None:
+        """Takes the leaves out of arguments that are just what was traced."""
+        return reader(self.trace.in_tree, [(meta.dtype, meta.rank) for meta in self.entry.metas])
+
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with those at their places that were given by name and traced by position."""
         placed, left = list(args), dict(kwargs)
@@ -190,7 +200,7 @@ class Program:
             placed.append(left.pop(parameter.name))
         return tuple(placed), left
 
-    def _refuse(self, arrays: Sequence[Any]) -> None:
+    def _refuse(self, arrays: Sequence[Any]) -> Any:
         """Raise for the first guard that these sizes break: the program holds for another path of Python."""
         for guard in [c for c in self.graph.conditions if c.kind == "guard"]:
             holds = guard_predicate(self.entry, [guard.claim])
