@@ -20,8 +20,8 @@ import numpy as np
 
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
-from anyshape.backend.shared import LARGE
 from anyshape.backend.plan import Group, Literal, Plan, Step
+from anyshape.backend.shared import LARGE
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.backend.timers import Timers, begin, done, end, shares_of
 from anyshape.errors import MetadataError

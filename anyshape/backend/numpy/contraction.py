@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.shared import shared
 from anyshape.backend.plan_ops import contract_op
+from anyshape.backend.shared import shared
 from anyshape.graph.shapes import free_axes
 from anyshape.ops.contraction import dot_general_op
 from anyshape.ops.core import kernel

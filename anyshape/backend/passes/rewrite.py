@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -199,6 +200,25 @@ def _minus_one(r: _Rewriter, node: Node) -> Rewritten:
     return None
 
 
+def _scaled_twice(r: _Rewriter, node: Node) -> Rewritten:
+    """a * (2**k * x) = (a * 2**k) * x: for k >= 0 and |a| >= 1 the product inside is exact, or both overflow."""
+    for factor, value in (node.inputs, node.inputs[::-1]):
+        inner, outside = r.made_by(value, ew.mul_op), r.literal(factor)
+        if inner is None or r.uses[value] != 1 or not isinstance(outside, float) or not abs(outside) >= 1:
+            continue
+        for number, x in (inner.inputs, inner.inputs[::-1]):
+            power, fill = r.literal(number), r.made_by(number, full_op)
+            if fill is None or not isinstance(power, float) or power < 1 or math.frexp(power)[0] != 0.5:
+                continue
+            with np.errstate(over="ignore"):
+                scale = number.meta.dtype.type(outside) * number.meta.dtype.type(power)
+            if np.isfinite(scale):
+                params = params_tuple(dict(fill.params) | {"value": scale.item()})
+                literal = r.visit(replace(fill, params=params, outputs=(Value(number.meta),)))
+                return Node(ew.mul_op, (literal, x), (), (), node.outputs, node.where)
+    return None
+
+
 def _right_unit(unit: int) -> Identity:
     """x op unit = x."""
     return lambda r, node: node.inputs[0] if r.literal(node.inputs[1]) == unit and _positive(r, node) else None
@@ -375,7 +395,7 @@ def _either_way(r: _Rewriter, node: Node) -> Rewritten:
 
 COMMUTATIVE = frozenset({ew.add_op, ew.mul_op, ew.eq_op})
 IDENTITIES: dict[Op, tuple[Identity, ...]] = {
-    ew.mul_op: (_one, _minus_one, _negation_outwards),
+    ew.mul_op: (_one, _minus_one, _scaled_twice, _negation_outwards),
     ew.div_op: (_right_unit(1), _negation_outwards),
     ew.add_op: (_add_negated,),
     ew.sub_op: (_right_unit(0), _sub_negated),

@@ -1,0 +1,66 @@
+"""Rewriting changes no result, for any number: NaN, infinities, zeros of both signs, numbers near the limits."""
+
+import numpy as np
+import pytest
+
+from anyshape import jit
+
+
+def numbers(dtype):
+    """Numbers of every kind, and many random ones of all magnitudes."""
+    limits = np.finfo(dtype)
+    special = [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, limits.max, -limits.max, limits.max / 2, limits.max / 3]
+    special += [limits.tiny, -limits.tiny, limits.tiny / 2, limits.smallest_subnormal, 3 * limits.smallest_subnormal]
+    rng = np.random.default_rng(0)
+    scale = np.exp2(rng.integers(limits.minexp - 8, limits.maxexp, 500).astype(float))
+    return np.array([*special, *(rng.standard_normal(500) * scale)]).astype(dtype)
+
+
+def first(x):
+    return x[0] if x.shape[0] else np.sum(x)
+
+
+FUNCTIONS = {
+    "a power of two within a product": lambda x: 100.0 * (2.0 * x),
+    "the other way round": lambda x: 2.0 * (x * 100.0),
+    "two powers of two": lambda x: 4.0 * (x * 2.0),
+    "a power below one": lambda x: 3.0 * (0.5 * x),
+    "a factor below one": lambda x: 0.3 * (2.0 * x),
+    "no power of two": lambda x: 3.0 * (3.0 * x),
+    "a negative factor": lambda x: -7.3 * (2.0 * x),
+    "a product that is used twice": lambda x: 3.0 * (2.0 * x) + 2.0 * x,
+    "a product that overflows": lambda x: np.finfo(x.dtype).max.item() * (2.0 * x),
+    "a factor of none": lambda x: 2.0 * (1.0 * x) * -1.0,
+    "a number moved about": lambda x: np.broadcast_to(first(x) * 2, (3, x.shape[0], 1)).reshape(3, x.shape[0]) * x,
+    "a number turned round": lambda x: np.broadcast_to(first(x), (x.shape[0], 3)).T + x,
+    "a number stretched twice": lambda x: (
+        np.broadcast_to(np.broadcast_to(first(x), (1, x.shape[0])), (3, x.shape[0])) - x
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid", "ignore:underflow")
+def test_every_bit_stays(name, dtype):
+    function, x = FUNCTIONS[name], numbers(dtype)
+    f = jit(function)
+    for part in (x, x[:0], x[:1], x[4:6], np.append(x, x)):
+        got, expected = f(part), function(part)
+        np.testing.assert_array_equal(got, expected, strict=True)
+        real = ~np.isnan(expected)  # that of NaN is no sign
+        np.testing.assert_array_equal(np.signbit(got[real]), np.signbit(expected[real]))
+    assert f.cache_info().traces == 1 + (name.startswith("a number"))
+
+
+def steps(function, x):
+    f = jit(function)
+    f(x)
+    return [step.op.name for step in f.programs()[0].plan.steps]
+
+
+def test_steps_that_are_saved():
+    x = np.ones(3)
+    assert steps(FUNCTIONS["a power of two within a product"], x) == ["mul"]
+    assert steps(FUNCTIONS["no power of two"], x) == steps(FUNCTIONS["a factor below one"], x) == ["mul", "mul"]
+    assert "reshape" not in steps(FUNCTIONS["a number moved about"], x)
