@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.autodiff.invariance import idle_extremes
 from anyshape.autodiff.tables import find_jvp
 from anyshape.graph.builder import Builder, Traced, at_line
 from anyshape.graph.conditions import substitute_claim
@@ -114,11 +115,12 @@ def push(
     """
     env = start(builder, graph, inputs)
     slopes: dict[Value, Any] = {v: t for v, t in zip(graph.inputs, tangents, strict=True) if t is not None}
+    idle = idle_extremes(graph, builder.scope)
     for node in graph.nodes:
         with at_line(builder, node.where):
             outputs = replay_node(builder, node, env)
             ts = [slopes.get(v) for v in node.inputs]
-            if any(t is not None for t in ts):
+            if any(t is not None for t in ts) and node.outputs[0] not in idle:
                 _push_node(builder, node, env, ts, outputs, slopes)
     return [env[v] for v in graph.outputs], [slopes.get(v) for v in graph.outputs]
 
