@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from anyshape.backend.passes.recognise import recognise
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, named, readable, unflatten
 from anyshape.graph import dims
@@ -181,7 +182,7 @@ def trace_inner(
     with activate(builder):
         result, aux = function(handles)
         results, out_tree = run_traced(lambda: result, name, (), {})
-        graph = builder.finish(results, name)
+        graph = recognise(builder.finish(results, name), outer.scope)
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
 
 

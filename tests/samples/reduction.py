@@ -43,6 +43,12 @@ def distinct(rng, shapes, dtype):
     return [rng.permutation(int(numpy.prod(s))).reshape(s).astype(dtype) / 2 - 1 for s in shapes]
 
 
+def written_out(np, x):
+    """A softmax as users write it."""
+    powers = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return powers / np.sum(powers, axis=1, keepdims=True)
+
+
 def with_mask(rng, shapes, dtype):
     """An array and a mask."""
     return [draw(rng, shapes[0], dtype, (-2.0, 2.0)), rng.random(shapes[1]) > 0.4]
@@ -503,6 +509,7 @@ EXPONENTIALS = [
         smallest=1,
     ),
     Sample("softmax", lambda np, x: reduction.softmax(x, axis=-1), ("n, m",), ("softmax",), FLOAT, order=3),
+    Sample("softmax written out", written_out, ("n, m",), ("reduce_max", "exp", "div"), FLOAT, smallest=1),
     Sample(
         "softmax of everything",
         lambda np, x: reduction.softmax(x * 300),
