@@ -113,13 +113,14 @@ def made(sizes: Sequence[str], origins: Sequence[object]) -> str:
     return " and ".join(f"{size} of the scope made {place}" for size, place in zip(sizes, places))
 
 
-def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, int]) -> str:
-    """How many bytes a run may need, and how many it is allowed."""
+def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], again: int | None) -> str:
+    """How many bytes a run may need, how many if it computes some values again, and how many it is allowed."""
     if needed is None:
         return f"no bound of its memory is known, and max_bytes is {limit}"
     given = ", ".join(f"{n} = {v}" for n, v in sizes.items())
     shown = f"{shortened(formula)}{f' with {given}' if given else ''}"
-    return f"may need {needed} bytes, and max_bytes is {limit} ({shown})"
+    less = f", {again} where values are computed again" if again is not None else ""
+    return f"may need {needed} bytes{less}, and max_bytes is {limit} ({shown})"
 
 
 def data_dependent(asked: str, sizes: Mapping[str, str], where: object) -> str:

@@ -452,17 +452,17 @@ class RunMemoryError(RunError, MemoryError):
 class MemoryLimitError(RunMemoryError):
     """A run was refused before it allocated: at the sizes of the call it may need more bytes than it is allowed.
 
-    `needed` is None where no bound is known; `formula` is the bound in terms of `sizes`; `where` is the line of the
-    step that needs the most.
+    `needed` is None where no bound is known, `formula` the bound in `sizes`; `where` is the line of the step that needs
+    the most; `again` is what is needed where values are computed again, None where that saves nothing.
     """
 
     def __init__(
-        self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], where: object = None
-    ) -> None:
-        self.primitive, self.program, self.why, self.advice = program, program, "", ""
-        self.needed, self.limit = needed, limit
-        self.formula, self.sizes, self.where = formula, dict(sizes), where
-        found = f"{say.too_much(needed, limit, formula, sizes)}; the most{say.at(where)}"
+        self, program: str, needed: int | None, limit: int, formula: str, sizes: Mapping[str, int],
+        where: object = None, again: int | None = None,
+    ) -> None:  # fmt: skip
+        self.primitive, self.program, self.why, self.advice, self.formula = program, program, "", "", formula
+        self.needed, self.again, self.limit, self.sizes, self.where = needed, again, limit, dict(sizes), where
+        found = f"{say.too_much(needed, limit, formula, sizes, again)}; the most{say.at(where)}"
         AnyshapeError.__init__(self, f"{program}: {found}\n  call it with smaller arrays, in parts, or allow more")
 
 

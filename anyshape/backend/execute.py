@@ -186,13 +186,11 @@ class _Writer:
             self.lines.append(f"if not ({test}): return {outcome}")
 
     def _afford(self, budget: Budget) -> None:
-        """Lines that refuse sizes whose arrays would take too many bytes."""
-        self.names["_refuse"] = budget.refuse
-        if budget.needed is None:
-            self.lines.append("_refuse({})")
-            return
-        sizes = ", ".join(f"{str(v)!r}: {self.size_name[v]}" for v in dims.variables(budget.needed))
-        self.lines.append(f"if {self._source(budget.needed)} > {budget.limit}: _refuse({{{sizes}}})")
+        """Lines that run something else, or refuse, at sizes whose arrays would take too many bytes."""
+        self.names["_instead"] = budget.instead
+        test = "True" if budget.needed is None else f"{self._source(budget.needed)} > {budget.limit}"
+        sizes = ", ".join(f"{str(s.variable)!r}: {self.size_name[s.variable]}" for s in self.plan.dims)
+        self.lines.append(f"if {test}: return _instead({{{sizes}}})({', '.join(self.plan.inputs)})")
 
     def _needed(self) -> set[DimVar]:
         plan = self.plan
@@ -203,8 +201,8 @@ class _Writer:
         for step in plan.steps:
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
-        if self.budget is not None and self.budget.needed is not None:
-            found.update(dims.variables(self.budget.needed))
+        if self.budget is not None:
+            found.update(s.variable for s in plan.dims)
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
             metas += [*plan.input_metas, *[m for s in plan.steps for m in s.results]]

@@ -10,19 +10,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any
 
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import contract_op, scatter_sums_op
 from anyshape.backend.pool import config
 from anyshape.backend.tiles import TILE, GroupSource, least
 from anyshape.errors import MemoryLimitError, SizeLimitError
-from anyshape.graph import dims
+from anyshape.graph import dims, term_bounds
 from anyshape.graph.conditions import Where
 from anyshape.graph.dims import Size
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
+from anyshape.graph.polynomials import Monomial
 from anyshape.graph.shapes import numel
 from anyshape.ops import contraction, gathering, indexing, movement, reduction, sorting
 from anyshape.ops.core import find_kernel
@@ -143,19 +144,30 @@ class Peak:
 
 @dataclass(frozen=True)
 class Budget:
-    """At most `limit` bytes for a run; `needed` is the bound of what it takes, over the sizes of its inputs."""
+    """At most `limit` bytes for a run; `needed` is the bound of what it takes, over the sizes of its inputs.
+
+    `less` gives for the sizes of a call a function that takes less, if there is one, and the bytes that it takes.
+    """
 
     program: str
     limit: int
     needed: Size | None
     where: Where | None
+    less: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
 
-    def refuse(self, sizes: Mapping[str, int]) -> NoReturn:
-        """Raise the error for the sizes of a call."""
-        needed = None
-        if self.needed is not None:
-            needed = evaluate(self.needed, to_mapping({v: sizes[str(v)] for v in dims.variables(self.needed)}))
-        raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), sizes, self.where)
+    def instead(self, sizes: Mapping[str, int]) -> Callable[..., Any]:
+        """What runs in place of what would take too much at these sizes, or the error."""
+        run, again = self.less(sizes) if self.less is not None and self.needed is not None else (None, None)
+        if run is not None and again is not None and again <= self.limit:
+            return run
+        needed = None if self.needed is None else bytes_at(self.needed, sizes)
+        read = {} if self.needed is None else {str(v): sizes[str(v)] for v in dims.variables(self.needed)}
+        raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), read, self.where, again)
+
+
+def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
+    """The bytes at the sizes of a call, which are given by name."""
+    return evaluate(size, to_mapping({v: sizes[str(v)] for v in dims.variables(size)}))
 
 
 def peak_bytes(plan: Plan) -> Peak:
@@ -310,7 +322,19 @@ def _raise_to(highest: list[tuple[Size, Step | None]], size: Size, step: Step | 
 
 
 def _not_less(a: Size, b: Size) -> bool:
-    low = dims.bounds(dims.sub(a, b))[0]
-    return low is not None and low >= 0
+    """a >= b for all sizes, by the bounds of the terms in which they differ."""
+    gap, low = dict(_terms(a)), 0
+    for monomial, coefficient in _terms(b):
+        gap[monomial] = gap.get(monomial, 0) - coefficient
+    for side in (1, 0):  # first what is taken away, which most often has no bound
+        for monomial, coefficient in gap.items():
+            if coefficient and (coefficient < 0) == side:
+                least = term_bounds.of_monomial(monomial)[side]
+                if least is None:
+                    return False
+                low += coefficient * least
+    return low >= 0
 
 
+def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
+    return (((), size),) if isinstance(size, int) else size.terms

@@ -118,6 +118,12 @@ def peak(graph: Graph, plan: Plan) -> ShapeExtent:
     return Unknown() if size is None else _projected(graph, UpperBound(size))
 
 
+def bound(graph: Graph, size: Size | None) -> Size | None:
+    """A number of bytes over the sizes of the inputs of a graph, None if no bound of it is known."""
+    found = Unknown() if size is None else _projected(graph, UpperBound(size))
+    return found.size if isinstance(found, UpperBound) else None
+
+
 def _without_data(graph: Graph, found: Cost) -> Cost:
     """A cost with sizes that depend on data taken for their bounds."""
     return Cost(*[_projected(graph, e) for e in found.parts()]) if graph.runtime else found

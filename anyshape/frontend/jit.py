@@ -315,7 +315,8 @@ def jit(
     to one value). An integer argument that is given a name or a Dim is a size by its value. A decision of Python's on
     sizes is guarded, and another answer traces anew; with `on_decision="error"` it is a SpecializationError, on all
     axes but AUTO and STATIC ones. A call whose arrays might take more than `max_bytes` at once, beside its arguments,
-    is a MemoryLimitError before it allocates. Without a function, a decorator.
+    computes cheap values again instead of keeping them; if that is not enough, it is a MemoryLimitError before it
+    allocates. Without a function, a decorator.
 
     >>> import numpy as np
     >>> from anyshape import Dim

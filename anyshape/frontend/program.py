@@ -18,6 +18,7 @@ from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.backend.timers import Timers
 from anyshape.errors import ArgumentError, SizeMismatchError
+from anyshape.frontend.again import Again
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
 from anyshape.frontend.relations import Related, broadcast_together
@@ -83,9 +84,9 @@ class Program:
         """What a run may allocate, beside what it takes by what is known of its sizes."""
         if self.max_bytes is None:
             return None
-        found = cost.peak(graph, plan)
-        step = peak_bytes(plan).step
-        return Budget(self.name, self.max_bytes, getattr(found, "size", None), None if step is None else step.where)
+        peak = peak_bytes(plan)
+        where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
+        return Budget(self.name, self.max_bytes, needed, where, Again(graph, self.max_bytes, self._planned))
 
     @property
     def name(self) -> str:
