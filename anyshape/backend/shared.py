@@ -18,8 +18,13 @@ LARGE = 1 << 25  # multiplications from which on it pays: about a millisecond of
 Product = Callable[[Any, Any], Any]
 
 
-def shared(left: Sequence[Any], right: Sequence[Any], out: Sequence[Any], product: Product) -> Product:
-    """The product of two arrays whose axes, and those of the result, have these labels, in parts along one of them."""
+def shared(
+    left: Sequence[Any], right: Sequence[Any], out: Sequence[Any], product: Product, into: Callable[..., Any] | None = None
+) -> Product:
+    """The product of two arrays whose axes, and those of the result, have these labels, in parts along one of them.
+
+    `into(x, y, out)`, where there is one, writes a product to where it belongs.
+    """
     if not out:
         return product
 
@@ -34,7 +39,11 @@ def shared(left: Sequence[Any], right: Sequence[Any], out: Sequence[Any], produc
         def work(tiles: Any) -> None:
             for k in tiles:
                 part = slice(size * k // parts, size * (k + 1) // parts)
-                result[_key(out, label, part)] = product(x[_key(left, label, part)], y[_key(right, label, part)])
+                x_part, y_part = x[_key(left, label, part)], y[_key(right, label, part)]
+                if into is not None:
+                    into(x_part, y_part, result[_key(out, label, part)])
+                else:
+                    result[_key(out, label, part)] = product(x_part, y_part)
 
         run_tiles(work, parts)
         return result

@@ -262,8 +262,19 @@ def _contract_case(params: Any, metas: Any) -> Product:
 
 def _shared(form: _Form, metas: Any) -> tuple[Product, tuple[int, ...]]:
     """A function that threads share, and the axes of y that x lacks: by their sizes x is multiplied."""
-    product = shared(form.left, form.right, form.out, _chosen(form, metas[0].dtype.kind == "c"))
+    product = shared(form.left, form.right, form.out, _chosen(form, metas[0].dtype.kind == "c"), _into(form))
     return product, tuple([axis for axis, a in enumerate(form.right) if a not in form.left])
+
+
+def _into(form: _Form) -> Callable[[Any, Any, Any], Any] | None:
+    """A product of two matrices written to an array; None of anything else."""
+    if (len(form.left), len(form.right), len(form.out), len(form.summed)) != (2, 2, 2, 1):
+        return None
+    if form.out == form.columns + form.rows:
+        turned = _into(form.turned)
+        return turned and (lambda x, y, out: turned(y, x, out))
+    left, right = _order(form.left, form.rows + form.summed), _order(form.right, form.summed + form.columns)
+    return lambda x, y, out: np.matmul(_placed(x, left, ()), _placed(y, right, ()), out=out)
 
 
 def _dot_general_shared(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]:
