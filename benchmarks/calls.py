@@ -21,6 +21,7 @@ from benchmarks.timing import Effort, Result, interleaved, seconds
 
 GUARDS = 20
 REPEATS = 20  # calls in a row: a single one is close to what the clock can tell
+PLANNED = 20  # calls after which each has the plan that it keeps
 PEERS = ("jax", "torch")
 
 
@@ -47,34 +48,56 @@ def guarded(x: Any, y: Any, z: Any) -> Any:
     return x + y + z
 
 
+def nested(params: Any, scale: Any) -> Any:
+    """The same of arrays in lists, dicts and tuples, given back in one."""
+    (x, y), rest = params["first"]
+    return {"sum": total(x, y, rest["z"]), "scaled": (scale * x,)}
+
+
 def overhead(effort: Effort) -> list[Result]:
-    """Seconds that a hit takes beyond the function of its plan, without and with guards."""
+    """Microseconds that a call takes beyond the function of its plan: with arrays, with trees, with guards."""
     arrays = [np.ones((8, 7, 6)) for _ in range(3)]
-    flat = {"x": arrays[0], "y": arrays[1], "z": arrays[2]}
-    plain, careful = anyshape.jit(total), anyshape.jit(guarded)
-    tree = anyshape.jit(lambda params: total(**params))
-    for call in (plain, careful):
-        np.testing.assert_array_equal(call(*arrays), total(*arrays))
-    np.testing.assert_array_equal(tree(flat), total(*arrays))
-    runs = [f.programs()[0].run for f in (plain, careful, tree)]
-    guards = [c for c in careful.programs()[0].graph.conditions if c.kind == "guard"]
-    calls: list[Callable[[], Any]] = [
-        lambda: [plain(*arrays) for _ in range(REPEATS)],
-        lambda: [runs[0](*arrays) for _ in range(REPEATS)],
-        lambda: [careful(*arrays) for _ in range(REPEATS)],
-        lambda: [runs[1](*arrays) for _ in range(REPEATS)],
-        lambda: [tree(flat) for _ in range(REPEATS)],
-        lambda: [runs[2](*arrays) for _ in range(REPEATS)],
+    x, y, z = arrays
+    flat, tree = {"x": x, "y": y, "z": z}, {"first": [(x, y), {"z": z}]}
+    plain, careful, deep = anyshape.jit(total), anyshape.jit(guarded), anyshape.jit(nested)
+    keywords = anyshape.jit(lambda params: total(**params))
+    traced = anyshape.trace(total)(*[anyshape.ShapeDtypeStruct("a, b, c")] * 3)
+    whole: list[Callable[[], Any]] = [
+        lambda: plain(x, y, z),
+        lambda: careful(x, y, z),
+        lambda: keywords(flat),
+        lambda: deep(tree, 2.0),
+        lambda: traced(x, y, z),
     ]
-    table = interleaved(calls, effort) / REPEATS * 1e6
-    beyond = [float(np.median(table[:, i] - table[:, i + 1])) for i in (0, 2, 4)]
-    more = float(np.median(table[:, 2] - table[:, 3] - (table[:, 0] - table[:, 1])))
-    detail = f"a call {np.median(table[:, 0]):.3g} us, its plan {np.median(table[:, 1]):.3g} us"
+    for call in whole * PLANNED:
+        found = call()
+        np.testing.assert_array_equal(found["sum"] if isinstance(found, dict) else found, total(x, y, z))
+    scale = np.array(2.0)
+    runs = [f.programs()[0].run for f in (plain, careful, keywords, deep)]
+    inside: list[Callable[[], Any]] = [
+        lambda: runs[0](x, y, z),
+        lambda: runs[1](x, y, z),
+        lambda: runs[2](x, y, z),
+        lambda: runs[3](x, y, z, scale),
+        lambda: traced.run(x, y, z),
+    ]
+    table = interleaved([repeated(call) for call in (*whole, *inside)], effort) / REPEATS * 1e6
+    beyond = np.median(table[:, : len(whole)] - table[:, len(whole) :], axis=0).tolist()
+    more = float(np.median(table[:, 1] - table[:, 0]))  # what runs asks the guards itself
+    guards = len([c for c in careful.programs()[0].graph.conditions if c.kind == "guard"])
+    detail = f"a call {np.median(table[:, 0]):.3g} us, its plan {np.median(table[:, len(whole)]):.3g} us"
     return [
-        Result("a hit with three arrays, beyond its plan", beyond[0], "us", 4, detail),
-        Result(f"  more for {len(guards)} guards", more, "us", 1 if len(guards) == GUARDS else None),
-        Result("  with a dict of three arrays, beyond its plan", beyond[2], "us"),
+        Result("a hit with three arrays, beyond its plan", beyond[0], "us", 2, detail),
+        Result(f"  more for {guards} guards", more, "us", 1 if guards == GUARDS else None),
+        Result("  with a dict of three arrays, beyond its plan", beyond[2], "us", 2.5),
+        Result("  with a nested tree and a number, beyond its plan", beyond[3], "us", 4),
+        Result("a traced program with three arrays, beyond its plan", beyond[4], "us", 2),
     ]
+
+
+def repeated(call: Callable[[], Any]) -> Callable[[], Any]:
+    """REPEATS calls in a row."""
+    return lambda: [call() for _ in range(REPEATS)]
 
 
 # -- traces ------------------------------------------------------------------------------------------------------
