@@ -19,7 +19,11 @@ Product = Callable[[Any, Any], Any]
 
 
 def shared(
-    left: Sequence[Any], right: Sequence[Any], out: Sequence[Any], product: Product, into: Callable[..., Any] | None = None
+    left: Sequence[Any],
+    right: Sequence[Any],
+    out: Sequence[Any],
+    product: Product,
+    into: Callable[..., Any] | None = None,
 ) -> Product:
     """The product of two arrays whose axes, and those of the result, have these labels, in parts along one of them.
 
