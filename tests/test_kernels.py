@@ -21,7 +21,7 @@ def written(node, kernel, params, inputs):
 
     metas = [tensor(x.dtype, x.shape) for x in inputs]
     operands = tuple(f"x{i}" for i in range(len(inputs)))
-    site = Site("found", operands, params, metas, node.outputs[0].meta, repr, bind)
+    site = Site("found", operands, params, metas, node.outputs[0].meta, None, repr, bind)
     lines = kernel.write(site) if kernel.write is not None and len(node.outputs) == 1 else None
     if lines is None:
         return None

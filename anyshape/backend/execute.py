@@ -319,14 +319,15 @@ class _Writer:
     def _written(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
         """The lines of a step that its kernel writes itself."""
         write = find_kernel(step.op).write
-        if write is None or step.reuse is not None:
+        if write is None:
             return None
         (target,), (result,) = step.outputs, step.results
 
         def bind(thing: Any) -> str:
             return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
 
-        return write(Site(target, tuple(operands), dict(step.params), step.metas, result, self._param, bind))
+        params = dict(step.params)
+        return write(Site(target, tuple(operands), params, step.metas, result, step.reuse, self._param, bind))
 
     def _or_shared(self, step: Step, function: str) -> str:
         """The function, or the one that threads share, by how much there is to do."""

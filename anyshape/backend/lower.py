@@ -11,6 +11,7 @@ from anyshape.backend.passes.contractions import contractions
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.delay import delay
 from anyshape.backend.passes.fuse import fuse
+from anyshape.backend.passes.padded_sums import padded_sums
 from anyshape.backend.passes.views import collapse
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import scatter_sums_op
@@ -155,7 +156,8 @@ class _Lowering:
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
         steps = contractions(steps, outputs, self.scope, reassociate=config.reassociate)
-        parts = fuse(delay(collapse(steps, outputs, self.scope), outputs, self.scope), outputs, self.scope)
+        steps = padded_sums(collapse(steps, outputs, self.scope), outputs, self.scope)
+        parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
         buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"), groups)

@@ -41,4 +41,5 @@ view_op = _define("view")
 stretched_view_op = _define("stretched_view")  # one element may stand for several: never written to
 padded_view_op = _define("padded_view")  # a new array: a view of x from `starts` to `stops`, and a number around it
 scatter_sums_op = _define("scatter_sums", "gathering")  # scatter_add into zeros of this shape, which are not made first
+add_part_op = _define("add_part")  # x + y, y with `low` and `high` zeros before and after it along `axis`
 contract_op = _define("contract", "contraction")  # a product of two arrays with labelled axes, as np.einsum writes it

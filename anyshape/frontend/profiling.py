@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from anyshape.backend.memory import bytes_of
 from anyshape.backend.plan import Group, Step
-from anyshape.backend.plan_ops import contract_op, scatter_sums_op
+from anyshape.backend.plan_ops import add_part_op, contract_op, scatter_sums_op
 from anyshape.backend.timers import TimedRun, Timers, reading_costs
 from anyshape.errors import ArgumentError
 from anyshape.frontend.cost import of_op, value_at
@@ -293,4 +293,5 @@ def _products(a: Applied) -> Size:
 PLAN_COSTS: dict[Op, OpCost] = {
     contract_op: OpCost(_products),
     scatter_sums_op: OpCost(lambda a: elements(a.inputs[-1])),
+    add_part_op: OpCost(lambda a: elements(a.inputs[-1])),
 }

@@ -28,7 +28,8 @@ Operand: TypeAlias = Traced | np.ndarray
 class Site:
     """A call of a kernel in a generated function: the names of its operands and of the result, and what is known.
 
-    `text` gives the source of a size or of a tuple of sizes, `bind` the name of an object.
+    `out` is an array to write the result into, of a kernel that does; `text` gives the source of a size or of a tuple
+    of sizes, `bind` the name of an object.
     """
 
     target: str
@@ -36,6 +37,7 @@ class Site:
     params: Mapping[str, Any]
     metas: Sequence[TensorMeta]
     result: TensorMeta
+    out: str | None
     text: Callable[[Any], str]
     bind: Callable[[Any], str]
 

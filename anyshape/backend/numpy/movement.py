@@ -102,6 +102,46 @@ def _pad(x, *, low, high, interior, value):
     return out
 
 
+# -- a sum with a padded array: what is outside of it has + 0.0, which -0.0 shows
+
+
+def _edges(axis, low, size):
+    before = (slice(None),) * axis
+    return (*before, slice(low)), (*before, slice(low, low + size)), (*before, slice(low + size, None))
+
+
+def _add_part(x, y, out=None, *, axis, low, high):
+    if out is None:
+        out = np.array(x)
+    elif out is not x:
+        np.copyto(out, x)
+    before, here, after = _edges(axis, low, y.shape[axis])
+    out[here] += y
+    out[before] += 0
+    out[after] += 0
+    return out
+
+
+def _write_add_part(site):
+    (x, y), out, lines = site.operands, site.out or site.target, []
+    if site.out is None:
+        lines.append(f"{out} = {x}.copy()")
+    elif out != x:
+        lines.append(f"{site.bind(np.copyto)}({out}, {x})")
+    axis, low, high = (site.params[name] for name in ("axis", "low", "high"))
+    before = ":, " * axis
+    start = "" if low == 0 else site.text(low)
+    end = " + ".join(filter(None, [start, f"{y}.shape[{axis}]"]))
+    here = f"{out}[{before}{start}:{'' if high == 0 else end}]"
+    lines.append(f"{site.bind(np.add)}({here}, {y}, {here})")
+    zero = site.bind(np.zeros((), site.result.dtype))
+    for size, part in ((low, f":{start}"), (high, f"{end}:")):
+        if size != 0 and site.result.dtype.kind in "fc":
+            edge = f"{out}[{before}{part}]"
+            lines.append(f"if {site.text(size)}: {site.bind(np.add)}({edge}, {zero}, {edge})")
+    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+
+
 # -- movement that the planner made one view, of an operand in C order (np.ndarray takes one in Fortran order for that)
 
 
@@ -133,6 +173,7 @@ kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), view=True, write=_
 kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], view=True, specialise=_slice_case, write=_write_slice)
 kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], view=True, specialise=_rev_case, write=_write_rev)
 kernel(mv.pad_op, _pad, write=_write_pad)
+kernel(po.add_part_op, _add_part, out=True, write=_write_add_part)
 kernel(po.view_op, _view, view=True)
 kernel(po.stretched_view_op, _view, view=True, stretch=True)
 kernel(po.padded_view_op, _padded_view)

@@ -84,6 +84,11 @@ CONTRACT = (
         _asks("views", "view"),
     ),
     Need(
+        "sums with padded arrays",
+        "equal shapes, proved",
+        "any other sum stretches one of its operands, and the padded array is made",
+    ),
+    Need(
         "steps that wait for what reads them",
         "sizes proved equal, or no name",
         "an operand whose size may differ from that of the result counts as smaller",
