@@ -26,7 +26,7 @@ def compared(results: Sequence[Result]) -> list[Result]:
 def table(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     """Columns and rows. In parentheses: the time or memory divided by that of the hand-written NumPy."""
     peers = _peers(results)
-    columns = ["workload", "by hand", *[f"anyshape: {name}" for name in OURS], *peers]
+    columns = ["workload", "by hand", *[f"anyshape {name}" for name in OURS], *peers]
     return columns, [_row(r, peers) for r in compared(results)]
 
 
@@ -52,7 +52,7 @@ def _row(result: Result, peers: Sequence[str]) -> list[str]:
     if "failed" in ours:
         cells = ["failed", "", "", ""]
     else:
-        memory = _megabytes(ours.get("peak")) + _beside(ours.get("peak"), hand.get("peak"))
+        memory = _memory(ours.get("peak")) + _beside(ours.get("peak"), hand.get("peak"))
         cells = [seconds(ours["first"]), _steady(ours, hand), seconds(ours["more"]), memory]
     return [result.data["title"], seconds(hand["steady"]), *cells, *[_peer(libraries.get(p), hand) for p in peers]]
 
@@ -71,8 +71,11 @@ def _ratio(found: dict[str, Any], hand: dict[str, Any]) -> float:
     return ratio(np.array(found["turns"]), np.array(hand["turns"])) if found["turns"] and hand["turns"] else np.nan
 
 
-def _megabytes(size: float | None) -> str:
-    return "" if size is None else f"{size / 1e6:.3g} MB"
+def _memory(size: float | None) -> str:
+    if size is None:
+        return ""
+    scale, unit = next(((s, u) for s, u in ((1e6, "MB"), (1e3, "kB")) if size >= s), (1, "B"))
+    return f"{size / scale:.3g} {unit}"
 
 
 def _beside(size: float | None, other: float | None) -> str:

@@ -44,6 +44,6 @@ def missing() -> tuple[str, ...]:
     return tuple([library for library in MODULES if library not in installed()])
 
 
-def threads() -> int:
-    """The cores that each process may use."""
+def cores() -> int:
+    """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -5,7 +5,8 @@
 Peers (autograd, jax, torch, pytensor) are measured where they are installed, in processes of their own; `make
 bench-peers` installs them, and ANYSHAPE_PEERS names another interpreter that has them. The exit status is 0 even if a
 limit is missed: on a machine that others use too, a miss is a reason to look, not a failure. Set OMP_NUM_THREADS=1, as
-`make bench` does: with more threads of linear algebra, times depend on who else runs.
+`make bench` does: with more threads of linear algebra, times depend on who else runs. In the section speed each library
+has as many threads as there are cores, or `--threads N`, but for the BLAS of NumPy.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,18 +64,22 @@ def show(results: Iterable[Result]) -> None:
     print_table(COLUMNS, rows, ["bold red" if row[3] == "NO" else None for row in rows])
 
 
-def show_comparison(results: Sequence[Result]) -> None:
+def show_comparison(results: Sequence[Result], threads: int) -> None:
     """Print the table of workloads by library, if they were run."""
     columns, rows = comparison.table(results)
     if rows:
-        print_table(columns, rows, [None] * len(rows))
+        print_table(columns, rows, [None] * len(rows), wide=True)
         print("a time or memory in parentheses is divided by that of the hand-written NumPy; medians of turns")
+        blas = os.environ.get("OPENBLAS_NUM_THREADS", threads)
+        print(f"{threads} threads for each library, {blas} for the BLAS of NumPy")
         for note in comparison.notes(results, peers.missing()):
             print(note)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None]) -> None:
-    """With rich where it is installed."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None], *, wide: bool = False
+) -> None:
+    """With rich where it is installed. A wide table is not wrapped where nothing is known of the width."""
     if Table is None:
         flat = [[cell.replace("\n", ", ") for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(columns, *flat, strict=True)]
@@ -84,7 +90,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
     for row, style in zip(rows, styles, strict=True):
         table.add_row(*map(escape, row), style=style)
     console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    (console if console.is_terminal else Console(width=400 if wide else 160)).print(table)
 
 
 def machine() -> dict[str, Any]:
@@ -104,6 +110,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--picture", type=Path, default=Path(__file__).with_name("results.png"), help="(%(default)s)")
     parser.add_argument("--libraries", help="of the section speed, besides numpy and anyshape; all that are installed")
     parser.add_argument("--workloads", default=",".join(WORKLOADS), help="of the section speed (%(default)s)")
+    parser.add_argument("--threads", type=int, help="of each library in the section speed; as many as there are cores")
     options = parser.parse_args(argv)
     options.only, options.workloads = options.only.split(","), options.workloads.split(",")
     for what, asked, there in (("section", options.only, SECTIONS), ("workload", options.workloads, WORKLOADS)):
@@ -119,7 +126,7 @@ def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
         return {}
     named = options.libraries
     libraries = None if named is None else (*peers.OURS, *[n for n in named.split(",") if n and n not in peers.OURS])
-    return {"libraries": libraries, "keys": options.workloads}
+    return {"libraries": libraries, "keys": options.workloads, "threads": options.threads}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -128,10 +135,12 @@ def main(argv: list[str] | None = None) -> int:
     effort = QUICK if options.quick else Effort()
     results = []
     for name in options.only:
-        print(f"{name} ...", flush=True)
+        print(f"{name} ...", end="", flush=True)
+        start = time.perf_counter()
         results += SECTIONS[name].run(effort, **chosen(options, name))
+        print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
-    show_comparison(results)
+    show_comparison(results, options.threads or peers.cores())
     report = {"where": machine(), "results": [r.as_json() for r in results]}
     options.json.write_text(json.dumps(report, indent=2, default=float) + "\n")
     kept = [r.met for r in results if r.met is not None]

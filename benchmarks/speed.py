@@ -1,9 +1,12 @@
 """Speed beside NumPy written by hand and beside other libraries: the workloads, each in turn by all that are there.
 
-Every library works in a process of its own, which has all cores (or as many as `threads`), and nothing that it
-compiled on another day. Of each workload is measured: the first sweep, tracing and compiling included; sweeps
-afterwards, in turns round by round; the first call at sizes not seen before; and, of those that allocate through NumPy,
-how much memory a sweep takes at its peak. Results that differ from those of float64 written by hand do not count.
+Every library works in a process of its own, with as many threads as there are cores (or as are asked for) and without
+what it compiled on another day. The BLAS of NumPy, which is that of the hand-written NumPy, of anyshape and of autograd,
+has those that OPENBLAS_NUM_THREADS says: one under `make bench`, as with two it stalls wherever others use a core.
+
+Of each workload is measured: the first sweep, tracing and compiling included; sweeps afterwards, in turns round by
+round; the first call at sizes not seen before; and, of those that allocate through NumPy, how much memory a sweep takes
+at its peak. Results that differ from those of float64 written by hand do not count.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ from benchmarks.workloads import WORKLOADS, Limit, Workload, leaves, mapped
 
 TOLERANCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-9}  # of the largest element
 STEPS = (1, 2, 3)  # other sizes: by how much they are larger
+LONG = 0.25  # seconds of a call at other sizes that is not made at another one
 BUDGET = 6.0  # seconds after which no new round of turns begins, if there were a few
-LEAST_ROUNDS = 5
+LEAST_ROUNDS = 3
+PAUSE = 0.03  # seconds after a turn: for so long threads of linear algebra look for more to do, and take a core
 
 
 @dataclass
@@ -53,11 +58,15 @@ class Measured:
 
 
 def run(
-    effort: Effort, scale: float = 1.0, libraries: Sequence[str] | None = None, keys: Sequence[str] = tuple(WORKLOADS)
+    effort: Effort,
+    scale: float = 1.0,
+    libraries: Sequence[str] | None = None,
+    keys: Sequence[str] = tuple(WORKLOADS),
+    threads: int | None = None,
 ) -> list[Result]:
     """The results of this file; `scale` makes the arrays smaller, `keys` are the workloads that are wanted."""
     results: list[Result] = []
-    with workers(peers.installed() if libraries is None else libraries) as asked:
+    with workers(peers.installed() if libraries is None else libraries, threads or peers.cores()) as asked:
         versions = {name: _version(worker) for name, worker in asked.items()}
         for key in keys:
             results += judged(key, WORKLOADS[key], measure(key, asked, effort, scale), versions)
@@ -65,9 +74,8 @@ def run(
 
 
 @contextmanager
-def workers(libraries: Sequence[str]) -> Iterator[dict[str, Worker]]:
+def workers(libraries: Sequence[str], threads: int) -> Iterator[dict[str, Worker]]:
     """A process for each library, those of peers by the interpreter that has them."""
-    threads = peers.threads()
     with tempfile.TemporaryDirectory() as folder:
         asked = {name: Worker(peers.interpreter(name), name, threads, folder) for name in libraries}
         try:
@@ -100,7 +108,7 @@ def measure(key: str, asked: dict[str, Worker], effort: Effort, scale: float) ->
     for step in STEPS:
         expected = reference(key, scale, step)
         for name, worker in asked.items():
-            if not found[name].failed and (not found[name].more or found[name].more[0] < 1):
+            if not found[name].failed and (not found[name].more or found[name].more[0] < LONG):
                 with _failing(found[name]):
                     taken, results = worker.ask("more", step)
                     check(results, expected)
@@ -109,7 +117,8 @@ def measure(key: str, asked: dict[str, Worker], effort: Effort, scale: float) ->
         if not found[name].failed:
             with _failing(found[name]):
                 found[name].peak = worker.ask("peak", scale)
-                found[name].growth = _growth(key, worker, found[name].peak, scale)
+                if name == "anyshape":
+                    found[name].growth = _growth(key, worker, found[name].peak, scale)
     return found
 
 
@@ -131,6 +140,7 @@ def _turns(asked: dict[str, Worker], found: dict[str, Measured], effort: Effort)
         for turn in range(len(names)):
             name = names[(i + turn) % len(names)]
             found[name].turns.append(asked[name].ask("turn", effort.turn))
+            time.sleep(PAUSE)
 
 
 def _growth(key: str, worker: Worker, peak: int | None, scale: float) -> float | None:

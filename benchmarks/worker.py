@@ -66,8 +66,9 @@ class Server:
         """The most bytes that a sweep at a scale holds at once beyond what was there before; None if nobody tells."""
         if self.name not in REPORTING:
             return None
-        sweep = self._held(self.workload.make(scale, 0))
-        self._turn(sweep, 1)
+        sweep = self.sweep if scale == self.scale else self._held(self.workload.make(scale, 0))
+        if sweep is not self.sweep:
+            self._turn(sweep, 1)
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -96,16 +97,14 @@ class Server:
 class Worker:
     """The other end: a process that is asked, on so many cores. One that does not answer for long is ended.
 
-    OpenBLAS, which NumPy brings, has the threads that the environment says. Nothing that another process compiled is
-    found: what libraries keep on disk goes into `folder`.
+    OpenBLAS, which NumPy brings, has as many threads unless the environment says how many. Nothing that another process
+    compiled is found: what libraries keep on disk goes into `folder`.
     """
 
     def __init__(self, python: str, name: str, threads: int, folder: str, patience: float = 180.0) -> None:
         self.name, self.patience = name, patience
-        blas = os.environ.get("OPENBLAS_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", str(threads)))
-        counts = {"OMP_NUM_THREADS": str(threads), "ANYSHAPE_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": blas}
-        environment = {**os.environ, **counts, "PYTHONPATH": str(ROOT)}
-        environment |= {"OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_THREAD_TIMEOUT": "4"}  # idle threads are to sleep
+        counts = dict.fromkeys(("OMP_NUM_THREADS", "ANYSHAPE_NUM_THREADS"), str(threads))
+        environment = {"OPENBLAS_NUM_THREADS": str(threads), **os.environ, **counts, "PYTHONPATH": str(ROOT)}
         environment |= {"TORCHINDUCTOR_CACHE_DIR": folder, "PYTENSOR_FLAGS": f"base_compiledir={folder}"}
         self.said = Path(folder, f"{name}.txt")
         with self.said.open("wb") as said:

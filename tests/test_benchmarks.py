@@ -134,7 +134,7 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
                 return 0.1, [[np.zeros(10)]]
             raise AssertionError("it is not asked for times")
 
-    with speed.workers(("numpy", "no_such_library")) as asked:
+    with speed.workers(("numpy", "no_such_library"), 1) as asked:
         found = speed.measure("ten", {**asked, "worse": Worse()}, QUICK, 1.0)
     assert found["numpy"].turns and not found["numpy"].failed
     assert "no_such_library" in found["no_such_library"].failed
