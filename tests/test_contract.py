@@ -16,7 +16,6 @@ from anyshape.backend.execute import compile_plan
 from anyshape.backend.lower import lower, relied_by_passes
 from anyshape.backend.passes import simplify
 from anyshape.backend.passes.contract import CONTRACT, contract_table
-from anyshape.backend.passes.recognise import recognise
 from anyshape.backend.reference import evaluate
 from anyshape.errors import ShapeError, UnsupportedDynamicShapeError
 from anyshape.graph import dims
@@ -250,10 +249,7 @@ def asked():
     for _, row in rows():
         graph, _ = traced(row)
         if graph is not None:
-            scope = Scope(conditions=graph.conditions)
-            recognise(graph, scope)
-            told = [*reliances(scope.relied), *reliances(relied_by_passes(graph))]
-            found |= {(r.primitive, r.field) for r in told if r.rule == "pass"}
+            found |= {(r.primitive, r.field) for r in reliances(relied_by_passes(graph)) if r.rule == "pass"}
     return found
 
 

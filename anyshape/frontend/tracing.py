@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from anyshape.backend.passes.recognise import recognise
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.frontend.trees import NAMESPACE, flatten, is_array, named, readable, unflatten
 from anyshape.graph import dims
@@ -182,7 +181,7 @@ def trace_inner(
     with activate(builder):
         result, aux = function(handles)
         results, out_tree = run_traced(lambda: result, name, (), {})
-        graph = recognise(builder.finish(results, name), outer.scope)
+        graph = builder.finish(results, name)
     return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
 
 

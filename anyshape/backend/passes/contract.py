@@ -48,12 +48,6 @@ CONTRACT = (
         _asks("rewrite", "key", "params"),
     ),
     Need(
-        "recognising a softmax",
-        "exact sizes",
-        "steps along axes whose sizes have no name stay what they are",
-        _asks("recognise", "shape"),
-    ),
-    Need(
         "identities and folding",
         "exact sizes of what they make anew",
         "an identity that writes a shape does not apply where a size has no name",
