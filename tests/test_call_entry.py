@@ -4,6 +4,7 @@ Each function is called twice with arguments of a structure, which opens a short
 """
 
 import collections
+import pickle
 import threading
 
 import numpy as np
@@ -327,6 +328,51 @@ def test_a_structure_whose_programs_were_dropped_comes_back():
     for tree in (TREE, x, TREE, TREE, x, x, TREE, TREE):
         agrees(f, tree)
     assert f.cache_info().traces == 5 and len(f._cache.doors) == len(f._cache.readers) == 1
+
+
+def test_bounds_of_memory_hold_by_the_short_way():
+    f = jit(lambda p: np.sin(p["w"]) + np.cumsum(p["w"]), max_bytes=10_000)
+    for n in (3, 3, 3):
+        f({"w": np.ones(n)})
+    with pytest.raises(anyshape.errors.MemoryLimitError, match=r"10,?000"):
+        f({"w": np.ones(10_000)})
+    assert f.cache_info()[:2] == (1, 3)
+
+
+def test_every_call_is_logged_once(caplog):
+    """Also one that the first of several plans turns away, and one that a guard refuses."""
+
+    def f(x, y):
+        return x + y if x.shape[0] < 7 else x - y
+
+    with caplog.at_level("DEBUG", logger="anyshape.run"):
+        made = jit(f)
+        shapes = [(5, 5)] * 20 + [(1, 5)] * 20 + [(5, 5), (1, 5), (8, 8), (8, 1), (5, 1), (1, 1), (9, 9), (3, 3)]
+        for n, m in shapes:
+            np.testing.assert_array_equal(made(np.ones(n), np.ones(m)), f(np.ones(n), np.ones(m)))
+    said = [r.getMessage().partition(" in ")[0] for r in caplog.records if r.name == "anyshape.run"]
+    assert said == [f"f: x ({n},), y ({m},)" for n, m in shapes]
+
+
+def test_programs_take_what_was_traced_and_no_other():
+    """By the short way and by the long one, in this process and in a copy."""
+    traced = jit(norm)
+    agrees(traced, {"w": w}, scale=x)
+    for program in (traced.programs()[0], pickle.loads(pickle.dumps(traced.programs()[0]))):
+        for leaf in (w, w[:1], w[:, :0], np.asfortranarray(w)):
+            np.testing.assert_allclose(program({"w": leaf}, scale=x), norm({"w": leaf}, scale=x))
+        for bad in ({"w": w, "b": b}, {"W": w}, [w], Sub(w=w)):
+            with pytest.raises(ArgumentError):
+                program(bad, scale=x)
+        for leaf in (b, w.astype(np.float32), np.ma.masked_array(w)):
+            with pytest.raises(ArgumentError, match=r"\['w'\]"):
+                program({"w": leaf}, scale=x)
+    guarded = jit(three_ways)
+    guarded({"w": np.ones(5)}, x)
+    (program,) = guarded.programs()
+    np.testing.assert_allclose(program({"w": np.ones(7)}, x), three_ways({"w": np.ones(7)}, x))
+    with pytest.raises(SizeMismatchError, match="p_w_0 > 3"):
+        program({"w": np.ones(2)}, x)
 
 
 FACTOR = 2.0

@@ -123,7 +123,7 @@ def _add_part(x, y, out=None, *, axis, low, high):
 
 
 def _write_add_part(site):
-    (x, y), out, lines = site.operands, site.out or site.target, []
+    (x, y), out, part, lines = site.operands, site.out or site.target, f"{site.target}_part", []
     if site.out is None:
         lines.append(f"{out} = {x}.copy()")
     elif out != x:
@@ -132,13 +132,13 @@ def _write_add_part(site):
     before = ":, " * axis
     start = "" if low == 0 else site.text(low)
     end = " + ".join(filter(None, [start, f"{y}.shape[{axis}]"]))
-    here = f"{out}[{before}{start}:{'' if high == 0 else end}]"
-    lines.append(f"{site.bind(np.add)}({here}, {y}, {here})")
-    zero = site.bind(np.zeros((), site.result.dtype))
-    for size, part in ((low, f":{start}"), (high, f"{end}:")):
+    add, zero = site.bind(np.add), site.bind(np.zeros((), site.result.dtype))
+    lines += [f"{part} = {out}[{before}{start}:{'' if high == 0 else end}]", f"{add}({part}, {y}, {part})"]
+    for size, edge in ((low, f":{start}"), (high, f"{end}:")):
         if size != 0 and site.result.dtype.kind in "fc":
-            edge = f"{out}[{before}{part}]"
-            lines.append(f"if {site.text(size)}: {site.bind(np.add)}({edge}, {zero}, {edge})")
+            lines += [f"if {site.text(size)}:", f"    {part} = {out}[{before}{edge}]"]
+            lines.append(f"    {add}({part}, {zero}, {part})")
+    lines.append(f"del {part}")  # which keeps all of the array alive
     return lines if out == site.target else [*lines, f"{site.target} = {out}"]
 
 
