@@ -1,8 +1,10 @@
 """How tests make groups run tile by tile on small arrays: tiles of few elements, for arrays of any size, at once."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
-from anyshape.backend import pool, tiles
+from anyshape.backend import at_once, pool, tiles
+from anyshape.backend.passes import branches
 from anyshape.frontend import relations
 
 
@@ -10,16 +12,23 @@ from anyshape.frontend import relations
 def tiled(tile=6, least=1, threads=2):
     """Groups of programs made here run in tiles of `tile` elements from `least` elements on, on so many threads.
 
-    `least` is read when a program is made, `tile` and `threads` when it is called.
+    So do steps that do not depend on each other run at once. `least` is read when a program is made, `tile` and
+    `threads` when it is called.
     """
-    before = tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE
-    tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = (least, least), tile, threads, 0
-    try:
-        yield
-    finally:
-        tiles.LEAST, tiles.NAMES["_TILE"], pool.config.num_threads, relations.PATIENCE = before
+    before = pool.config.num_threads
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(tiles, "LEAST", (least, least)))
+        stack.enter_context(patch.object(branches, "PAYS", least - 1))
+        stack.enter_context(patch.object(relations, "PATIENCE", 0))
+        stack.enter_context(patch.dict(tiles.NAMES, {"_TILE": tile}))
+        stack.enter_context(patch.dict(at_once.NAMES, {"_single": lambda: True}))
+        pool.config.num_threads = threads
+        try:
+            yield
+        finally:
+            pool.config.num_threads = before
 
 
 def untiled():
-    """No group runs in tiles in programs made here."""
+    """No group runs in tiles in programs made here, and no steps at once."""
     return tiled(least=1 << 60)

@@ -11,13 +11,14 @@ import itertools
 import linecache
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from anyshape.backend import at_once
 from anyshape.backend.failures import teller
 from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Group, Literal, Plan, Step
@@ -144,11 +145,16 @@ class _Writer:
             self.names |= self.timers.names(plan, tuple(self.size_name))
             self.lines += begin(len(plan.steps))
         groups = {g.start: g for g in plan.groups}
+        waves = {wave[0]: len(wave) for wave in plan.waves}
         i = 0
         while i < len(plan.steps):
-            group = groups.get(plan.steps[i].outputs[0])
-            count = 1 if group is None else len(group.steps)
-            self._parts(group, plan.steps[i : i + count])
+            start = plan.steps[i].outputs[0]
+            group = groups.get(start)
+            count = waves.get(start, 1) if group is None else len(group.steps)
+            if start in waves and self.timers is None:  # which tell of steps one by one
+                self._together(plan.steps[i : i + count])
+            else:
+                self._parts(group, plan.steps[i : i + count])
             i += count
         if self.timers is not None:
             self.lines.append(end(tuple(self.size_name.values())))
@@ -270,24 +276,45 @@ class _Writer:
         self.functions.append(writer.function(name))
         rows = self._atom(group.rows)
         elements = f"{rows} * {writer.widest(self._atom)}"
-        lines, computed, self.lines, marked = self.lines, dict(self.computed), [], len(self.marks)
-        for step in steps:
-            self._step(step)
-        plain, self.lines, self.computed = self.lines, lines, computed
         inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
         drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
         told = [shares_of(first)] if timed else []
         call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values(), *told])})"
-        self.lines += [f"if {elements} >= {least(group)}:", f"    {call}"]
-        self.lines += [f"    del {', '.join(drops)}"] if drops else []
-        self.lines += [f"    {done(self.done)}"] if timed else []
-        self.lines.append("else:")
+        lines = [call, *([f"del {', '.join(drops)}"] if drops else []), *([done(first + len(steps))] if timed else [])]
+        self._either(f"{elements} >= {least(group)}", lines, steps)
+        self._verify_results(steps, group.escaping)
+
+    def _together(self, steps: Sequence[Step]) -> None:
+        """Steps at once where there is much to do in two of them, else one by one."""
+        computed, kept, parts = self.computed, self.lines, []
+        for step in steps:
+            self.computed, self.lines = dict(computed), []
+            self._call_kernel(step)
+            parts.append(self.lines)
+        self.computed, self.lines = computed, kept
+        self.names |= at_once.NAMES
+        function, call = at_once.together(self.bind("together", None), steps, parts, self.names)
+        self.functions.append(function)
+        drops = [d for s in steps for d in s.drops if not d.startswith("x")]
+        lines = [call, *([f"del {', '.join(drops)}"] if drops else [])]
+        self._either(at_once.test(steps, [self._work(s) for s in steps]), lines, steps)
+
+    def _either(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
+        """Lines where a test holds, and else the steps one by one."""
+        kept, computed, marked = self.lines, dict(self.computed), len(self.marks)
+        self.lines = []
+        for step in steps:
+            self._step(step)
+        plain, self.lines, self.computed = self.lines, kept, computed
+        self.lines += [f"if {test}:", *[f"    {line}" for line in lines], "else:"]
         self.marks[marked:] = [(len(self.lines) + count, step) for count, step in self.marks[marked:]]
         self.lines += [f"    {line}" for line in plain]
+
+    def _verify_results(self, steps: Sequence[Step], slots: Collection[str]) -> None:
         if self.checks:
             for step in steps:
                 for slot, meta in zip(step.outputs, step.results, strict=True):
-                    if slot in group.escaping:
+                    if slot in slots:
                         self._verify(slot, meta, step.where)
 
     def _note(self, step: Step) -> None:
@@ -331,12 +358,17 @@ class _Writer:
 
     def _or_shared(self, step: Step, function: str) -> str:
         """The function, or the one that threads share, by how much there is to do."""
-        share, operands = find_kernel(step.op).shared, [o for o in step.inputs if isinstance(o, str)]
-        if share is None or len(operands) < 2:
+        share = find_kernel(step.op).shared
+        if share is None or not all(isinstance(o, str) for o in step.inputs):
             return function
-        shared, axes = share(dict(step.params), step.metas)
-        work = " * ".join([f"{operands[0]}.size", *[f"{operands[1]}.shape[{axis}]" for axis in axes]])
-        return f"({self.bind('shared', shared)} if {work} >= {LARGE} else {function})"
+        shared, _ = share(dict(step.params), step.metas)
+        return f"({self.bind('shared', shared)} if {self._work(step)} >= {LARGE} else {function})"
+
+    def _work(self, step: Step) -> str:
+        """How many products a contraction adds up; how many elements any other step reads."""
+        share = find_kernel(step.op).shared
+        axes = () if share is None else share(dict(step.params), step.metas)[1]
+        return " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
 
     def _view(self, step: Step) -> None:
         """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.passes import simplify, to_run
+from anyshape.backend.passes.branches import side_by_side
 from anyshape.backend.passes.contractions import contractions
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.delay import delay
@@ -158,6 +159,7 @@ class _Lowering:
         steps = contractions(steps, outputs, self.scope, reassociate=config.reassociate)
         steps = padded_sums(collapse(steps, outputs, self.scope), outputs, self.scope)
         parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope)
+        parts, waves = side_by_side(parts)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
         buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"), groups)
@@ -176,6 +178,7 @@ class _Lowering:
             copied=buffers.copied(),
             values=graph.values,
             groups=groups,
+            waves=tuple(tuple(step.outputs[0] for step in wave) for wave in waves),
             runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
 

@@ -8,7 +8,7 @@ bound. Buffers of NumPy that do not grow with the operands are left out; those o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,10 +195,14 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
     memory = _Memory()
     highest: list[tuple[Size, Step | None]] = [(0, None)]
     groups = {g.start: g for g in plan.groups}
+    waves = {wave[0]: [s for s in plan.steps if s.outputs and s.outputs[0] in wave] for wave in plan.waves}
     steps = iter(plan.steps)
     for step in steps:
         group = groups.get(step.outputs[0]) if step.outputs else None
-        together = 0 if group is None else _together(group)
+        wave = waves.get(step.outputs[0], ()) if step.outputs else ()
+        together = _at_once(wave) if group is None else _together(group)
+        if together is None:
+            return Peak(None, step)
         _raise_to(highest, dims.add(memory.now, together), step)
         if group is not None and in_tiles:
             for slot, size in _results(group).items():
@@ -218,6 +222,13 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
         return Peak(None, None)
     _raise_to(highest, dims.add(memory.now, copies), None)
     return Peak(dims.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
+
+
+def _at_once(steps: Sequence[Step]) -> Size | None:
+    """The bytes of what steps give and need when they run at once, before anything that they read is freed."""
+    found = [b for s in steps for b in (SCRATCH.get(s.op, lambda _: 0)(s), *map(bytes_of, s.results))]
+    known = [b for b in found if b is not None]
+    return dims.total(known) if len(known) == len(found) else None
 
 
 # -- groups

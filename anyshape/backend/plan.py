@@ -164,7 +164,8 @@ class Plan:
 
     `dims` says how a call finds the variables, `values` which inputs are sizes by their value, `runtime` which sizes
     depend on data: each is noted where a step first gives an array that has it. `copied` outputs may
-    share memory with an input, a constant or each other, and are copied before they are returned.
+    share memory with an input, a constant or each other, and are copied before they are returned. `waves` are the slots
+    of neighbouring steps that do not depend on each other and may run at once.
     """
 
     name: str
@@ -181,6 +182,7 @@ class Plan:
     values: tuple[tuple[int, Size], ...] = ()
     runtime: tuple[DimVar, ...] = ()
     groups: tuple[Group, ...] = ()
+    waves: tuple[tuple[str, ...], ...] = ()
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
@@ -191,13 +193,18 @@ class Plan:
         return "\n".join([f"plan {self.name}({arguments})", *sizes, *checks, *body, f"  return {ends}"])
 
     def _body(self) -> list[str]:
-        """The steps, those of a group below a line that tells of it."""
+        """The steps, those of a group or of a wave below a line that tells of it."""
         groups, lines, left = {g.start: g for g in self.groups}, [], 0
+        waves = {wave[0]: wave for wave in self.waves}
         for step in self.steps:
             group = groups.get(step.outputs[0]) if step.outputs else None
             if group is not None:
                 lines.append(f"  {group}")
                 left = len(group.steps)
+            wave = waves.get(step.outputs[0]) if step.outputs else None
+            if wave is not None:
+                lines.append(f"  {', '.join(wave)} at once, where there is much to do in two of them")
+                left = len(wave)
             lines.append(f"  {'| ' if left > 0 else ''}{step}")
             left -= 1
         return lines
