@@ -26,9 +26,9 @@ PEERS = ("jax", "torch")
 COMPILED = 12  # lengths for which others compile
 
 
-def run(effort: Effort, shapes: int = 1000, lengths: int = 60) -> list[Result]:
+def run(effort: Effort, shapes: int = 1000, lengths: int = 60, libraries: Sequence[str] = PEERS) -> list[Result]:
     """The results of this file."""
-    return [*overhead(effort), *traces(shapes), *cold_start(lengths)]
+    return [*overhead(effort), *traces(shapes), *cold_start(lengths, libraries)]
 
 
 # -- the call ----------------------------------------------------------------------------------------------------

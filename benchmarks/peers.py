@@ -7,6 +7,7 @@ ANYSHAPE_PEERS=/somewhere/venv/bin/python, else by the one that `make bench-peer
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -27,8 +28,10 @@ PROBE = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if importli
 def interpreter(library: str = "") -> str:
     """The Python that a library is run by."""
     own = ROOT / ".venv-peers" / "bin" / "python"
-    default = str(own) if own.exists() else sys.executable
-    return sys.executable if library in OURS else os.environ.get("ANYSHAPE_PEERS", default)
+    named = os.environ.get("ANYSHAPE_PEERS") or (str(own) if own.exists() else sys.executable)
+    if shutil.which(named) is None:
+        raise SystemExit(f"ANYSHAPE_PEERS is {named!r}, which is no program; name a Python, or unset it")
+    return sys.executable if library in OURS else named
 
 
 @cache

@@ -48,6 +48,8 @@ except ImportError:
 
 MODULES = (importing, sizes, solving, compiling, calls, small, speed, chain, dynamic, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+QUICK_SCALE = 0.01  # of the arrays in the section speed
+SMALLER: dict[str, dict[str, Any]] = {"calls": {"libraries": ()}, "chain": {"size": 10_000}}  # in a quick run
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 
 
@@ -64,13 +66,15 @@ def show(results: Iterable[Result]) -> None:
     print_table(COLUMNS, rows, ["bold red" if row[3] == "NO" else None for row in rows])
 
 
-def show_comparison(results: Sequence[Result], threads: int) -> None:
+def show_comparison(results: Sequence[Result], threads: int, *, quick: bool = False) -> None:
     """Print the table of workloads by library, if they were run."""
     columns, rows = comparison.table(results)
     if rows:
         print_table(columns, rows, [None] * len(rows), wide=True)
         print("a time or memory in parentheses is divided by that of the hand-written NumPy; medians of turns")
         blas = os.environ.get("OPENBLAS_NUM_THREADS", threads)
+        if quick:
+            print(f"the arrays have {QUICK_SCALE:.0%} of the elements that are named")
         print(f"{threads} threads for each library, {blas} for the BLAS of NumPy")
         for note in comparison.notes(results, peers.missing()):
             print(note)
@@ -121,12 +125,13 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 
 def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
-    """What the section is to leave out."""
+    """What the section is to leave out. A quick run has small arrays, and no peers that are not asked for."""
+    named = "" if options.libraries is None and options.quick else options.libraries
     if section != "speed":
-        return {}
-    named = options.libraries
+        return SMALLER.get(section, {}) if options.quick else {}
     libraries = None if named is None else (*peers.OURS, *[n for n in named.split(",") if n and n not in peers.OURS])
-    return {"libraries": libraries, "keys": options.workloads, "threads": options.threads}
+    scale = QUICK_SCALE if options.quick else 1.0
+    return {"scale": scale, "libraries": libraries, "keys": options.workloads, "threads": options.threads}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -140,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
         results += SECTIONS[name].run(effort, **chosen(options, name))
         print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
-    show_comparison(results, options.threads or peers.cores())
+    show_comparison(results, options.threads or peers.cores(), quick=options.quick)
     report = {"where": machine(), "results": [r.as_json() for r in results]}
     options.json.write_text(json.dumps(report, indent=2, default=float) + "\n")
     kept = [r.met for r in results if r.met is not None]

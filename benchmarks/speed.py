@@ -1,8 +1,8 @@
 """Speed beside NumPy written by hand and beside other libraries: the workloads, each in turn by all that are there.
 
 Every library works in a process of its own, with as many threads as there are cores (or as are asked for) and without
-what it compiled on another day. The BLAS of NumPy, which is that of the hand-written NumPy, of anyshape and of autograd,
-has those that OPENBLAS_NUM_THREADS says: one under `make bench`, as with two it stalls wherever others use a core.
+what it compiled on another day. The BLAS of NumPy, which the hand-written NumPy, anyshape and autograd use, has those
+that OPENBLAS_NUM_THREADS says: one under `make bench`, as with two it stalls wherever others use a core.
 
 Of each workload is measured: the first sweep, tracing and compiling included; sweeps afterwards, in turns round by
 round; the first call at sizes not seen before; and, of those that allocate through NumPy, how much memory a sweep takes
