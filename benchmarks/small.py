@@ -18,7 +18,7 @@ FEATURES = 20
 def run(effort: Effort) -> list[Result]:
     """The results of this file."""
     results = []
-    for n, limit in ((10, 3.0), (100_000, 1.2)):
+    for n, limit in ((10, 1.2), (100_000, 1.2)):
         results += logistic(n, limit, effort)
     return [*results, *ten_elements(effort), *replay(effort)]
 
@@ -114,7 +114,7 @@ def ten_elements(effort: Effort) -> list[Result]:
     table = interleaved(calls, effort)
     mid = np.median(table, axis=0)
     detail = f"a call {seconds(mid[0])}, np.sin {seconds(mid[1])}, by hand {seconds(mid[2])}"
-    found = [Result("grad(sum(sin(x) * x)) of ten / np.sin of ten", ratio(table[:, 0], table[:, 1]), "x", 30, detail)]
+    found = [Result("grad(sum(sin(x) * x)) of ten / np.sin of ten", ratio(table[:, 0], table[:, 1]), "x", 12, detail)]
     if peers.autograd is not None:
         found.append(_autograd_row(table[:, 0], table[:, 3]))
     return found
