@@ -24,7 +24,7 @@ from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.shared import LARGE
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
-from anyshape.backend.timers import Timers, begin, done, end, shares_of
+from anyshape.backend.timers import Timers, begin, branch, done, end, shares_of, take_shares
 from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
@@ -151,7 +151,7 @@ class _Writer:
             start = plan.steps[i].outputs[0]
             group = groups.get(start)
             count = waves.get(start, 1) if group is None else len(group.steps)
-            if start in waves and self.timers is None:  # which tell of steps one by one
+            if start in waves:
                 self._together(plan.steps[i : i + count])
             else:
                 self._parts(group, plan.steps[i : i + count])
@@ -286,17 +286,19 @@ class _Writer:
 
     def _together(self, steps: Sequence[Step]) -> None:
         """Steps at once where there is much to do in two of them, else one by one."""
-        computed, kept, parts = self.computed, self.lines, []
-        for step in steps:
+        computed, kept, parts, timed, first = self.computed, self.lines, [], self.timers is not None, self.done
+        for i, step in enumerate(steps):
             self.computed, self.lines = dict(computed), []
             self._call_kernel(step)
-            parts.append(self.lines)
+            parts.append(branch(self.lines, i, len(steps)) if timed else self.lines)
         self.computed, self.lines = computed, kept
         self.names |= at_once.NAMES
         function, call = at_once.together(self.bind("together", None), steps, parts, self.names)
         self.functions.append(function)
         drops = [d for s in steps for d in s.drops if not d.startswith("x")]
         lines = [call, *([f"del {', '.join(drops)}"] if drops else [])]
+        if timed:
+            lines = [take_shares(first), *lines, done(first + len(steps))]
         self._either(at_once.test(steps, [self._work(s) for s in steps]), lines, steps)
 
     def _either(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:

@@ -84,10 +84,11 @@ def cells(row: Any, indent: str) -> tuple[str, ...]:
 
 
 def title(row: Any) -> str:
-    """Its name; of a group also how it ran."""
-    if not row.tiles:
+    """Its name; of steps that ran together also how."""
+    if not row.steps:
         return row.name
-    return f"{row.name} ({row.tiles} on {row.threads} thread{'' if row.threads == 1 else 's'})"
+    tiles = f"{row.tiles} " if row.tiles else ""
+    return f"{row.name} ({tiles}on {row.threads} thread{'' if row.threads == 1 else 's'})"
 
 
 def cut(text: str, width: int) -> str:

@@ -37,11 +37,11 @@ ENTRY = "entry and exit"
 
 @dataclass(frozen=True)
 class Row:
-    """Where time goes: a step, a group of steps that ran as tiles, or what a call does outside of its steps.
+    """Where time goes: a step, steps that ran together (as tiles, or at once), or what a call does outside of steps.
 
     `seconds` are a median and `share` is their part of the whole call. `bytes` are read and written, `flops` made, None
-    where that is not known, `at_most` where sizes are bounds. `steps` are those inside of a group: their shares add up
-    to that of the group, and their bytes do not leave the tiles.
+    where that is not known, `at_most` where sizes are bounds. `steps` are those that ran together: their shares add up
+    to that of the row, and what they move does not leave its tiles.
     """
 
     name: str
@@ -163,25 +163,21 @@ def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tupl
     return Profile(name, value, statistics.median(plain), timed, overhead, len(plain), sizes, tuple(rows))
 
 
-def _parts(run: TimedRun) -> Iterator[tuple[int, Group | None]]:
-    """The number of the first step of each row, with the group if it ran as tiles."""
-    groups = {group.start: group for group in run.plan.groups}
+def _parts(run: TimedRun) -> Iterator[range]:
+    """The numbers of the steps of each row."""
+    together = {g.start: len(g.steps) for g in run.plan.groups} | {wave[0]: len(wave) for wave in run.plan.waves}
     i = 0
     while i < len(run.plan.steps):
-        group = groups[run.plan.steps[i].outputs[0]] if i in run.shares else None
-        yield i, group
-        i += 1 if group is None else len(group.steps)
+        count = together[run.plan.steps[i].outputs[0]] if i in run.shares else 1
+        yield range(i, i + count)
+        i += count
 
 
-def _seconds(run: TimedRun, part: tuple[int, Group | None], reading: float) -> float:
+def _seconds(run: TimedRun, part: range, reading: float) -> float:
     """What a row took in a run, without the timers."""
-    first, group = part
-    count = 1 if group is None else len(group.steps)
-    inside = 0.0
-    if group is not None:
-        shares = run.shares[first]
-        inside = sum(s.tiles for s in shares) * count / max(1, _threads(shares))
-    return max(0.0, run.readings[first + count] - run.readings[first] - (1 + inside) * reading)
+    shares = run.shares.get(part.start, [])
+    inside = sum(s.tiles for s in shares) * len(part) / max(1, _threads(shares))
+    return max(0.0, run.readings[part.stop] - run.readings[part.start] - (1 + inside) * reading)
 
 
 def _readings(run: TimedRun) -> float:
@@ -195,7 +191,7 @@ def _readings(run: TimedRun) -> float:
 
 
 def _threads(shares: Sequence[Any]) -> int:
-    return len({s.thread for s in shares if s.tiles})
+    return len({s.thread for s in shares if any(s.seconds)})
 
 
 # -- rows --------------------------------------------------------------------------------------------------------
@@ -206,29 +202,29 @@ class _Costing:
 
     def __init__(self, runs: Sequence[TimedRun]) -> None:
         self.runs, self.plan, self.sizes = runs, runs[-1].plan, runs[-1].sizes
+        self.groups = {group.start: group for group in self.plan.groups}
 
-    def row(self, part: tuple[int, Group | None], seconds: float, share: float) -> Row:
-        first, group = part
-        if group is None:
-            return self._step(self.plan.steps[first], seconds, share)
-        parts = zip(group.steps, _parts_of_time(first, group, self.runs), strict=True)
-        steps = tuple([self._step(step, seconds * of_it, share * of_it) for step, of_it in parts])
-        shares = self.runs[-1].shares[first]
-        tiles, threads = sum(s.tiles for s in shares), max(1, _threads(shares))
-        flops = [s.flops for s in steps]
-        made = ", ".join([self._result(slot, meta) for slot, meta in self._escaping(group)])
+    def row(self, part: range, seconds: float, share: float) -> Row:
+        steps = [self.plan.steps[i] for i in part]
+        if part.start not in self.runs[-1].shares:
+            return self._step(steps[0], seconds, share)
+        of_it = zip(steps, _parts_of_time(part, self.runs), strict=True)
+        inside = tuple([self._step(step, seconds * p, share * p) for step, p in of_it])
+        shares = self.runs[-1].shares[part.start]
+        tiles, group = sum(s.tiles for s in shares), self.groups.get(steps[0].outputs[0])
+        made = [(o, m) for s in steps for o, m in zip(s.outputs, s.results, strict=True)]
         return Row(
-            f"{len(steps)} steps in tiles",
+            f"{len(steps)} steps {'at once' if group is None else 'in tiles'}",
             seconds,
             share,
-            made,
-            self._moved(group),
-            None if None in flops else sum(f for f in flops if f is not None),
-            any(s.at_most for s in steps),
-            next((s.where for s in steps if s.where is not None), None),
-            steps,
+            ", ".join([self._result(o, m) for o, m in made if group is None or o in group.escaping]),
+            _total([s.bytes for s in inside]) if group is None else self._moved(group),
+            _total([s.flops for s in inside]),
+            any(s.at_most for s in inside),
+            next((s.where for s in inside if s.where is not None), None),
+            inside,
             tiles,
-            threads,
+            max(1, _threads(shares)),
         )
 
     def _step(self, step: Step, seconds: float, share: float) -> Row:
@@ -252,12 +248,9 @@ class _Costing:
             for slot, meta in zip(step.inputs, step.metas, strict=True)
             if isinstance(slot, str) and slot not in made
         }
-        sizes = [bytes_of(meta) for meta in [*read.values(), *[meta for _, meta in self._escaping(group)]]]
-        return None if None in sizes else sum(self._at(s) for s in sizes if s is not None)
-
-    def _escaping(self, group: Group) -> list[tuple[str, TensorMeta]]:
         pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
-        return [(slot, meta) for slot, meta in pairs if slot in group.escaping]
+        sizes = [bytes_of(m) for m in [*read.values(), *[m for slot, m in pairs if slot in group.escaping]]]
+        return _total([None if size is None else self._at(size) for size in sizes])
 
     def _at(self, size: Size) -> int:
         return value_at(size, self.sizes)
@@ -272,14 +265,19 @@ class _Costing:
         return f"{slot}: {short_dtype(meta.dtype)}[{', '.join(marks)}]"
 
 
-def _parts_of_time(first: int, group: Group, runs: Sequence[TimedRun]) -> list[float]:
-    """How the time of a group divides among its steps: what they take in tiles, on all threads; medians of runs."""
+def _parts_of_time(part: range, runs: Sequence[TimedRun]) -> list[float]:
+    """How the time of a row divides among its steps: by what they take on all threads; medians of runs."""
     spent = [
-        statistics.median([sum(share.seconds[i] for share in run.shares[first]) for run in runs])
-        for i in range(len(group.steps))
+        statistics.median([sum(share.seconds[i] for share in run.shares[part.start]) for run in runs])
+        for i in range(len(part))
     ]
     whole = sum(spent)
     return [t / whole if whole else 1 / len(spent) for t in spent]
+
+
+def _total(numbers: Sequence[int | None]) -> int | None:
+    known = [n for n in numbers if n is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _products(a: Applied) -> Size:
