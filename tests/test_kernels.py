@@ -72,3 +72,23 @@ def test_results_are_fresh_unless_declared_views_and_operands_are_left_alone(cas
                     assert shared in ([], [0] if view else []), f"{node.op} shares memory with operands {shared}"
             for x, given in zip(arrays, xs, strict=True):
                 np.testing.assert_array_equal(x, given)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize("shape", [(70, 64), (4096,), (2, 1, 4096)])
+def test_choices_keep_every_bit(dtype, shape):
+    """Signs of zeros and payloads of NaN too, of arrays that are large enough for operations on bits."""
+    rng = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, 1.5, -np.inf, np.inf, 5e-324, -2] if dtype[0] in "fc" else range(7)).astype(dtype)
+    made = lambda s: rng.choice(special, s)
+    payload = np.frombuffer(np.array([0x7FF80000DEAD0001, 0x7FC00BAD7FC00BAD], np.int64).tobytes(), "float64")
+    select = find_kernel(ew.select_op).run
+    condition = rng.random(shape) < 0.5
+    last = (1,) * (len(shape) - 1) + shape[-1:]
+    for x, y in (
+        (made(shape), made(shape)), (made(shape)[..., ::-1], made(last)), (made(last), made(last)),
+        (made(shape), np.zeros((), dtype)), (np.zeros((), dtype), made(shape)), (made(shape), -np.zeros((), dtype)),
+        (np.full(shape, payload[0]).astype(dtype) if dtype == "float64" else made(shape), made(())),
+    ):  # fmt: skip
+        expected, got = np.where(condition, x, y), select(condition, x, y)
+        assert got.dtype == expected.dtype and got.shape == expected.shape and got.tobytes() == expected.tobytes()

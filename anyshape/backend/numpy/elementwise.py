@@ -165,13 +165,33 @@ def _narrow(x, *, dtype):
     return x.astype(dtype)
 
 
+_BITS = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
+_BY_BITS = range(1 << 12, 1 << 17)  # choices: for fewer calls cost more, more are made tile by tile, in less memory
+
+
+def _select(condition, x, y):
+    """np.where branches on each choice: where they look random, operations on bits take a third of its time or less."""
+    bits = _BITS.get(x.dtype.char)
+    if bits is None or condition.size not in _BY_BITS:
+        return np.where(condition, x, y)
+    chosen, dtype = np.multiply(condition, bits.type(-1)), x.dtype
+    x, y = x.view(bits), y.view(bits)
+    if not y.ndim and y == 0:
+        return np.bitwise_and(x, chosen).view(dtype)
+    if not x.ndim and x == 0:
+        return np.bitwise_and(y, np.invert(chosen, chosen)).view(dtype)
+    change = np.bitwise_xor(x, y)
+    change = np.bitwise_and(change, chosen, change if change.shape == chosen.shape else None)
+    return np.bitwise_xor(change, y, change if y.shape in (change.shape, ()) else None).view(dtype)
+
+
 def _select_numbers(condition, x, y):
     """Two literals, such as the slopes of a choice; a product is several times faster than np.where."""
     if y == 0 and 0 < x < np.inf:
         return np.multiply(condition, x)
     if x == 0 and 0 < y < np.inf:
         return np.multiply(np.logical_not(condition), y)
-    return np.where(condition, x, y)
+    return _select(condition, x, y)
 
 
 def _select_case(params, metas):
@@ -183,7 +203,7 @@ def _select_case(params, metas):
 kernel(ew.real_op, lambda x: x.real, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
 kernel(ew.imag_op, lambda x: x.imag, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
 kernel(ew.complex_op, _complex)
-kernel(ew.select_op, np.where, specialise=_select_case)
+kernel(ew.select_op, _select, specialise=_select_case)
 kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
 kernel(ew.narrow_op, _narrow)
 
