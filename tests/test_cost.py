@@ -185,7 +185,7 @@ def allows(said, found):
 DERIVATIVES = {
     "put_add": lambda x, i: np.sum(x[i] ** 2),
     "recurrence": lambda x, i: np.sum(np.cumprod(x, axis=0) ** 2),
-    "sum_to": lambda x, i: np.sum(np.tanh(x + x.mean(axis=0))),
+    "sum_to": lambda x, i: np.sum(np.tanh(x + x[:1])),  # of sizes between which nothing is known
 }
 
 

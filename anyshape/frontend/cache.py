@@ -37,7 +37,7 @@ class Entry:
     """
 
     __slots__ = (
-        "_words", "asks", "key", "made_for", "number", "program", "reasons", "relied", "run", "same", "sizes",
+        "_words", "asks", "key", "made_for", "make", "number", "program", "reasons", "relied", "run", "same", "sizes",
         "unchanged", "used",
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ class Entry:
         reasons: Sequence[Reason],
         relied: Sequence[Any] = (),
     ) -> None:
-        self.program, self.unchanged, self.run = program, unchanged, program.run
+        self.program, self.unchanged, self.run, self.make = program, unchanged, program.run, program.result
         self.same = None if unchanged is None else unchanged.unchanged
         self.asks = None if program.asks_itself else program.accepts
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)

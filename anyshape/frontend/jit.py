@@ -110,7 +110,7 @@ class Jitted:
                     if outputs is not None:  # else a guard of the program failed
                         entry.used = True
                         cache.hits += 1
-                        return entry.program.result(outputs)
+                        return entry.make(outputs)
             break
         return self._call_general(args, kwargs)
 
