@@ -9,7 +9,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import jit
-from anyshape.backend import pool, tiles
+from anyshape.backend import arena, pool, tiles
 from anyshape.errors import ArgumentError, MemoryLimitError
 from anyshape.graph.entry import compile_entry
 from anyshape.graph.evaluate import evaluate, to_mapping
@@ -24,6 +24,7 @@ def measured(run, arrays):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run(*arrays)
+        arena.forget()
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend import arena
 from anyshape.backend.passes.rows import TOTALS
 from anyshape.backend.plan import Group, Literal, Step, nanoseconds
 from anyshape.backend.pool import run_tiles
@@ -138,7 +139,7 @@ class GroupSource:
     def _results(self) -> list[str]:
         """Lines that make an array for each slot that the tiles of it are written to."""
         slots = [slot for slot in self.group.escaping if slot not in self.group.totals]
-        return [f"o_{slot} = _empty((n, {self._tail(slot)}), {self._dtype(self._meta(slot))})" for slot in slots]
+        return [f"o_{slot} = _result((n, {self._tail(slot)}), {self._dtype(self._meta(slot))})" for slot in slots]
 
     def _tail(self, slot: str) -> str:
         return self._shape((self._meta(slot).sizes or ())[1:])
@@ -265,4 +266,4 @@ class GroupSource:
         return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
 
 
-NAMES = {"_empty": np.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_SMALL": SMALL}
+NAMES = {"_empty": np.empty, "_result": arena.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_SMALL": SMALL}
