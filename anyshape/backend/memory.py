@@ -25,7 +25,7 @@ from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.graph.polynomials import Monomial
 from anyshape.graph.shapes import numel
-from anyshape.ops import contraction, gathering, indexing, movement, reduction, sorting
+from anyshape.ops import contraction, elementwise, gathering, indexing, movement, reduction, sorting
 from anyshape.ops.core import find_kernel
 
 Scratch = Callable[[Step], Size | None]
@@ -85,10 +85,17 @@ def _windows(times: int) -> Scratch:
     return scratch
 
 
+def _choices(step: Step) -> Size | None:
+    """Masks of bits, and what they leave."""
+    result = bytes_of(step.results[0])
+    return None if result is None else dims.mul(2, result)
+
+
 # What kernels allocate for themselves, beyond their results, at most.
 SCRATCH: dict[Op, Scratch] = {
     # operands whose axes are not in the order that BLAS takes
     **dict.fromkeys((contraction.dot_general_op, contract_op), _contracted),
+    elementwise.select_op: _choices,
     reduction.softmax_op: _first(2),
     reduction.reduce_logsumexp_op: _first(3),
     reduction.cumlogsumexp_op: _first(2),
@@ -265,7 +272,8 @@ def _small_bytes(group: Group, plan: Plan) -> int:
                 memory.share(slot, step.reuse)
             else:
                 memory.allocate(slot, elements * meta.dtype.itemsize)
-        scratch = 3 * elements * step.metas[0].dtype.itemsize if step.op in SCRATCH else 0
+        widest = max(m.dtype.itemsize for m in (step.metas[0], meta))
+        scratch = 3 * elements * widest if step.op in SCRATCH else 0
         most = max(most, int(dims.add(memory.now, scratch)))  # type: ignore[arg-type]
         for dropped in step.drops:
             memory.drop(dropped)
@@ -283,7 +291,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     for step in group.steps:
         own = 0 if find_kernel(step.op).out else 1
         scratch = 3 if step.op in SCRATCH else 0
-        metas = [step.results[0]] * own + [step.metas[0]] * scratch
+        metas = [step.results[0]] * (own + scratch) + [step.metas[0]] * scratch
         taken += [(m.dtype.itemsize, (m.sizes or ())[1:]) for m in metas]
     rows = [(itemsize, numel(sizes)) for itemsize, sizes in taken]
     tile = dims.total([dims.mul(itemsize, dims.maximum(TILE, row)) for itemsize, row in rows])
