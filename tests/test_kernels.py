@@ -6,6 +6,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.graph.extents import tensor
+from anyshape.ops import elementwise as ew
 from anyshape.ops.core import Site, find_kernel, resolve
 from tests.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
