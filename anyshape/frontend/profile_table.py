@@ -25,7 +25,7 @@ def show(profile: Any, rows: int | None, stream: TextIO) -> None:
 
 def profile_table(profile: Any, rows: int | None) -> Table:
     """What `rich` draws."""
-    table = Table(title=escape(summary(profile)), caption=escape("; ".join(notes(profile))))
+    table = Table(title=escape(summary(profile)), caption=escape("\n".join(notes(profile))))
     for name in COLUMNS:
         table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT)
     for row in table_rows(profile, rows):
