@@ -1,5 +1,7 @@
 """Kernels of elementwise ops: NumPy's ufunc of the op wherever there is one."""
 
+from typing import Any
+
 import numpy as np
 
 from anyshape.ops import elementwise as ew
@@ -165,7 +167,7 @@ def _narrow(x, *, dtype):
     return x.astype(dtype)
 
 
-_BITS = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
+_BITS: dict[str, Any] = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 _BY_BITS = range(1 << 12, 1 << 17)  # choices: for fewer calls cost more, more are made tile by tile, in less memory
 
 
