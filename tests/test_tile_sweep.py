@@ -12,7 +12,6 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape import jit
-from anyshape.backend import tiles
 from anyshape.backend.numpy import special
 from anyshape.backend.reference import evaluate
 from tests.programs import NAMES, TABLE, seeded_program
@@ -270,7 +269,7 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng):
         x = rng.normal(size=(n, 5))
         found = []
         for threads in (1, 2, 3, 4, 2, 1):
-            with tiled(tiles.TILE, tiles.LEAST[0], threads):
+            with tiled(1 << 14, 1 << 13, threads):
                 found.append([*step(x), slope(x)])
         for others in found[1:]:
             for a, b in zip(found[0], others, strict=True):
@@ -283,8 +282,8 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng):
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int32"])
 def test_real_sizes_around_tiles(dtype, rng):
     function = whole_numbers_of_lines if dtype == "int32" else lines
-    compared = Compared(function, dtype, tile=tiles.TILE)
-    edges = tiles.SMALL, 2 * tiles.SMALL, tiles.LEAST[1], 5 * tiles.TILE
+    compared = Compared(function, dtype, tile=1 << 14)
+    edges = 1 << 12, 1 << 13, 1 << 14, 1 << 16, 5 << 14
     for n in [edge + by for edge in edges for by in (-1, 0, 1)]:
         compared.at([draw(rng, (n,), dtype), draw(rng, (n,), dtype)], f"at {n}")
 

@@ -21,8 +21,7 @@ SIZES = (0, 1, 2, 5, 6, 7, 13)
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Every group runs in tiles, of very few elements, on two threads."""
-    monkeypatch.setattr(tiles, "LEAST", (1, 1))
-    monkeypatch.setitem(tiles.NAMES, "_TILE", TILE)
+    monkeypatch.setattr(tiles, "forced", (1, TILE))
     monkeypatch.setattr(pool.config, "num_threads", 2)
     monkeypatch.setattr(relations, "PATIENCE", 0)
 
@@ -222,7 +221,9 @@ def test_large_arrays_are_tiled_and_elementwise_results_are_the_same_bits():
 
     step = jit(function)
     rng = np.random.default_rng(2)
-    for n in (*[k + d for k in tiles.LEAST for d in (-1, 0, 1)], 3 * tiles.TILE * 5 + 17):
+    step(np.ones(2), np.ones(2))
+    least, tile = max(map(tiles.least, step.programs()[0].plan.groups)), tiles.WIDE // 8
+    for n in (*[k + d for k in (least, 4 * tile) for d in (-1, 0, 1)], 15 * tile + 17):
         x, y = rng.normal(size=n), rng.normal(size=n)
         value, total = step(x, y)
         np.testing.assert_array_equal(value, function(x, y)[0])

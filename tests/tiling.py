@@ -12,15 +12,14 @@ from anyshape.frontend import relations
 def tiled(tile=6, least=1, threads=2):
     """Groups of programs made here run in tiles of `tile` elements from `least` elements on, on so many threads.
 
-    So do steps that do not depend on each other run at once. `least` is read when a program is made, `tile` and
+    So do steps that do not depend on each other run at once. `least` and `tile` are read when a program is made,
     `threads` when it is called.
     """
     before = pool.config.num_threads
     with ExitStack() as stack:
-        stack.enter_context(patch.object(tiles, "LEAST", (least, least)))
+        stack.enter_context(patch.object(tiles, "forced", (least, tile)))
         stack.enter_context(patch.object(branches, "PAYS", least - 1))
         stack.enter_context(patch.object(relations, "PATIENCE", 0))
-        stack.enter_context(patch.dict(tiles.NAMES, {"_TILE": tile}))
         stack.enter_context(patch.dict(at_once.NAMES, {"_single": lambda: True}))
         pool.config.num_threads = threads
         try:

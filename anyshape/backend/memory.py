@@ -15,7 +15,7 @@ from typing import Any
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import contract_op, scatter_sums_op
 from anyshape.backend.pool import config
-from anyshape.backend.tiles import TILE, GroupSource, least
+from anyshape.backend.tiles import GroupSource, least
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims, term_bounds
 from anyshape.graph.conditions import Where
@@ -247,6 +247,13 @@ def _results(group: Group) -> dict[str, Size]:
     return {slot: size for slot, size in found.items() if slot in group.escaping and size is not None}
 
 
+def _written(group: Group) -> GroupSource:
+    """The function of a group, for what it takes."""
+    source = GroupSource(group, lambda prefix, _: prefix, str)
+    source.function("tiled")
+    return source
+
+
 _FEW = 8  # tiles at most into which less is cut than would fill that many
 
 
@@ -255,7 +262,7 @@ def _together(group: Group) -> Size:
     results = _results(group)
     if group.totals:
         rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
-        height = dims.maximum(1, dims.floordiv(TILE, dims.maximum(1, *rows)))
+        height = dims.maximum(1, dims.floordiv(_written(group).tile, dims.maximum(1, *rows)))
         tiles = dims.add(dims.ceildiv(group.rows, height), _FEW)
         results["totals"] = dims.mul(tiles, dims.total([results[slot] for slot in group.totals]))
     return dims.total([*results.values()])
@@ -285,8 +292,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
 
     Those of all threads; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
     """
-    source = GroupSource(group, lambda prefix, _: prefix, str)
-    source.function("tiled")
+    source = _written(group)
     taken = [(dtype.itemsize, sizes) for dtype, sizes in source.keys.values()]
     for step in group.steps:
         own = 0 if find_kernel(step.op).out else 1
@@ -294,7 +300,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
         metas = [step.results[0]] * (own + scratch) + [step.metas[0]] * scratch
         taken += [(m.dtype.itemsize, (m.sizes or ())[1:]) for m in metas]
     rows = [(itemsize, numel(sizes)) for itemsize, sizes in taken]
-    tile = dims.total([dims.mul(itemsize, dims.maximum(TILE, row)) for itemsize, row in rows])
+    tile = dims.total([dims.mul(itemsize, dims.maximum(source.tile, row)) for itemsize, row in rows])
     whole = dims.mul(dims.total([dims.mul(itemsize, row) for itemsize, row in rows]), group.rows)
     return dims.mul(config.num_threads, tile), dims.add(whole, dims.floordiv(whole, 2))
 

@@ -4,10 +4,12 @@ The function takes the number of rows, what the group reads, and sizes; it gives
 steps are written where they belong, the rest goes through buffers that are used again for each tile. Sums over rows
 are summed tile by tile, and the sums of tiles then; so are maxima and the like.
 
-The model of the cache: a tile of `TILE` elements of its widest value is 128 KiB of float64, so a handful of them are in
-a second-level cache, and each call of a ufunc takes long enough for threads to alternate. Measured on gradients of 40
-and 200 steps with 1e6 elements, tiles of a quarter or of four times that size are slower by a tenth and more. How tiles
-are cut depends on sizes alone, not on threads, so a sum is the same for any number of them.
+The model, as measured on two cores. What threads have to pay for is that each call of NumPy lets go of the interpreter
+and takes it back: some 10 us where threads compete. So a step on a tile is to take at least `STEP` on average, by the
+table of `nanoseconds`, and there are to be four tiles or more, or else the steps run on whole arrays: of cheap steps on
+singles it takes half a million elements. Tiles are larger than that where all buffers of a thread still are in its
+caches, up to `WIDE` for one value. How tiles are cut depends on sizes alone, not on threads, so a sum is the same for
+any number of them.
 """
 
 from __future__ import annotations
@@ -27,16 +29,25 @@ from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.ops.core import find_kernel
 
-TILE = 1 << 14  # elements of the widest value of a tile, at most, unless a row has more
-SMALL = 1 << 12  # as many at least: a call is cut in a multiple of four, so that threads have about as much to do
-LEAST = (1 << 13, 1 << 17)  # elements of the widest value from which on tiles pay: between these, by what steps take
-PAYS = 250_000.0  # nanoseconds of work for which they do: to start threads and to make buffers takes about 50,000
+STEP = 25_000.0  # nanoseconds
+PAYS = 500_000.0  # nanoseconds of work for which tiles pay: to start threads and to make buffers takes about 100,000
+SMALLEST, LARGEST = 1 << 13, 1 << 17  # elements of a tile, as steps take long or short
+WIDE, BUFFERS = 1 << 18, 1 << 22  # bytes of the widest value of a tile, and of all buffers of a thread
+forced: tuple[int, int] | None = None  # (least, tile): what tests set so that small arrays are cut, or none are
+
+
+def _smallest(group: Group) -> int:
+    """The elements of its widest value that a tile of a group has at least, of the smallest arrays that are cut."""
+    times = [nanoseconds(step.op, step.results[0].dtype) for step in group.steps]
+    return min(max(SMALLEST, int(STEP * len(times) / sum(times))), LARGEST)
 
 
 def least(group: Group) -> int:
     """The elements of its widest value from which on a group runs by tiles."""
+    if forced is not None:
+        return forced[0]
     work = sum(nanoseconds(step.op, step.results[0].dtype) for step in group.steps)
-    return min(max(LEAST[0], int(PAYS / work)), LEAST[1])
+    return max(4 * _smallest(group), int(PAYS / work))
 
 
 @dataclass(frozen=True)
@@ -100,8 +111,7 @@ class GroupSource:
             f"    row = {row}",
             *[f"    {x}" for x in results],
             *[f"    {x}" for x in flattened],
-            "    parts = -(-n * row // (4 * _TILE)) * 4",
-            "    t = max(1, min(_SMALL, _TILE) // row, -(-n // parts))",
+            f"    t = -(-n // (-(-n * row // {4 * self.tile}) * 4))",
             "    count = -(-n // t)",
             *[f"    {x}" for x in partial],
             "    def work(tiles):",
@@ -124,6 +134,15 @@ class GroupSource:
         ]
         first = lines.index("            # steps") + 2
         return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    @property
+    def tile(self) -> int:
+        """The elements of its widest value that a tile has at most, unless a row has more; known once steps are."""
+        if forced is not None:
+            return forced[1]
+        itemsize = max(m.dtype.itemsize for m in self.group.rowed)
+        taken = sum(dtype.itemsize for dtype, _ in self.keys.values())
+        return max(2 * _smallest(self.group), min(WIDE // itemsize, BUFFERS // max(1, taken)))
 
     def widest(self, size: Callable[[Size], str]) -> str:
         """The elements of the widest row, at least 1, as source."""
@@ -158,7 +177,7 @@ class GroupSource:
         ordered = " and ".join(f"{slot}.flags.c_contiguous" for slot in given)
         return [
             f"shape = (n, {', '.join(tail)})",
-            f"if row > _TILE and {ordered}:",
+            f"if row > {self.tile} and {ordered}:",
             *[f"    {a} = {a}.reshape(-1, {', '.join('1' for _ in tail)})" for a in arrays],
             "    n *= row",
             f"    row = {' = '.join(dict.fromkeys(tail))} = 1",
@@ -266,4 +285,4 @@ class GroupSource:
         return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
 
 
-NAMES = {"_empty": np.empty, "_result": arena.empty, "_run_tiles": run_tiles, "_TILE": TILE, "_SMALL": SMALL}
+NAMES = {"_empty": np.empty, "_result": arena.empty, "_run_tiles": run_tiles}
