@@ -1,5 +1,6 @@
 """Under max_bytes, values are computed again where the plan that keeps them takes too much: the same bits in less."""
 
+import io
 import pickle
 import threading
 
@@ -159,6 +160,18 @@ def test_functions_of_users_sorts_and_gathers_are_not_run_twice():
     assert "callback" in dear and len(dear) > 2
     assert all(counts(after, name) == counts(before, name) for name in dear)
     np.testing.assert_array_equal(evaluate(after, arrays)[0], evaluate(before, arrays)[0])
+
+
+def test_a_profile_is_of_the_plan_that_runs():
+    plain = slope(WHOLE)
+    x, ws = arguments(N)
+    plain(x, ws)
+    less = slope(int(0.65 * bound(plain, N)))
+    tanh = []
+    for f in (plain, less):
+        rows = anyshape.profile(f, repeat=1, file=io.StringIO())(x, ws).rows
+        tanh.append(sum(step.name == "tanh" for row in rows for step in (row.steps or (row,))))
+    assert tanh == [5, 10]
 
 
 def test_threads_share_one_choice():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from anyshape.backend.execute import compile_plan
+from anyshape.backend.execute import Run
 from anyshape.backend.memory import bytes_at, bytes_of, peak_bytes
 from anyshape.backend.passes.remat import rematerialise
 from anyshape.backend.plan import Plan
@@ -19,7 +18,6 @@ from anyshape.graph.ir import Graph
 _LOG = logging.getLogger("anyshape.passes")
 _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut: more of them keep more, and peak less
 _MOST = 4  # choices that a program makes in all; later calls take one of these
-Run = Callable[..., Any]
 
 
 class Again:
@@ -29,8 +27,10 @@ class Again:
     holds at all sizes.
     """
 
-    def __init__(self, graph: Graph, limit: int, planned: Callable[[Graph], Plan]) -> None:
-        self.graph, self.limit, self.planned = graph, limit, planned
+    def __init__(
+        self, graph: Graph, limit: int, planned: Callable[[Graph], Plan], compiled: Callable[[Plan], Run]
+    ) -> None:
+        self.graph, self.limit, self.planned, self.compiled = graph, limit, planned, compiled
         self.lock = threading.Lock()
         self.plans: list[tuple[Size, Plan]] = []
         self.runs: dict[int, Run] = {}
@@ -76,5 +76,5 @@ class Again:
     def _run(self, plan: Plan) -> Run:
         run = self.runs.get(id(plan))
         if run is None:
-            run = self.runs[id(plan)] = compile_plan(plan)
+            run = self.runs[id(plan)] = self.compiled(plan)
         return run

@@ -86,7 +86,8 @@ class Program:
             return None
         peak = peak_bytes(plan)
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
-        return Budget(self.name, self.max_bytes, needed, where, Again(graph, self.max_bytes, self._planned))
+        again = Again(graph, self.max_bytes, self._planned, lambda plan: compile_plan(plan, timers=self.timers))
+        return Budget(self.name, self.max_bytes, needed, where, again)
 
     @property
     def name(self) -> str:
