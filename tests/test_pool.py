@@ -30,7 +30,7 @@ def within(seconds, function):
     return found[0]
 
 
-def in_a_process(source, seconds=30, interrupt_at=None, **environment):
+def in_a_process(source, seconds=120, interrupt_at=None, **environment):
     """A process of its own that runs the source: its return code, output and errors; Ctrl-C after a line of output."""
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(source)],
@@ -76,6 +76,37 @@ def test_the_error_of_the_first_tile_that_fails_surfaces_and_no_more_begin(threa
             assert max(begun) < 8 + threads
             time.sleep(0.01)
             assert max(begun) < 8 + threads, "a tile began after the error had surfaced"
+
+
+@pytest.mark.parametrize("per", [1, 2, 5, 100])
+@pytest.mark.parametrize("count", [0, 1, 5, 23])
+def test_each_tile_runs_once_and_blocks_of_them_in_order_on_one_thread(count, per):
+    ran = []
+
+    def work(tiles):
+        for k in tiles:
+            ran.append((k, threading.get_ident()))
+            time.sleep(0.0005)
+
+    with tiled(threads=3):
+        run_tiles(work, count, per)
+    assert sorted(k for k, _ in ran) == list(range(count))
+    for start in range(0, count, per):
+        block = [(k, thread) for k, thread in ran if start <= k < start + per]
+        assert block == sorted(block) and len({thread for _, thread in block}) == 1
+
+
+def test_the_error_of_the_first_tile_surfaces_from_blocks():
+    def work(tiles):
+        for k in tiles:
+            time.sleep(0.001 if k < 5 else 0)
+            if k in (4, 5):
+                raise ValueError(k)
+
+    with tiled(threads=3):
+        for _ in range(5):
+            with pytest.raises(ValueError, match=r"^4$"):
+                run_tiles(work, 100, 5)
 
 
 def test_an_error_names_the_operation_and_its_line_whichever_thread_meets_it():

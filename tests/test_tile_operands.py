@@ -201,6 +201,19 @@ def test_tiles_fit_the_widest_row():
     assert peak < c.size * w.size * 8 / 4
 
 
+def test_sums_over_rows_that_are_long_take_little_memory():
+    """Those of tiles are put together for blocks of tiles: one for each row would be as much as is read."""
+    program = jit(lambda x: np.sum(np.tanh(x) + 1, axis=0))
+    x = np.ones((200, 20_000))
+    program(x)
+    tracemalloc.start()
+    found = program(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, np.sum(np.tanh(x) + 1, axis=0), rtol=1e-12)
+    assert peak < x.nbytes / 4
+
+
 def test_derivatives_of_a_value_that_is_seen_along_two_axes(rng):
     def loss(m, v):
         return np.sum(np.tanh(m * v) * np.sin(v)[:, None] + m @ m)

@@ -18,6 +18,7 @@ def tiled(tile=6, least=1, threads=2):
     before = pool.config.num_threads
     with ExitStack() as stack:
         stack.enter_context(patch.object(tiles, "forced", (least, tile)))
+        stack.enter_context(patch.object(tiles, "FEW", 2))
         stack.enter_context(patch.object(branches, "PAYS", least - 1))
         stack.enter_context(patch.object(relations, "PATIENCE", 0))
         stack.enter_context(patch.dict(at_once.NAMES, {"_single": lambda: True}))

@@ -15,7 +15,7 @@ from typing import Any
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import contract_op, scatter_sums_op
 from anyshape.backend.pool import config
-from anyshape.backend.tiles import GroupSource, least
+from anyshape.backend.tiles import FEW, GroupSource, least
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims, term_bounds
 from anyshape.graph.conditions import Where
@@ -264,6 +264,11 @@ def _together(group: Group) -> Size:
         rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
         height = dims.maximum(1, dims.floordiv(_written(group).tile, dims.maximum(1, *rows)))
         tiles = dims.add(dims.ceildiv(group.rows, height), _FEW)
+        numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.totals]
+        if numbers != [1] * len(numbers):  # then tiles are in blocks
+            read = dims.mul(group.rows, dims.maximum(1, *rows))
+            blocks = dims.floordiv(read, dims.mul(FEW, dims.maximum(1, *numbers)))
+            tiles = dims.minimum(tiles, dims.maximum(FEW, blocks))
         results["totals"] = dims.mul(tiles, dims.total([results[slot] for slot in group.totals]))
     return dims.total([*results.values()])
 

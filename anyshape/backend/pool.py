@@ -80,12 +80,13 @@ config = Config(_from_environment())
 
 
 class _Run:
-    """The tiles of one run. `take` hands them out; an error comes with the tile that it is of."""
+    """The tiles of one run. `take` hands out blocks of `per` of them; an error comes with the tile that it is of."""
 
-    def __init__(self, work: Work, count: int) -> None:
+    def __init__(self, work: Work, tiles: int, per: int) -> None:
         self.work: Work | None = work
-        self.next, self.count = 0, count
-        self.helpers, self.closed = 0, False
+        self.tiles, self.per = tiles, per
+        self.next, self.count = 0, -(-tiles // per)
+        self.helpers, self.closed, self.interrupted = 0, False, False
         self.lock, self.idle = threading.Lock(), threading.Lock()
         self.idle.acquire()
         self.errors: list[tuple[int, BaseException]] = []
@@ -93,11 +94,11 @@ class _Run:
 
     def take(self) -> int | None:
         with self.lock:
-            tile = self.next
-            if tile >= self.count:
+            block = self.next
+            if block >= self.count:
                 return None
-            self.next = tile + 1
-            return tile
+            self.next = block + 1
+            return block
 
     def stop(self) -> None:
         """Hand out no more."""
@@ -144,7 +145,7 @@ class _Run:
                 self.idle.acquire()
                 waiting = False
             except KeyboardInterrupt as error:
-                interrupt = error
+                interrupt, self.interrupted = error, True
         if interrupt is not None:
             raise interrupt
 
@@ -162,18 +163,22 @@ class _Run:
 class _Share:
     """The tiles that one thread takes."""
 
-    __slots__ = ("run", "tile")
+    __slots__ = ("end", "run", "tile")
 
     def __init__(self, run: _Run) -> None:
-        self.run, self.tile = run, -1
+        self.run, self.tile, self.end = run, -1, 0
 
     def __iter__(self) -> _Share:
         return self
 
     def __next__(self) -> int:
-        tile = self.run.take()
-        if tile is None:
-            raise StopIteration
+        tile, run = self.tile + 1, self.run
+        if tile >= self.end or run.interrupted:
+            block = run.take()
+            if block is None:
+                raise StopIteration
+            tile = block * run.per
+            self.end = min(tile + run.per, run.tiles)
         self.tile = tile
         return tile
 
@@ -218,17 +223,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOL.forget)
 
 
-def run_tiles(work: Work, count: int) -> None:
-    """Run `work` on the tiles 0..count-1: once in this thread, and in others with what they take of the tiles."""
-    threads = min(config.num_threads, count)
+def run_tiles(work: Work, count: int, per: int = 1) -> None:
+    """Run `work` on the tiles 0..count-1: once in this thread, and in others with what they take of the tiles.
+
+    A thread takes `per` of them at a time, and runs these in order.
+    """
+    threads = min(config.num_threads, -(-count // per))
     with ToldOnce():
         if threads < 2:
             work(range(count))
             return
-        run = _Run(work, count)
+        run = _Run(work, count, per)
         try:
             _POOL.offer(run, threads - 1)
             run.lead(work)
+        except BaseException:
+            run.interrupted = True
+            raise
         finally:
             run.close()
         run.surface()

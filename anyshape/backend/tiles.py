@@ -33,6 +33,7 @@ STEP = 25_000.0  # nanoseconds
 PAYS = 500_000.0  # nanoseconds of work for which tiles pay: to start threads and to make buffers takes about 100,000
 SMALLEST, LARGEST = 1 << 13, 1 << 17  # elements of a tile, as steps take long or short
 WIDE, BUFFERS = 1 << 18, 1 << 22  # bytes of the widest value of a tile, and of all buffers of a thread
+FEW = 16  # blocks of tiles at least where totals are arrays; these are a sixteenth of what is read, if blocks are more
 forced: tuple[int, int] | None = None  # (least, tile): what tests set so that small arrays are cut, or none are
 
 
@@ -128,7 +129,7 @@ class GroupSource:
             "            # steps",
             *[f"            {x}" for x in self.lines],
             *[f"        {x}" for x in (timers.after() if timers else [])],
-            "    _run_tiles(work, count)",
+            f"    _run_tiles(work, count{', per' if self.blocks else ''})",
             *[f"    o_{s} = {self._whole(s)}(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in totals],
             f"    return {', '.join(map(self._returned, self.group.escaping))}",
         ]
@@ -163,10 +164,19 @@ class GroupSource:
     def _tail(self, slot: str) -> str:
         return self._shape((self._meta(slot).sizes or ())[1:])
 
+    @property
+    def blocks(self) -> bool:
+        """Totals of tiles are put together for blocks of them first: else those of long rows would be as much again."""
+        return any(set(self._meta(slot).sizes or ()) - {1} for slot in self.group.totals)
+
     def _partial_totals(self) -> list[str]:
         """Lines that make an array for the totals of tiles, for each total."""
         metas = [(slot, self._meta(slot)) for slot in self.group.totals]
-        return [f"p_{s} = _empty((count, {self._shape(m.sizes or ())}), {self._dtype(m)})" for s, m in metas]
+        found = dict.fromkeys(" * ".join(self._size(s) for s in m.sizes or () if s != 1) or "1" for _, m in metas)
+        per = f"per = -(-count // max({FEW}, n * row // ({FEW} * max(1, {', '.join(found)}))))"
+        count = "-(-count // per)" if self.blocks else "count"
+        made = [f"p_{s} = _empty(({count}, {self._shape(m.sizes or ())}), {self._dtype(m)})" for s, m in metas]
+        return [per, *made] if self.blocks else made
 
     def _flattened(self) -> list[str]:
         """Lines that let elements stand for rows, where rows are long and arrays lie in C order."""
@@ -217,7 +227,12 @@ class GroupSource:
         kernel = find_kernel(step.op)
         function, arguments = self._kernel(step)
         dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
-        if total:
+        if total and self.blocks:
+            place = f"p_{slot}[k // per, ...]"
+            self.lines.append(f"q_{slot} = {function}({', '.join([*operands, *arguments])})")
+            self.lines.append(f"if k % per: {self.bind('both', TOTALS[step.op])}({place}, q_{slot}, out={place})")
+            self.lines.append(f"else: {place} = q_{slot}")
+        elif total:
             self.lines.append(f"p_{slot}[k] = {function}({', '.join([*operands, *arguments])})")
         elif kernel.out:
             if escapes:
