@@ -70,7 +70,7 @@ def test_a_call_that_would_take_too_much_runs_in_less_with_the_same_bits():
     program = less.programs()[0]
     used, _ = measured(program.run, [x, *ws])
     assert used <= limit + SLACK
-    assert measured(plain.programs()[0].run, [x, *ws])[0] > limit
+    assert used < 0.8 * measured(plain.programs()[0].run, [x, *ws])[0]
 
 
 def test_one_choice_serves_every_size_and_small_calls_keep_everything():
