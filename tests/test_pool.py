@@ -257,6 +257,40 @@ def test_a_tile_may_run_programs_itself():
         assert within(60, lambda: run_tiles(nested(3), 4) is None)
 
 
+def give_up(*_):
+    raise TimeoutError("it waits for itself")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
+def test_what_handles_a_signal_may_run_programs(monkeypatch):
+    found, start, x = [], threading.Thread.start, np.linspace(0, 1, 50)
+
+    def started(thread):
+        signal.raise_signal(signal.SIGUSR1)  # the pool is about to grow
+        start(thread)
+
+    def work(tiles):
+        for _ in tiles:
+            if threading.current_thread() is threading.main_thread():
+                signal.raise_signal(signal.SIGUSR1)
+
+    with tiled(threads=3):
+        step = jit(chain)
+        expected = step(x)[1].tolist()
+        before = signal.signal(signal.SIGUSR1, lambda *_: found.append(step(x)[1].tolist()))
+        monkeypatch.setattr(pool, "_POOL", pool._Pool())
+        monkeypatch.setattr(threading.Thread, "start", started)
+        late = signal.signal(signal.SIGALRM, give_up)
+        try:
+            signal.alarm(30)
+            run_tiles(work, 20)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGUSR1, before)
+            signal.signal(signal.SIGALRM, late)
+    assert len(found) > 1 and all(values == expected for values in found)
+
+
 def test_many_threads_of_users_at_different_shapes():
     with tiled(threads=2):
         stress(jit(chain), anyshape.grad(lambda x: chain(x)[0]), range(1, 60), seconds=1.0)

@@ -191,7 +191,7 @@ class _Pool:
 
     def forget(self) -> None:
         """A forked process has no threads of its parent, and locks as they were."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # what handles a signal may run tiles while threads are started
         self.runs: SimpleQueue[_Run] = SimpleQueue()
         self.size = 0
 
