@@ -43,7 +43,11 @@ def test(steps: Sequence[Step], works: Sequence[str]) -> str:
 
 
 def _two_of(tests: Sequence[str]) -> str:
-    return " and ".join(tests) if len(tests) == 2 else f"{' + '.join(f'({t})' for t in tests)} > 1"
+    """That two of them hold; that none does is seen without the last."""
+    if len(tests) == 2:
+        return " and ".join(tests)
+    some = " or ".join(tests[:-1])
+    return f"({some}) and {' + '.join(f'({t})' for t in tests)} > 1"
 
 
 def together(
