@@ -229,6 +229,27 @@ def test_sums_of_products_are_sums_unless_asked_for(reassociate):
     assert ops(steps(stack, "b, n, m", "b, n, k")) == ["contract", "reduce_sum"]
 
 
+def test_reassociate_is_true_or_false():
+    with pytest.raises(anyshape.errors.ArgumentError, match="reassociate"):
+        anyshape.config.reassociate = 1
+    assert "reassociate=False" in repr(anyshape.config)
+
+
+def masked_products(x, chosen):
+    some = x[chosen]
+    stack = np.matmul(np.broadcast_to(some, (3, *some.shape)), x.T[None]).transpose(1, 0, 2)
+    return some.T @ some, (some @ x.T).T, stack, np.linalg.multi_dot([some.T, some, x.T])
+
+
+def test_sizes_that_depend_on_data():
+    jitted, rng = anyshape.jit(masked_products), np.random.default_rng(0)
+    for n in (*SIZES, 9):
+        x, chosen = rng.normal(size=(n, 4)), rng.random(n) > 0.4
+        for got, expected in zip(jitted(x, chosen), masked_products(x, chosen), strict=True):
+            equal(got, expected, "float64")
+    assert jitted.cache_info().traces == 1
+
+
 def test_not_a_number_and_infinity_stay(reassociate):
     x, y = np.array([0.0, 1.0, -np.inf, np.nan]), np.array([np.inf, np.inf, 2.0, 0.0])
     total = anyshape.jit(lambda x, y: np.sum(x * y))
