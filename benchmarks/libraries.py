@@ -37,6 +37,9 @@ class Library:
         """The result as arrays of NumPy."""
         return [np.asarray(x) for x in leaves(result)]
 
+    def forget(self) -> None:
+        """Give back memory that is kept for later calls, so that a peak counts it."""
+
 
 class ByHand(Library):
     """NumPy, derivatives written by hand."""
@@ -55,6 +58,7 @@ class Anyshape(Library):
     def __init__(self) -> None:
         self.anyshape = importlib.import_module("anyshape")
         self.version = self.anyshape.__version__
+        self.arena = importlib.import_module("anyshape.backend.arena")
         self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=importlib.import_module("scipy.special").erf)
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
@@ -63,6 +67,9 @@ class Anyshape(Library):
         if workload.computes == "hvp":
             return self.anyshape.jit(lambda x, v: self.anyshape.hvp(f, (x,), (v,)))
         return getattr(self.anyshape, workload.computes)(f, argnums=_argnums(workload))
+
+    def forget(self) -> None:
+        self.arena.forget()
 
 
 class Autograd(Library):

@@ -69,6 +69,7 @@ class Server:
         sweep = self.sweep if scale == self.scale else self._held(self.workload.make(scale, 0))
         if sweep is not self.sweep:
             self._turn(sweep, 1)
+        self.library.forget()
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]

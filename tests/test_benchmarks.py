@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
+import anyshape
 from benchmarks import (
     attention,
     calls,
@@ -23,6 +24,7 @@ from benchmarks import (
     solving,
     speed,
     timing,
+    worker,
     workloads,
 )
 from benchmarks.by_hand import BY_HAND
@@ -213,3 +215,13 @@ def test_the_parts_that_the_import_needs_are_found(tmp_path):
     needed = importing.needed_parts(python)
     assert needed.startswith("numpy, scipy.special")
     assert any(name.startswith("anyshape.") for name in importing.own_times(python, needed))
+
+
+def test_the_peak_counts_memory_that_is_kept_for_later_calls():
+    x = np.linspace(0, 1, 200_000)
+    step = anyshape.grad(lambda x: np.sum(np.sin(x) * x))
+    step(x)
+    assert chain.peak(lambda: step(x)) >= x.nbytes  # the gradient, at least
+    server = worker.Server("anyshape")
+    server.first("black_scholes", 0.1)
+    assert server.peak(0.1) >= 4 * 100_000 * 8
