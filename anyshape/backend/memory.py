@@ -190,9 +190,8 @@ def peak_bytes(plan: Plan) -> Peak:
         if tiled.size is None:
             return whole
         small = max(_small_bytes(g, plan) for g in plan.groups)
-        buffers = [dims.maximum(*found, 0) for found in zip(*map(_tile_bytes, plan.groups), strict=True)]
         as_they_are = dims.minimum(whole.size, dims.add(tiled.size, small))
-        return Peak(dims.maximum(as_they_are, dims.add(tiled.size, dims.minimum(*buffers))), tiled.step)
+        return Peak(dims.maximum(as_they_are, dims.add(tiled.size, _buffers(plan.groups, small))), tiled.step)
     except SizeLimitError:
         return Peak(None, None)
 
@@ -207,7 +206,7 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
     for step in steps:
         group = groups.get(step.outputs[0]) if step.outputs else None
         wave = waves.get(step.outputs[0], ()) if step.outputs else ()
-        together = _at_once(wave) if group is None else _together(group)
+        together = _at_once(wave) if group is None else _together(group) if in_tiles else 0
         if together is None:
             return Peak(None, step)
         _raise_to(highest, dims.add(memory.now, together), step)
@@ -290,6 +289,15 @@ def _small_bytes(group: Group, plan: Plan) -> int:
         for dropped in step.drops:
             memory.drop(dropped)
     return most
+
+
+def _buffers(groups: Sequence[Group], small: int) -> Size:
+    """At most the bytes of the buffers of the group that takes most, where one is large enough to run in tiles."""
+    threads, whole = (dims.maximum(*found, 0) for found in zip(*map(_tile_bytes, groups), strict=True))
+    rows = [dims.mul(g.rows, dims.maximum(1, *[numel((m.sizes or ())[1:]) for m in g.rowed])) for g in groups]
+    large = dims.maximum(0, dims.add(dims.maximum(*rows, 0), 1 - min(map(least, groups))))  # 0 where none is
+    most = dims.maximum(threads, small)
+    return dims.minimum(most, whole, dims.mul(most, large))
 
 
 def _tile_bytes(group: Group) -> tuple[Size, Size]:
