@@ -32,8 +32,9 @@ def within(seconds, function):
 
 def in_a_process(source, seconds=120, interrupt_at=None, **environment):
     """A process of its own that runs the source: its return code, output and errors; Ctrl-C after a line of output."""
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may have it ignored
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(source)],
+        [sys.executable, "-c", heard + textwrap.dedent(source)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

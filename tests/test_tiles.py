@@ -140,6 +140,17 @@ def test_a_layer_is_one_group_of_rows_forward_and_backward(name, small_tiles):
             np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_steps_with_two_results_stay_before_what_reads_either():
+    def parts(x):
+        mantissa, exponent = np.frexp(x)
+        return mantissa * 2, exponent + 1, np.modf(x)[1]
+
+    for x in (np.array(6.0), np.array([0.3, -5.0]), np.zeros(0)):
+        for got, expected in zip(jit(parts)(x), parts(x), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    assert float(anyshape.grad(lambda x: np.frexp(x)[0])(6.0)) == 0.125
+
+
 def test_what_only_the_derivative_reads_waits_for_it():
     def layer(x, w, v):
         return np.sum(np.tanh(x @ w) @ v)

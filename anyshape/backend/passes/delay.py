@@ -47,9 +47,9 @@ class _Delay:
         return [self.steps[i] for i in sorted(range(len(self.steps)), key=lambda i: (self.place[i], i))]
 
     def _movable(self, i: int) -> bool:
-        """It works on elements, and is a number or no result of the plan."""
+        """It works on elements, gives one value, and that is a number or no result of the plan."""
         step = self.steps[i]
-        alone = step.op.family in ELEMENTWISE and not step.instead and not step.sources
+        alone = step.op.family in ELEMENTWISE and len(step.outputs) == 1 and not step.instead and not step.sources
         return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.kept)
 
     def _together(self, i: int, later: int) -> set[int]:
