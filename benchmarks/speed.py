@@ -31,6 +31,8 @@ STEPS = (1, 2, 3)  # other sizes: by how much they are larger
 LONG = 0.25  # seconds of a call at other sizes that is not made at another one
 BUDGET = 6.0  # seconds after which no new round of turns begins, if there were a few
 LEAST_ROUNDS = 3
+LONGER = 20  # times as long as turns elsewhere
+WARM = 100  # times as long before each turn, untimed: a core that was idle may take 0.2 s to be there for threads again
 PAUSE = 0.03  # seconds after a turn: for so long threads of linear algebra look for more to do, and take a core
 
 
@@ -139,7 +141,7 @@ def _turns(asked: dict[str, Worker], found: dict[str, Measured], effort: Effort)
             break
         for turn in range(len(names)):
             name = names[(i + turn) % len(names)]
-            found[name].turns.append(asked[name].ask("turn", effort.turn))
+            found[name].turns.append(asked[name].ask("turn", LONGER * effort.turn, WARM * effort.turn))
             time.sleep(PAUSE)
 
 

@@ -50,8 +50,11 @@ class Server:
         self.sweep, self.last = sweep, self._turn(sweep, 1)
         return taken, [self.library.arrays(r) for r in results]
 
-    def turn(self, least: float) -> float:
-        """Seconds of a sweep, of as many as fill the time."""
+    def turn(self, least: float, warm: float = 0.0) -> float:
+        """Seconds of a sweep, of as many as fill the time, after sweeps for some time that do not count."""
+        start = time.perf_counter()
+        while time.perf_counter() - start < warm:
+            self._turn(self.sweep, 1)
         self.last = self._turn(self.sweep, max(1, round(least / max(self.last, 1e-7))))
         return self.last
 
