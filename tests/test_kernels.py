@@ -93,3 +93,11 @@ def test_choices_keep_every_bit(dtype, shape):
     ):  # fmt: skip
         expected, got = np.where(condition, x, y), select(condition, x, y)
         assert got.dtype == expected.dtype and got.shape == expected.shape and got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("x, y", [(2.0, -0.0), (-0.0, 2.0), (2.0, 0.0), (0.0, 2.0), (-0.0, 0.0), (0.0, -0.0)])
+def test_choices_between_numbers_keep_the_sign_of_zero(x, y):
+    step = anyshape.jit(lambda z: np.where(z > 0, x, y))
+    for n in (1, 2, 5000):
+        z = np.resize([1.0, -1.0], n)
+        np.testing.assert_array_equal(step(z).view("i8"), np.where(z > 0, x, y).view("i8"))

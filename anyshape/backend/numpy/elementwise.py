@@ -188,10 +188,10 @@ def _select(condition, x, y):
 
 
 def _select_numbers(condition, x, y):
-    """Two literals, such as the slopes of a choice; a product is several times faster than np.where."""
-    if y == 0 and 0 < x < np.inf:
+    """Two literals, such as the slopes of a choice; a product is several times faster than np.where, and gives +0."""
+    if y == 0 and 0 < x < np.inf and not np.signbit(y):
         return np.multiply(condition, x)
-    if x == 0 and 0 < y < np.inf:
+    if x == 0 and 0 < y < np.inf and not np.signbit(x):
         return np.multiply(np.logical_not(condition), y)
     return _select(condition, x, y)
 
