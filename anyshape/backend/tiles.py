@@ -8,8 +8,9 @@ The model, as measured on two cores. What threads have to pay for is that each c
 and takes it back: some 10 us where threads compete. So a step on a tile is to take at least `STEP` on average, by the
 table of `nanoseconds`, and there are to be four tiles or more, or else the steps run on whole arrays: of cheap steps on
 singles it takes half a million elements. Tiles are larger than that where all buffers of a thread still are in its
-caches, up to `WIDE` for one value. How tiles are cut depends on sizes alone, not on threads, so a sum is the same for
-any number of them.
+caches, up to `WIDE` for one value. They differ by one row at most, so none is left over with a single element, which
+NumPy multiplies otherwise where it is complex. How tiles are cut depends on sizes alone, not on threads, so a sum is
+the same for any number of them.
 """
 
 from __future__ import annotations
@@ -119,11 +120,9 @@ class GroupSource:
             *[f"        f_{b} = {source}" for b, source in buffers.items()],
             *[f"        {x}" for x in (timers.before() if timers else [])],
             "        for k in tiles:",
-            "            lo = k * t",
-            "            hi = lo + t",
+            "            lo, hi = n * k // count, n * (k + 1) // count",
             *[f"            {b} = f_{b}" for b in buffers],
-            "            if hi > n:",
-            "                hi = n",
+            *(["            if hi - lo < t:"] if buffers else []),
             *[f"                {b} = f_{b}[: hi - lo]" for b in buffers],
             *[f"            {x}" for x in [*slices, *(timers.tile() if timers else [])]],
             "            # steps",
