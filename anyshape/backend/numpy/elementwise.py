@@ -176,15 +176,20 @@ def _select(condition, x, y):
     bits = _BITS.get(x.dtype.char)
     if bits is None or condition.size not in _BY_BITS:
         return np.where(condition, x, y)
-    chosen, dtype = np.multiply(condition, bits.type(-1)), x.dtype
-    x, y = x.view(bits), y.view(bits)
+    dtype, x, y = x.dtype, x.view(bits), y.view(bits)
+    chosen = np.multiply(condition, bits.type(-1))
     if not y.ndim and y == 0:
-        return np.bitwise_and(x, chosen).view(dtype)
+        return np.bitwise_and(x, chosen, _over(chosen, x)).view(dtype)
     if not x.ndim and x == 0:
-        return np.bitwise_and(y, np.invert(chosen, chosen)).view(dtype)
+        return np.bitwise_and(y, np.invert(chosen, chosen), _over(chosen, y)).view(dtype)
     change = np.bitwise_xor(x, y)
-    change = np.bitwise_and(change, chosen, change if change.shape == chosen.shape else None)
-    return np.bitwise_xor(change, y, change if y.shape in (change.shape, ()) else None).view(dtype)
+    change = np.bitwise_and(change, chosen, _over(chosen, change))
+    return np.bitwise_xor(change, y, _over(change, y)).view(dtype)
+
+
+def _over(target, operand):
+    """An array to write to what comes of it and of an operand, or None where that is of another shape."""
+    return target if operand.shape in (target.shape, ()) else None
 
 
 def _select_numbers(condition, x, y):
