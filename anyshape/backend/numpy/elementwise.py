@@ -177,7 +177,8 @@ def _select(condition, x, y):
     if bits is None or condition.size not in _BY_BITS:
         return np.where(condition, x, y)
     dtype, x, y = x.dtype, x.view(bits), y.view(bits)
-    chosen = np.multiply(condition, bits.type(-1))
+    chosen = condition.astype(bits)
+    np.negative(chosen, chosen)
     if not y.ndim and y == 0:
         return np.bitwise_and(x, chosen, _over(chosen, x)).view(dtype)
     if not x.ndim and x == 0:
