@@ -202,6 +202,13 @@ def _select_numbers(condition, x, y):
     return _select(condition, x, y)
 
 
+def _write_select(site):
+    """Of numbers, some of them perhaps arrays without axes: np.where copies the chosen one to such an array."""
+    condition, x, y = site.operands
+    numbers = not any(meta.rank for meta in site.metas)
+    return [f"{site.target} = {site.bind(np.array)}({x} if {condition} else {y})"] if numbers else None
+
+
 def _select_case(params, metas):
     condition, x, y = metas
     numbers = condition.rank > 0 and x.rank == 0 and y.rank == 0 and x.dtype.kind == "f"
@@ -211,7 +218,7 @@ def _select_case(params, metas):
 kernel(ew.real_op, lambda x: x.real, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
 kernel(ew.imag_op, lambda x: x.imag, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
 kernel(ew.complex_op, _complex)
-kernel(ew.select_op, _select, specialise=_select_case)
+kernel(ew.select_op, _select, specialise=_select_case, write=_write_select)
 kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
 kernel(ew.narrow_op, _narrow)
 
