@@ -8,6 +8,7 @@ bound. Buffers of NumPy that do not grow with the operands are left out; those o
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.plan_ops import contract_op, scatter_sums_op
 from anyshape.backend.pool import config
-from anyshape.backend.tiles import FEW, GroupSource, least
+from anyshape.backend.tiles import FEW, MAY_COPY, GroupSource, Key, least
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph import dims, term_bounds
 from anyshape.graph.conditions import Where
@@ -25,7 +26,7 @@ from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.graph.polynomials import Monomial
 from anyshape.graph.shapes import numel
-from anyshape.ops import contraction, elementwise, gathering, indexing, movement, reduction, sorting
+from anyshape.ops import contraction, elementwise, gathering, indexing, reduction, sorting
 from anyshape.ops.core import find_kernel
 
 Scratch = Callable[[Step], Size | None]
@@ -111,7 +112,6 @@ SCRATCH: dict[Op, Scratch] = {
     **dict.fromkeys((gathering.gather_op, gathering.gather_dynamic_op), _windows(5)),
     **dict.fromkeys((*gathering.SCATTERS.values(), scatter_sums_op), _windows(8)),
 }
-_MAY_COPY = (movement.reshape_op, reduction.sum_to_op)
 
 
 @dataclass
@@ -306,13 +306,11 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     Those of all threads; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
     """
     source = _written(group)
-    taken = [(dtype.itemsize, sizes) for dtype, sizes in source.keys.values()]
-    for step in group.steps:
-        own = 0 if find_kernel(step.op).out else 1
-        scratch = 3 if step.op in SCRATCH else 0
-        metas = [step.results[0]] * (own + scratch) + [step.metas[0]] * scratch
-        taken += [(m.dtype.itemsize, (m.sizes or ())[1:]) for m in metas]
-    rows = [(itemsize, numel(sizes)) for itemsize, sizes in taken]
+    most: Counter[Key] = Counter()  # of each sort, as many as are alive at once
+    for step, alive in zip(group.steps, source.alive, strict=True):
+        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in (step.results[0], step.metas[0]) if step.op in SCRATCH]
+        most |= Counter([*alive, *scratch * 3])
+    rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*source.keys.values(), *most.elements())]
     tile = dims.total([dims.mul(itemsize, dims.maximum(source.tile, row)) for itemsize, row in rows])
     whole = dims.mul(dims.total([dims.mul(itemsize, row) for itemsize, row in rows]), group.rows)
     return dims.mul(config.num_threads, tile), dims.add(whole, dims.floordiv(whole, 2))
@@ -327,7 +325,7 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
-        elif kernel.view and step.op not in _MAY_COPY and not step.instead:
+        elif kernel.view and step.op not in MAY_COPY and not step.instead:
             memory.share(slot, step.inputs[0])
         else:
             size = bytes_of(meta)

@@ -138,12 +138,10 @@ class _Run:
         """Wait for the tiles that are running. Ctrl-C ends none of them, and is not lost."""
         with self.lock:
             self.count, self.work, self.closed = 0, None, True
-            waiting = self.helpers > 0
         interrupt = None
-        while waiting:
+        while self.helpers:  # Ctrl-C may come as soon as the wait is over, so it is not asked for how that ended
             try:
                 self.idle.acquire()
-                waiting = False
             except KeyboardInterrupt as error:
                 interrupt, self.interrupted = error, True
         if interrupt is not None:

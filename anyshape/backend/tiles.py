@@ -28,13 +28,16 @@ from anyshape.backend.pool import run_tiles
 from anyshape.backend.timers import TileTimers
 from anyshape.graph.dims import DimExpr, Size
 from anyshape.graph.extents import TensorMeta
+from anyshape.ops import movement, reduction
 from anyshape.ops.core import find_kernel
 
 STEP = 25_000.0  # nanoseconds
 PAYS = 500_000.0  # nanoseconds of work for which tiles pay: to start threads and to make buffers takes about 100,000
 SMALLEST, LARGEST = 1 << 13, 1 << 17  # elements of a tile, as steps take long or short
 WIDE, BUFFERS = 1 << 18, 1 << 22  # bytes of the widest value of a tile, and of all buffers of a thread
+MAY_COPY = (movement.reshape_op, reduction.sum_to_op)  # views of their operand, or arrays of their own
 FEW = 16  # blocks of tiles at least where totals are arrays; these are a sixteenth of what is read, if blocks are more
+Key = tuple[np.dtype, tuple[Size, ...]]  # of what has equally many bytes in a row
 forced: tuple[int, int] | None = None  # (least, tile): what tests set so that small arrays are cut, or none are
 
 
@@ -83,6 +86,8 @@ class GroupSource:
         self.sizes: dict[str, str] = {}  # the source of a size at the call, by its local
         self.local: dict[str, str] = {}  # the value of a slot, in a tile
         self.buffer: dict[str, str] = {}  # the buffer that a value lives in
+        self.holds: dict[str, set[str]] = {}  # the values without a buffer that a slot keeps alive, itself among them
+        self.alive: list[list[Key]] = []  # for each step, what is alive without a buffer when it ends
         self.free: dict[Any, list[str]] = {}
         self.keys: dict[str, Any] = {}
         self.allocated: dict[str, str] = {}
@@ -247,10 +252,10 @@ class GroupSource:
         else:
             self.lines.append(f"r_{slot} = {function}({', '.join([*operands, *arguments])})")
             self.local[slot] = f"r_{slot}"
-            if kernel.view and isinstance(step.inputs[0], str) and step.inputs[0] in self.buffer:
-                self._keep(slot, step.inputs[0])
+            self._hold(slot, step)
             if escapes:
                 self.lines.append(f"o_{slot}[lo:hi] = r_{slot}")
+        self._let_go(i, step)
         self._release(dying)
 
     def _operand(self, operand: str | Literal, rowed: bool) -> str:
@@ -272,9 +277,25 @@ class GroupSource:
         self.buffer[slot] = name
         return name
 
-    def _keep(self, view: str, base: str) -> None:
-        """The buffer of a value that is seen through a view lives as long as either."""
-        self.buffer[view] = self.buffer[base]
+    def _hold(self, slot: str, step: Step) -> None:
+        """The memory of a value without a buffer, and that of a value that is seen through a view, lives with both."""
+        base = str(step.inputs[0]) if find_kernel(step.op).view else ""
+        if base in self.buffer:
+            self.buffer[slot] = self.buffer[base]
+        copies = not base or step.op in MAY_COPY
+        self.holds[slot] = ({slot} if copies else set()) | self.holds.get(base, set())
+
+    def _let_go(self, i: int, step: Step) -> None:
+        """Note what is alive without a buffer, and free what nothing reads any more, before the next tile has it."""
+        held = set().union(*self.holds.values())
+        metas = [self._meta(slot) for slot in held]
+        totals = [(m.dtype, m.sizes or ()) for o, m in zip(step.outputs, step.results) if o in self.group.totals]
+        self.alive.append([*totals, *[(m.dtype, (m.sizes or ())[1:]) for m in metas]])
+        dying = [s for s in dict.fromkeys([*step.inputs, *step.outputs]) if s in self.holds and self.last[str(s)] == i]
+        if dying:
+            self.lines.append(f"del {', '.join(self.local[str(s)] for s in dying)}")
+        for slot in dying:
+            del self.holds[str(slot)]
 
     def _release(self, slots: Sequence[str]) -> None:
         for slot in slots:
