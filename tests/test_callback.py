@@ -61,6 +61,28 @@ def test_what_a_callback_keeps_or_was_given_is_not_written_to():
         jit(lambda x: pure_callback(writes, ShapeDtypeStruct(x.shape), x))(X)
 
 
+@pytest.mark.parametrize("n", [1, 5, 1000])
+def test_what_a_callback_is_given_stays_as_it_was(n):
+    """A log or a plot may keep it: no later step takes its memory, nor that of what it is a view of."""
+    given = []
+
+    def keeps(x):
+        given.append((x, x.copy()))
+        return np.float64(x.sum())
+
+    def function(x):
+        y = np.sin(x)
+        total = pure_callback(keeps, ShapeDtypeStruct((), np.float64), y)
+        half = pure_callback(keeps, ShapeDtypeStruct((), np.float64), y[: (n + 1) // 2] * 1)
+        return np.exp(y * 2 + 1) * total + half
+
+    f, x = jit(function), np.linspace(0, 1, n)
+    for _ in range(2):
+        f(x)
+    for kept, copy in given:
+        np.testing.assert_array_equal(kept, copy)
+
+
 REFUSED = [
     (errors.ShapeError, r"gave the shape \(1,\), not float64\[3\] as was declared", lambda x: x[:1], "{n}"),
     (errors.ShapeError, r"gave the shape \(6,\), not float64\[<=3\]", lambda x: np.append(x, x), "<={n}"),

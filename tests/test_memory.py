@@ -109,6 +109,28 @@ def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
             assert used <= 1.1 * x.nbytes + buffers + SLACK  # the gradient, and buffers of the threads
 
 
+def test_more_threads_later_do_not_break_a_limit(monkeypatch):
+    def chain(x):
+        for _ in range(20):
+            x = np.sin(x) * x + 0.5
+        return np.sum(x)
+
+    monkeypatch.setattr(pool.config, "num_threads", 1)
+    n = 300_000
+    (program,) = programs_of(anyshape.grad(chain), n)
+    limit = program.cost().at({"x_0": n}).peak_bytes.size
+    step = anyshape.jit(anyshape.grad(chain), max_bytes=limit)
+    step(np.ones(n))
+    monkeypatch.setattr(pool.config, "num_threads", 16)
+    used, _ = measured(step, [np.linspace(0, 1, n)])
+    assert used <= limit + SLACK
+
+
+def programs_of(step, n):
+    step(np.ones(n))
+    return step.programs()
+
+
 def test_a_call_beyond_the_limit_allocates_nothing():
     table = jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1_000_000)
     assert table(np.ones(100)) == 10_000

@@ -149,6 +149,68 @@ def wait_for(condition):
     return True
 
 
+def test_ctrl_c_just_as_a_wait_is_over_does_not_wait_again():
+    """It is raised by the very call that has taken the lock."""
+
+    class Interrupted:
+        def __init__(self, lock):
+            self.lock, self.release = lock, lock.release
+
+        def acquire(self):
+            self.lock.acquire()
+            raise KeyboardInterrupt
+
+    def work(tiles):
+        for _ in tiles:
+            time.sleep(0.05)
+
+    def run():
+        found = pool._Run(work, 2, 1)
+        found.idle = Interrupted(found.idle)
+        helper = threading.Thread(target=found.help)
+        helper.start()
+        wait_for(lambda: found.helpers)
+        with pytest.raises(KeyboardInterrupt):
+            found.close()
+        helper.join()
+        return True
+
+    assert within(10, run)
+
+
+FORKED = """
+    import os, signal, threading, time
+    import numpy as np
+    import anyshape
+
+    inside = threading.Event()
+
+    def slow(x):
+        inside.set()
+        time.sleep(1)
+        return np.sin(x)
+
+    step = anyshape.jit(slow)
+    thread = threading.Thread(target=step, args=(np.ones(3),))
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a process that waits for a lock
+        os._exit(0 if np.allclose(step(np.ones(3)), np.sin(1)) else 1)
+    print("child", os.waitpid(child, 0)[1])
+    thread.join()
+    print("parent", np.allclose(step(np.ones(5)), np.sin(1)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_process_forked_while_a_thread_traces_can_call_the_same_function():
+    code, out, err = in_a_process(FORKED)
+    assert code == 0, err
+    assert out.split("\n")[:2] == ["child 0", "parent True"]
+
+
 def test_callbacks_that_fail_leave_the_pool_usable():
     def fail(x):
         raise KeyError("no")

@@ -53,6 +53,43 @@ def test_every_bit_stays(name, dtype):
     assert f.cache_info().traces == 1 + (name.startswith("a number"))
 
 
+MEETINGS = {  # of zeros of both signs, infinities and branch cuts
+    "a sum that cancels": (lambda x: np.sum(-x), [1.0, -1.0]),
+    "a sum of nothing": (lambda x: np.sum(-x[:0]), [1.0, -1.0]),
+    "sums of columns that cancel": (lambda x: np.sum(-np.stack([x, -x]), axis=0), [1.0, -2.0, 0.0]),
+    "a mean on a cut": (lambda x: np.log(np.mean(-x)), [1 + 1j, 1 - 1j]),
+    "a product on a cut": (lambda x: np.sqrt((-x) * np.conj(x)), [1 - 1j, 1 + 0j, -0.0 + 2j]),
+    "a quotient on a cut": (lambda x: np.log((-x) / x), [1 - 1j, 2 + 0j]),
+    "a complex zero below": (lambda x: np.log(x - complex(0, -0.0)), [complex(-1, -0.0), 1 + 0j]),
+    "times a complex one": (lambda x: x * 1, [complex(np.inf, 1), complex(1, -0.0)]),
+    "by a complex one": (lambda x: x / 1, [complex(np.inf, 1), complex(1, -0.0)]),
+    "a power of infinity": (lambda x: x**4, [complex(np.inf, 1), 1e200 + 0j, complex(1, -0.0)]),
+    "a reciprocal square of infinity": (lambda x: x**-2, [complex(np.inf, 1), complex(-12, -0.0)]),
+    "a product of numbers": (lambda x: (-x) * x[::-1], [0.0, -0.0, np.inf, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+@pytest.mark.filterwarnings("ignore:.*encountered", "ignore:Mean of empty")
+def test_signs_of_zeros_and_parts_of_complex_numbers_stay(name):
+    function, x = MEETINGS[name][0], np.array(MEETINGS[name][1])
+    for part in (x, np.append(x, x[::-1]), x[:2]):
+        got, expected = np.asarray(jit(function)(part)), np.asarray(function(part))
+        for a, b in ((got.real, expected.real), (got.imag, expected.imag)):
+            np.testing.assert_array_equal(a, b, strict=True)
+            real = ~np.isnan(b)
+            np.testing.assert_array_equal(np.signbit(a[real]), np.signbit(b[real]))
+
+
+def test_nothing_is_computed_of_elements_that_do_not_exist():
+    f = jit(lambda x, like: np.log(np.broadcast_to(x, (like.shape[0], x.shape[0]))))
+    x = np.array([0.0, 1.0])
+    with np.errstate(all="raise"):
+        assert f(x, np.ones(0)).shape == (0, 2)
+        with pytest.raises(FloatingPointError):
+            f(x, np.ones(3))
+
+
 def steps(function, x):
     f = jit(function)
     f(x)

@@ -8,6 +8,7 @@ import scipy.special
 
 import anyshape
 from anyshape import ShapeDtypeStruct, jit, trace
+from anyshape.backend import arena
 from tests.tiling import tiled, untiled
 
 SIZES = (0, 1, 2, 5, 6, 7, 13)
@@ -187,6 +188,63 @@ def test_elementwise_bits_do_not_depend_on_how_many_elements_a_tile_has(rng):
     for tile in (1, 7, 64, 599):
         with tiled(tile):
             np.testing.assert_array_equal(jit(function)(x), expected)
+
+
+def test_zeros_of_both_signs_are_chosen_as_numpy_chooses():
+    """fmin and fmax of 0 and -0 depend on where in an array they are, so they are not cut into tiles."""
+    x = np.where(np.arange(70) % 2 > 0, 0.0, -0.0)
+    with tiled(3):
+        for choice in (np.fmin, np.fmax, np.minimum, np.maximum):
+            function = lambda x, y, choice=choice: choice(np.sin(x) * 2, np.sin(y) * 3)
+            np.testing.assert_array_equal(np.signbit(jit(function)(x, -x)), np.signbit(function(x, -x)))
+
+
+def test_sums_follow_the_order_in_which_arrays_lie():
+    """Along columns that lie together NumPy sums pairwise: what lies so is not cut into rows."""
+    x = np.asfortranarray((np.random.default_rng(0).random((200_000, 3)) + 0.1).astype(np.float32))
+    for function in (lambda x: np.sum(np.abs(x), axis=0), lambda x: np.sum(np.sin(x) ** 2, axis=0)):
+        np.testing.assert_array_equal(jit(function)(x), function(x))
+        np.testing.assert_array_equal(jit(function)(x[:, ::-1]), function(x[:, ::-1]))
+
+
+def test_a_table_that_does_not_lie_in_rows_is_not_copied_for_each_tile():
+    table, places = np.ones((16, 100_000)).T, np.arange(0, 100_000, 3)
+    program = jit(lambda x, i: np.sin(x[i]) * 2)
+    program(table, places)
+    tracemalloc.start()
+    found = program(table, places)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, np.sin(table[places]) * 2)
+    assert peak < 3 * found.nbytes + 4_000_000 < table.nbytes * 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_values_without_buffers_are_freed_within_a_tile(threads):
+    """Casts and choices make arrays of their own: a chain of them holds few at once, and the bound says so."""
+
+    def casts(x, y):
+        for _ in range(40):
+            x = (x * y).astype(np.float32).astype(np.float64)
+        return x
+
+    def choices(x, y):
+        for _ in range(40):
+            x = np.where(y > 0.5, x * y, x)
+        return x
+
+    n = 300_000
+    with tiled(16_384, threads=threads):
+        for function in (casts, choices):
+            x, y = np.linspace(0.5, 1, n), np.linspace(0, 1, n)
+            program = trace(function)(*[ShapeDtypeStruct("n", "float64")] * 2)
+            np.testing.assert_array_equal(program(x, y), function(x, y))
+            arena.forget()
+            tracemalloc.start()
+            program(x, y)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert peak <= program.cost().at({"n": n}).peak_bytes.size + 100_000 < 4 * x.nbytes
 
 
 def test_tiles_fit_the_widest_row():

@@ -58,14 +58,19 @@ class Turn:
 
 
 def compile_plan(
-    plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = (), timers: Timers | None = None
+    plan: Plan,
+    budget: Budget | None = None,
+    turns: Sequence[Turn] = (),
+    timers: Timers | None = None,
+    threads: int | None = None,
 ) -> Run:
     """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`.
 
-    With `timers`, each run tells them when its steps were done; without, nothing of that is in the function.
+    Groups run on so many `threads` at most, if that is given: then tiles are relied on. With `timers`, each run tells
+    them when its steps were done; without, nothing of that is in the function.
     """
     _PLAN.debug("%s", plan)
-    writer = _Writer(plan, budget, turns, timers)
+    writer = _Writer(plan, budget, turns, timers, threads)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -101,8 +106,14 @@ class _Writer:
     """Collects the lines of the generated function and the objects its names are bound to."""
 
     def __init__(
-        self, plan: Plan, budget: Budget | None = None, turns: Sequence[Turn] = (), timers: Timers | None = None
+        self,
+        plan: Plan,
+        budget: Budget | None = None,
+        turns: Sequence[Turn] = (),
+        timers: Timers | None = None,
+        threads: int | None = None,
     ) -> None:
+        self.threads = threads
         self.plan, self.budget, self.turns, self.timers = plan, budget, turns, timers
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
@@ -272,7 +283,7 @@ class _Writer:
         name = f"tiled{len(self.names)}"
         self.names |= NAMES
         first, timed = self.done, self.timers is not None
-        writer = GroupSource(group, self.bind, self._atom, timed)
+        writer = GroupSource(group, self.bind, self._atom, timed, self.threads)
         self.functions.append(writer.function(name))
         rows = self._atom(group.rows)
         elements = f"{rows} * {writer.widest(self._atom)}"
@@ -281,7 +292,10 @@ class _Writer:
         told = [shares_of(first)] if timed else []
         call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values(), *told])})"
         lines = [call, *([f"del {', '.join(drops)}"] if drops else []), *([done(first + len(steps))] if timed else [])]
-        self._either(f"{elements} >= {least(group)}", lines, steps)
+        test = f"{elements} >= {least(group)}"
+        if writer.arrays and self.threads is None:
+            test += f" and _in_order({', '.join(writer.arrays)})"
+        self._either(test, lines, steps)
         self._verify_results(steps, group.escaping)
 
     def _together(self, steps: Sequence[Step]) -> None:

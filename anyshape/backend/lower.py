@@ -24,6 +24,7 @@ from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import Graph, Node, Op, Value, bind_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.solve import Solved
+from anyshape.ops.callback import callback_op
 from anyshape.ops.core import find_kernel
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
@@ -241,7 +242,8 @@ class _Buffers:
                 self.base[step.outputs[0]] = self.base.get(source, source)
                 if find_kernel(step.op).stretch or source in self.stretched:
                     self.stretched.add(step.outputs[0])
-        self.shared = set(self.base.values())
+        kept = [slot for step in steps if step.op is callback_op for slot in step.inputs]  # by functions of users
+        self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in kept]}
 
     def _reusable(self, slot: Slot) -> bool:
         meta = self.metas.get(str(slot))

@@ -177,11 +177,12 @@ def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
     return evaluate(size, to_mapping({v: sizes[str(v)] for v in dims.variables(size)}))
 
 
-def peak_bytes(plan: Plan) -> Peak:
+def peak_bytes(plan: Plan, threads: int | None = None) -> Peak:
     """The peak of a plan. It is not known if the size of an array is not, or if it has more terms than are worked with.
 
-    Groups run their steps as they are where arrays are small, else in tiles; threads are counted as many as there are.
+    Groups run their steps as they are where arrays are small, else in tiles, on so many threads: as many as there are.
     """
+    threads = config.num_threads if threads is None else threads
     try:
         whole = _walked(plan, in_tiles=False)
         if not plan.groups or whole.size is None:
@@ -191,7 +192,7 @@ def peak_bytes(plan: Plan) -> Peak:
             return whole
         small = max(_small_bytes(g, plan) for g in plan.groups)
         as_they_are = dims.minimum(whole.size, dims.add(tiled.size, small))
-        return Peak(dims.maximum(as_they_are, dims.add(tiled.size, _buffers(plan.groups, small))), tiled.step)
+        return Peak(dims.maximum(as_they_are, dims.add(tiled.size, _buffers(plan.groups, small, threads))), tiled.step)
     except SizeLimitError:
         return Peak(None, None)
 
@@ -291,19 +292,19 @@ def _small_bytes(group: Group, plan: Plan) -> int:
     return most
 
 
-def _buffers(groups: Sequence[Group], small: int) -> Size:
+def _buffers(groups: Sequence[Group], small: int, threads: int) -> Size:
     """At most the bytes of the buffers of the group that takes most, where one is large enough to run in tiles."""
-    threads, whole = (dims.maximum(*found, 0) for found in zip(*map(_tile_bytes, groups), strict=True))
+    each, whole = (dims.maximum(*found, 0) for found in zip(*map(_tile_bytes, groups), strict=True))
     rows = [dims.mul(g.rows, dims.maximum(1, *[numel((m.sizes or ())[1:]) for m in g.rowed])) for g in groups]
     large = dims.maximum(0, dims.add(dims.maximum(*rows, 0), 1 - min(map(least, groups))))  # 0 where none is
-    most = dims.maximum(threads, small)
+    most = dims.maximum(dims.mul(threads, each), small)
     return dims.minimum(most, whole, dims.mul(most, large))
 
 
 def _tile_bytes(group: Group) -> tuple[Size, Size]:
     """Two bounds of the bytes of the buffers of a group, and of what kernels make in a tile.
 
-    Those of all threads; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
+    Those of a thread; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
     """
     source = _written(group)
     most: Counter[Key] = Counter()  # of each sort, as many as are alive at once
@@ -313,7 +314,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*source.keys.values(), *most.elements())]
     tile = dims.total([dims.mul(itemsize, dims.maximum(source.tile, row)) for itemsize, row in rows])
     whole = dims.mul(dims.total([dims.mul(itemsize, row) for itemsize, row in rows]), group.rows)
-    return dims.mul(config.num_threads, tile), dims.add(whole, dims.floordiv(whole, 2))
+    return tile, dims.add(whole, dims.floordiv(whole, 2))
 
 
 # -- steps

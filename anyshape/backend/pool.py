@@ -221,12 +221,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOL.forget)
 
 
-def run_tiles(work: Work, count: int, per: int = 1) -> None:
+def run_tiles(work: Work, count: int, per: int = 1, most: int | None = None) -> None:
     """Run `work` on the tiles 0..count-1: once in this thread, and in others with what they take of the tiles.
 
-    A thread takes `per` of them at a time, and runs these in order.
+    A thread takes `per` of them at a time, and runs these in order. There are `most` threads, if not fewer.
     """
-    threads = min(config.num_threads, -(-count // per))
+    threads = min(config.num_threads, -(-count // per), config.num_threads if most is None else most)
     with ToldOnce():
         if threads < 2:
             work(range(count))

@@ -66,14 +66,19 @@ class TileFunction:
 class GroupSource:
     """Writes the function of a group. `bind` names an object in scope; `size` is the source of a size at the call.
 
-    If it is `timed`, its last argument is a list that each thread tells of its tiles.
+    If it is `timed`, its last argument is a list that each thread tells of its tiles. `threads` run it at most.
     """
 
     def __init__(
-        self, group: Group, bind: Callable[[str, Any], str], size: Callable[[Size], str], timed: bool = False
+        self,
+        group: Group,
+        bind: Callable[[str, Any], str],
+        size: Callable[[Size], str],
+        timed: bool = False,
+        threads: int | None = None,
     ) -> None:
         self.timers = TileTimers(len(group.steps)) if timed else None
-        self.group, self.bind, self.size = group, bind, size
+        self.group, self.bind, self.size, self.threads = group, bind, size, threads
         self.made = {slot for step in group.steps for slot in step.outputs}
         self.rowed = {
             slot
@@ -112,6 +117,7 @@ class GroupSource:
         buffers, totals, timers = self.allocated, self.group.totals, self.timers
         # these note the sizes that they need, which the first line lists
         results, partial = self._results(), self._partial_totals()
+        most = "" if self.threads is None else f", most={self.threads}"
         flattened = self._flattened() if self.group.flat else []
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes, *([timers.argument] if timers else [])])}):",
@@ -133,12 +139,19 @@ class GroupSource:
             "            # steps",
             *[f"            {x}" for x in self.lines],
             *[f"        {x}" for x in (timers.after() if timers else [])],
-            f"    _run_tiles(work, count{', per' if self.blocks else ''})",
+            f"    _run_tiles(work, count{', per' if self.blocks else ''}{most})",
             *[f"    o_{s} = {self._whole(s)}(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in totals],
             f"    return {', '.join(map(self._returned, self.group.escaping))}",
         ]
         first = lines.index("            # steps") + 2
         return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    @property
+    def arrays(self) -> list[str]:
+        """What the tiles of rows with further axes are taken of."""
+        pairs = [pair for step in self.group.steps for pair in zip(step.inputs, step.metas, strict=True)]
+        deep = {slot for slot, meta in pairs if meta.rank > 1}
+        return [slot for slot in self.read if slot in self.rowed and slot in deep]
 
     @property
     def tile(self) -> int:
@@ -320,4 +333,14 @@ class GroupSource:
         return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
 
 
-NAMES = {"_empty": np.empty, "_result": arena.empty, "_run_tiles": run_tiles}
+def _in_order(*arrays: np.ndarray) -> bool:
+    """The elements of rows lie together. Else NumPy's results lie as its operands do, and sums follow that order."""
+    for x in arrays:
+        if not x.flags.c_contiguous:
+            steps = [abs(step) for size, step in zip(x.shape, x.strides, strict=True) if size > 1 and step]
+            if steps != sorted(steps, reverse=True):
+                return False
+    return True
+
+
+NAMES = {"_empty": np.empty, "_result": arena.empty, "_run_tiles": run_tiles, "_in_order": _in_order}

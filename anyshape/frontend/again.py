@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 
 from anyshape.backend.execute import Run
@@ -14,6 +13,7 @@ from anyshape.frontend.lazy import cost
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Graph
+from anyshape.graph.locks import Lock
 
 _LOG = logging.getLogger("anyshape.passes")
 _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut: more of them keep more, and peak less
@@ -21,17 +21,22 @@ _MOST = 4  # choices that a program makes in all; later calls take one of these
 
 
 class Again:
-    """What runs in place of the plan of a graph at sizes at which that takes more than `limit` bytes.
+    """What runs in place of the plan of a graph where that takes more than `limit` bytes, on so many threads.
 
     What is kept is chosen for the sizes of the first such call, and anew where no choice made so far fits; each plan
     holds at all sizes.
     """
 
     def __init__(
-        self, graph: Graph, limit: int, planned: Callable[[Graph], Plan], compiled: Callable[[Plan], Run]
+        self,
+        graph: Graph,
+        limit: int,
+        threads: int | None,
+        planned: Callable[[Graph], Plan],
+        compiled: Callable[[Plan], Run],
     ) -> None:
-        self.graph, self.limit, self.planned, self.compiled = graph, limit, planned, compiled
-        self.lock = threading.Lock()
+        self.graph, self.limit, self.threads, self.planned, self.compiled = graph, limit, threads, planned, compiled
+        self.lock = Lock()
         self.plans: list[tuple[Size, Plan]] = []
         self.runs: dict[int, Run] = {}
         self.choices = 0
@@ -60,7 +65,7 @@ class Again:
             if graph is None:
                 continue
             plan = self.planned(graph)
-            size = cost.bound(graph, peak_bytes(plan).size)
+            size = cost.bound(graph, peak_bytes(plan, self.threads).size)
             if size is not None:
                 self.plans.append((size, plan))
                 taken = bytes_at(size, sizes)

@@ -108,13 +108,13 @@ def cost(program: Any) -> ProgramCost:
     """What a program, or a graph, costs."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
     nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
-    plan = lower(graph) if isinstance(program, Graph) else program.plan
-    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan))
+    plan, threads = (lower(graph), None) if isinstance(program, Graph) else (program.plan, program.threads)
+    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan, threads))
 
 
-def peak(graph: Graph, plan: Plan) -> ShapeExtent:
+def peak(graph: Graph, plan: Plan, threads: int | None = None) -> ShapeExtent:
     """The bytes that a run of the plan of a graph allocates at most, over the sizes of its inputs."""
-    size = peak_bytes(plan).size
+    size = peak_bytes(plan, threads).size
     return Unknown() if size is None else _projected(graph, UpperBound(size))
 
 

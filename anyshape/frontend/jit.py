@@ -7,7 +7,6 @@ import functools
 import logging
 import pickle
 import sys
-import threading
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +37,7 @@ from anyshape.frontend.trees import (
     parameter_names,
 )
 from anyshape.graph.builder import active, active_builders
+from anyshape.graph.locks import Lock
 
 if TYPE_CHECKING:
     from anyshape.frontend.explanation import Explanation
@@ -86,7 +86,7 @@ class Jitted:
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self._recipe, self._method = recipe, method
         self._cache = Cache()
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_builders():

@@ -16,6 +16,7 @@ from anyshape.backend.lower import lower, solved_of
 from anyshape.backend.memory import Budget, peak_bytes
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
+from anyshape.backend.pool import config
 from anyshape.backend.timers import Timers
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.again import Again
@@ -51,6 +52,8 @@ class Program:
         self.trace, self.max_bytes = trace, max_bytes
         self.graph: Graph = simplify(trace.graph)
         self.timers: Timers | None = None
+        # buffers grow with threads: those of today are what a limit is kept with
+        self.threads = None if max_bytes is None else config.num_threads
         groups = broadcast_together(self.graph)
         self.related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
         self.run: Run = logged(self.related or self._compiled(self.graph), self.name, self.entry.names)
@@ -78,15 +81,16 @@ class Program:
             graph = simplify(graph)
         plan = self.plan if graph is self.graph else self._planned(graph)
         guards = [Turn(tuple(self._guards()))] if self.asks_itself else []
-        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns], self.timers)
+        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns], self.timers, self.threads)
 
     def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""
         if self.max_bytes is None:
             return None
-        peak = peak_bytes(plan)
+        peak = peak_bytes(plan, self.threads)
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
-        again = Again(graph, self.max_bytes, self._planned, lambda plan: compile_plan(plan, timers=self.timers))
+        compiled = lambda plan: compile_plan(plan, timers=self.timers, threads=self.threads)
+        again = Again(graph, self.max_bytes, self.threads, self._planned, compiled)
         return Budget(self.name, self.max_bytes, needed, where, again)
 
     @property

@@ -33,6 +33,7 @@ from anyshape.graph.linear_forms import (
     products_of,
     rows_of,
 )
+from anyshape.graph.locks import Lock
 
 _OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
 _FEW_ENTRIES = 500  # up to which the answer never depends on a clock
@@ -96,7 +97,7 @@ class _Thread(threading.local):
         return found
 
 
-_LOADING = threading.Lock()
+_LOADING = Lock()
 _SMALL = 1 << 12
 _THREAD = _Thread()
 

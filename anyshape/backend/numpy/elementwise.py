@@ -112,13 +112,14 @@ _POWERS = {
 
 
 def _power_by(x, *, exponent):
-    """x to a literal power; products where they are as exact as np.power, which is slow."""
-    product = _POWERS.get(exponent)
+    """x to a literal power; products where they are as exact as np.power, which is slow: of infinite complex none is.
+    """
+    product = _POWERS.get(exponent) if x.dtype.kind != "c" else None
     return product(x) if product is not None else np.power(x, x.dtype.type(exponent))
 
 
 def _power_case(params, metas):
-    return _POWERS.get(params["exponent"])
+    return _POWERS.get(params["exponent"]) if metas[0].dtype.kind != "c" else None
 
 
 kernel(ew.power_by_op, _power_by, specialise=_power_case)

@@ -12,7 +12,8 @@ _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat
 
 
 def _take(x, *indices, axes):
-    if len(indices) == 1 and x.size:  # of no elements np.take takes any
+    # of no elements np.take takes any; what is not in C order it copies first, all of it
+    if len(indices) == 1 and x.size and x.flags.c_contiguous:
         return x.take(_index(indices[0]), axes[0])
     scalars = not indices[0].ndim  # then indexing gives a view
     if axes[-1] >= len(axes):

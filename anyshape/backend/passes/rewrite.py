@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph import dims
+from anyshape.graph.conditions import at_least
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimVar, InputAxis, Size
 from anyshape.graph.extents import Exact, TensorMeta, tensor
@@ -150,6 +151,12 @@ class _Rewriter:
 
 
 ELEMENTWISE = ("elementwise", "special")
+_SILENT = frozenset(
+    {
+        *(ew.neg_op, ew.abs_op, ew.sign_op, ew.conj_op, ew.real_op, ew.imag_op, ew.logical_not_op, ew.invert_op),
+        *(ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op),
+    }
+)
 _ROUNDS = 8  # identities that feed each other, such as a transpose of a broadcast of a literal, end well before
 
 
@@ -165,12 +172,14 @@ def _fold(r: _Rewriter, node: Node) -> Rewritten:
 
 
 def _before_stretch(r: _Rewriter, node: Node) -> Rewritten:
-    """op(stretch(x)) = stretch(op(x)), on fewer elements."""
+    """op(stretch(x)) = stretch(op(x)), on fewer elements; of what may be none, only an op that never warns."""
     if len(node.inputs) != 1 or node.sources:
         return None
     stretch = r.made_by(node.inputs[0], mv.broadcast_in_dim_op)
     sizes = r.ctx.sizes(node.outputs[0], field="stretch") if stretch is not None else None
     if stretch is None or sizes is None:
+        return None
+    if node.op not in _SILENT and not all(r.scope.proves(at_least(s, 1)) for s in sizes):
         return None
     (x,) = stretch.inputs
     small = TensorMeta(node.outputs[0].meta.dtype, r.ctx.extents(x))
@@ -184,8 +193,10 @@ def _before_stretch(r: _Rewriter, node: Node) -> Rewritten:
 
 
 def _one(r: _Rewriter, node: Node) -> Rewritten:
-    """x * 1 = 1 * x = x."""
+    """x * 1 = 1 * x = x; not of complex numbers, where infinity times 1 is not a number."""
     x, y = node.inputs
+    if node.outputs[0].meta.dtype.kind == "c":
+        return None
     if r.literal(y) == 1 and x.meta.dtype == node.outputs[0].meta.dtype:
         return x
     return y if r.literal(x) == 1 else None
@@ -219,15 +230,18 @@ def _scaled_twice(r: _Rewriter, node: Node) -> Rewritten:
     return None
 
 
-def _right_unit(unit: int) -> Identity:
-    """x op unit = x."""
-    return lambda r, node: node.inputs[0] if r.literal(node.inputs[1]) == unit and _positive(r, node) else None
+def _over_one(r: _Rewriter, node: Node) -> Rewritten:
+    """x / 1 = x; not of complex numbers, as for products."""
+    real = node.outputs[0].meta.dtype.kind != "c"
+    return node.inputs[0] if real and r.literal(node.inputs[1]) == 1 else None
 
 
-def _positive(r: _Rewriter, node: Node) -> bool:
-    """x - (-0.0) is not x when x is -0.0."""
+def _minus_zero(r: _Rewriter, node: Node) -> Rewritten:
+    """x - 0 = x; x - (-0.0) is not x when x is -0.0."""
     literal = r.literal(node.inputs[1])
-    return not isinstance(literal, float) or not np.signbit(literal)
+    if literal is None or literal != 0 or np.signbit([np.real(literal), np.imag(literal)]).any():
+        return None
+    return node.inputs[0]
 
 
 def _finite_gap(r: _Rewriter, node: Node) -> Rewritten:
@@ -254,8 +268,16 @@ def _negated(r: _Rewriter, value: Value) -> Value | None:
     return inner.inputs[0] if inner is not None and r.uses[value] == 1 else None
 
 
+_SYMMETRIC = {ew.mul_op: "iuf", ew.div_op: "iuf", rd.sum_to_op: "iu", rd.reduce_sum_op: "iu"}  # kinds of dtypes, by op
+
+
 def _negation_outwards(r: _Rewriter, node: Node) -> Rewritten:
-    """op(-x, ...) = -op(x, ...): rounding is symmetric, and further out there may be fewer elements to negate."""
+    """op(-x, ...) = -op(x, ...): rounding is symmetric, and further out there may be fewer elements to negate.
+
+    Complex products and quotients are sums, and a sum that cancels is 0, not -0: among sums, those of ints alone.
+    """
+    if node.outputs[0].meta.dtype.kind not in _SYMMETRIC.get(node.op, "iufc"):
+        return None
     for i, value in enumerate(node.inputs):
         positive = _negated(r, value)
         if positive is not None:
@@ -396,9 +418,9 @@ def _either_way(r: _Rewriter, node: Node) -> Rewritten:
 COMMUTATIVE = frozenset({ew.add_op, ew.mul_op, ew.eq_op})
 IDENTITIES: dict[Op, tuple[Identity, ...]] = {
     ew.mul_op: (_one, _minus_one, _scaled_twice, _negation_outwards),
-    ew.div_op: (_right_unit(1), _negation_outwards),
+    ew.div_op: (_over_one, _negation_outwards),
     ew.add_op: (_add_negated,),
-    ew.sub_op: (_right_unit(0), _sub_negated),
+    ew.sub_op: (_minus_zero, _sub_negated),
     ew.gap_op: (_finite_gap,),
     ew.neg_op: (_twice(ew.neg_op),),
     ew.convert_op: (_same_dtype,),

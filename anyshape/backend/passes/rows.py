@@ -17,12 +17,14 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
+from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
 
 ELEMENTWISE = ("elementwise", "special")
+_BY_PLACE = (ew.fmin_op, ew.fmax_op)  # of 0 and -0 NumPy takes the one or the other, by where in an array they are
 TOTALS: dict[Op, np.ufunc] = {  # reductions over rows too, by how the results of tiles are put together
     rd.reduce_sum_op: np.add,
     rd.sum_to_op: np.add,
@@ -54,7 +56,7 @@ class RowRules:
         if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
             return None
         rule = _elementwise if step.op.family in ELEMENTWISE else RULES.get(step.op)
-        found = None if rule is None else rule(self, step)
+        found = None if rule is None or step.op in _BY_PLACE else rule(self, step)
         return None if found is None or (isinstance(found.rows, int) and found.rows < 2) else found
 
     def first(self, meta: TensorMeta) -> Size | None:
