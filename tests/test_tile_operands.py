@@ -247,6 +247,67 @@ def test_values_without_buffers_are_freed_within_a_tile(threads):
             assert peak <= program.cost().at({"n": n}).peak_bytes.size + 100_000 < 4 * x.nbytes
 
 
+DEEP = {  # of x (b, n, d), a vector, and rows for each batch, each token or both
+    "a norm along the last axis": lambda x, v, w, t, u: (x - x.mean(-1, keepdims=True)) / (x.var(-1) + 1)[..., None],
+    "a vector beside it": lambda x, v, w, t, u: np.sum(np.tanh(x * v + 1) ** 2 * u, axis=(0, 1)),
+    "a matrix for each batch": lambda x, v, w, t, u: np.sin(x) * w + w,
+    "a row for each token": lambda x, v, w, t, u: np.sum(np.exp(-x * x) * t[:, None], axis=(0, 1, 2)),
+    "sums over batches alone": lambda x, v, w, t, u: np.sum(np.sin(x) * 2, axis=0),
+    "sums over tokens alone": lambda x, v, w, t, u: np.sum(np.sin(x) * 2, axis=1) + v,
+    "sums that keep axes": lambda x, v, w, t, u: np.sum(np.sin(x) * v, axis=(0, 1), keepdims=True),
+    "axes in another order": lambda x, v, w, t, u: np.sin(x).transpose(0, 2, 1) * 2 + t,
+    "the last axes in another order": lambda x, v, w, t, u: np.sin(x[..., None] * 1).transpose(0, 1, 3, 2) * v,
+    "a sum along the last axis": lambda x, v, w, t, u: np.cumsum(np.sin(x), axis=-1) * u + np.cumsum(x * u, axis=1),
+    "joined at the end": lambda x, v, w, t, u: np.sin(np.concatenate([x * 2, np.cos(x)], axis=2)),
+    "joined in the middle": lambda x, v, w, t, u: np.sin(np.concatenate([x * 2, np.cos(x)], axis=1)),
+    "places within the last axis": lambda x, v, w, t, u: np.sin(x) * np.argmax(np.cos(x), axis=-1)[..., None],
+    "rows of a table": lambda x, v, w, t, u: np.sin(v[np.argmax(np.cos(x), axis=-1)] * 2) * u[..., 0],
+    "reshaped behind": lambda x, v, w, t, u: np.sin(x).reshape(*x.shape[:2], 1, -1) * v[None] + 1,
+    "reshaped in front": lambda x, v, w, t, u: np.sin(x).reshape(-1, x.shape[-1]) * v + 1,
+    "a mask by a row": lambda x, v, w, t, u: np.where(x > u, np.exp(x) * v, 0.0),
+    "a stretched number": lambda x, v, w, t, u: np.broadcast_to(np.sin(v).sum(), x.shape) * np.sin(x),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.filterwarnings("ignore:.*encountered")
+def test_axes_that_count_as_rows(name, threads, rng):
+    """Of long rows in C order the axes behind the first are cut too, in all that works along them as along rows."""
+    function = DEEP[name]
+    loss = lambda *args: np.sum(np.sin(function(*args)) * 0.7)
+    with tiled(5, threads=threads):
+        program, slope = jit(function), anyshape.grad(loss, argnums=(0, 1, 2, 3))
+        for b, n, d in ((1, 9, 4), (2, 7, 3), (4, 4, 4), (3, 1, 8), (1, 1, 12), (5, 6, 1)):
+            args = [rng.normal(size=s) for s in ((b, n, d), (d,), (b, 1, d), (n,), (b, n, 1))]
+            spread = np.repeat(args[0], 2, axis=0)[::2]
+            for x in (args[0], spread, np.asfortranarray(args[0])):
+                np.testing.assert_allclose(program(x, *args[1:]), function(x, *args[1:]), rtol=1e-12, atol=1e-13)
+            got = slope(*args)
+            with untiled():
+                expected = anyshape.grad(loss, argnums=(0, 1, 2, 3))(*args)
+            for g, e in zip(got, expected, strict=True):
+                np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-11)
+
+
+def test_a_batch_of_one_is_cut_into_tiles():
+    """Its tokens are rows, so values inside of the norm live in a tile, not in arrays as large as the batch."""
+
+    def loss(x, g, b):
+        m = x.mean(-1, keepdims=True)
+        return np.sum(np.sin((x - m) / np.sqrt(((x - m) ** 2).mean(-1, keepdims=True) + 1e-5) * g + b) ** 2)
+
+    step, x = anyshape.value_and_grad(loss), np.random.default_rng(0).normal(size=(1, 8000, 128))
+    args = x, np.ones(128), np.zeros(128)
+    step(*args)
+    arena.forget()
+    tracemalloc.start()
+    step(*args)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * x.nbytes
+
+
 def test_tiles_fit_the_widest_row():
     """A column beside a matrix does not make the tiles of the matrix as large as the matrix."""
     program = jit(lambda c, w: np.sum(np.tanh(np.exp(c) * w + 1), axis=1))

@@ -71,7 +71,8 @@ class Group:
     """Steps that work along the same rows, which a call may run a tile of rows at a time.
 
     `flags` tell for each step which operands have the rows; `escaping` are the slots that others read, `totals` those
-    whose rows are summed up; `ended` says why no further step is in it.
+    whose rows are summed up; `ended` says why no further step is in it. So many axes behind the first may be `merged`
+    with it.
     """
 
     steps: tuple[Step, ...]
@@ -80,6 +81,7 @@ class Group:
     escaping: tuple[str, ...]
     totals: tuple[str, ...] = ()
     ended: str = ""
+    merged: int = 0
 
     @property
     def start(self) -> str:
@@ -97,20 +99,6 @@ class Group:
     def widest(self) -> TensorMeta:
         """Of a value with the rows and the most axes."""
         return max(self.rowed, key=lambda m: m.rank)
-
-    @property
-    def flat(self) -> bool:
-        """All its values are numbers or of one shape, without ints behind the rows: elements may stand for rows."""
-        sizes = self.widest.sizes or ()
-        metas = [m for s, flags in zip(self.steps, self.flags, strict=True) for m, f in zip(s.metas, flags) if not f]
-        numbers = [*metas, *[s.results[0] for s in self.steps if s.outputs[0] in self.totals]]
-        return (
-            len(sizes) > 1
-            and not any(isinstance(s, int) for s in sizes[1:])
-            and all(m.sizes == sizes for m in self.rowed)
-            and all(set(m.sizes or ()) <= {1} for m in numbers)
-            and all(s.op.family in ("elementwise", "special") or s.outputs[0] in self.totals for s in self.steps)
-        )
 
     def __str__(self) -> str:
         given = ", ".join(f"total {slot}" if slot in self.totals else slot for slot in self.escaping)

@@ -118,12 +118,12 @@ class GroupSource:
         # these note the sizes that they need, which the first line lists
         results, partial = self._results(), self._partial_totals()
         most = "" if self.threads is None else f", most={self.threads}"
-        flattened = self._flattened() if self.group.flat else []
+        merged = self._merged() if self.group.merged else []
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes, *([timers.argument] if timers else [])])}):",
             f"    row = {row}",
             *[f"    {x}" for x in results],
-            *[f"    {x}" for x in flattened],
+            *[f"    {x}" for x in merged],
             f"    t = -(-n // (-(-n * row // {4 * self.tile}) * 4))",
             "    count = -(-n // t)",
             *[f"    {x}" for x in partial],
@@ -195,24 +195,23 @@ class GroupSource:
         made = [f"p_{s} = _empty(({count}, {self._shape(m.sizes or ())}), {self._dtype(m)})" for s, m in metas]
         return [per, *made] if self.blocks else made
 
-    def _flattened(self) -> list[str]:
-        """Lines that let elements stand for rows, where rows are long and arrays lie in C order."""
-        sizes = self.group.widest.sizes or ()
-        tail = [self._size(s) for s in sizes[1:]]
-        given = [slot for slot in self.read if slot in self.rowed]
-        arrays = [*given, *[f"o_{slot}" for slot in self.group.escaping if slot not in self.group.totals]]
-        ordered = " and ".join(f"{slot}.flags.c_contiguous" for slot in given)
+    def _merged(self) -> list[str]:
+        """Lines that let further axes count as rows, where rows are long and arrays lie in C order."""
+        count, given = self.group.merged, [slot for slot in self.read if slot in self.rowed]
+        made = [f"o_{slot}" for slot in self.group.escaping if slot not in self.group.totals]
+        names = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
+        test = " and ".join([f"row > {self.tile}", *[f"{slot}.flags.c_contiguous" for slot in given]])
         return [
-            f"shape = (n, {', '.join(tail)})",
-            f"if row > {self.tile} and {ordered}:",
-            *[f"    {a} = {a}.reshape(-1, {', '.join('1' for _ in tail)})" for a in arrays],
-            "    n *= row",
-            f"    row = {' = '.join(dict.fromkeys(tail))} = 1",
+            *[f"whole_{a} = {a}" for a in made],
+            f"if {test}:",
+            f"    n *= {' * '.join(names)}",
+            *[f"    {a} = {a}.reshape((n, {'1, ' * count}*{a}.shape[{count + 1} :]))" for a in [*given, *made]],
+            f"    {' = '.join(dict.fromkeys(names))} = 1",
+            f"    row = {self.widest(self._size)}",
         ]
 
     def _returned(self, slot: str) -> str:
-        flat = self.group.flat and slot not in self.group.totals
-        return f"o_{slot}.reshape(shape)" if flat else f"o_{slot}"
+        return f"whole_o_{slot}" if self.group.merged and slot not in self.group.totals else f"o_{slot}"
 
     def _meta(self, slot: str) -> TensorMeta:
         return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)

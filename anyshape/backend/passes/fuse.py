@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from anyshape.backend.passes.merge import merged_axes
 from anyshape.backend.passes.rows import RowRules, Work
 from anyshape.backend.plan import Group, Literal, Step, dear
 from anyshape.graph.context import ShapeGuardContext
@@ -110,7 +111,7 @@ class _Fusion:
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.total])
         flags = tuple([w.flags for _, w in entries])
-        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended), *after]
+        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended, merged_axes(entries)), *after]
 
     def _without_views(self, entries: list[tuple[Step, Work]]) -> tuple[list[tuple[Step, Work]], list[Step]]:
         """Views that nothing in the group reads follow it: tiles would have to copy them."""

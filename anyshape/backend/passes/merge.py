@@ -1,0 +1,108 @@
+"""Which axes behind the rows a group may count as rows too: then arrays of few long rows are cut into many tiles.
+
+A batch of one sequence has one row, of all its tokens; counted together, tokens are rows. Axes 1..count are merged with
+the first where each step works along them just as it does along rows: `(b, n, d)` becomes `(b * n, 1, d)`, so steps
+and their parameters stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from anyshape.backend.passes.rows import ELEMENTWISE, RULES, Work
+from anyshape.backend.plan import Step
+from anyshape.graph.extents import TensorMeta
+from anyshape.graph.ir import Op
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+
+Entries = Sequence[tuple[Step, Work]]
+
+
+def merged_axes(entries: Entries) -> int:
+    """How many axes behind the first are rows as well."""
+    rowed = [m for step, work in entries for m in _rowed(step, work)]
+    ranks = [m.rank for m in rowed]
+    return next((count for count in range(min(ranks) - 1, 0, -1) if _merges(entries, rowed, count)), 0)
+
+
+def _rowed(step: Step, work: Work) -> list[TensorMeta]:
+    """What is known of the values of a step that have the rows."""
+    read = [m for m, flag in zip(step.metas, work.flags, strict=True) if flag]
+    return read if work.total else [*read, step.results[0]]
+
+
+def _merges(entries: Entries, rowed: Sequence[TensorMeta], count: int) -> bool:
+    """The axes are the same of all that has rows, go by names that no other axis has, and no step mixes them up."""
+    front = {(m.sizes or ())[: count + 1] for m in rowed}
+    behind = {size for m in rowed for size in (m.sizes or ())[count + 1 :]}
+    for step, work in entries:
+        alone = [m for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
+        behind.update(size for m in (*alone, *[r for r in step.results if work.total]) for size in m.sizes or ())
+    names = [*next(iter(front))[1:]]
+    alike = len(front) == 1 and not any(isinstance(s, int) for s in names) and behind.isdisjoint(names)
+    return alike and all(_apart(step, work, count) for step, work in entries)
+
+
+def _apart(step: Step, work: Work, count: int) -> bool:
+    """A step does along each of these axes what it does along rows."""
+    rule = _elementwise if step.op.family in ELEMENTWISE else _RULES.get(step.op)
+    return rule is not None and rule(step, work, count)
+
+
+def _elementwise(step: Step, work: Work, count: int) -> bool:
+    """What has no rows is the same for all of them: it has no such axis, or size 1 there."""
+    rank = step.results[0].rank
+    without = [m.sizes or () for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
+    return all(size == 1 for sizes in without for size in sizes[: max(0, count + 1 - rank + len(sizes))])
+
+
+def _axes(step: Step, work: Work, count: int) -> bool:
+    axes, front = set(dict(step.params)["axes"]), range(count + 1)
+    return axes.issuperset(front) if work.total else axes.isdisjoint(front)
+
+
+def _axis(step: Step, work: Work, count: int) -> bool:
+    return dict(step.params)["axis"] > count
+
+
+def _sum_to(step: Step, work: Work, count: int) -> bool:
+    params = dict(step.params)
+    if not work.total:
+        return _leading(params["axes"], count)
+    return all(axis > count or size == 1 for axis, size in zip(params["axes"], params["shape"], strict=True))
+
+
+def _broadcast_in_dim(step: Step, work: Work, count: int) -> bool:
+    axes, sizes = dict(step.params)["axes"], step.metas[0].sizes or ()
+    if work.flags[0]:
+        return _leading(axes, count)
+    return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))
+
+
+def _take(step: Step, work: Work, count: int) -> bool:
+    """Index arrays with rows come first in the result; along one axis of what has rows, behind them."""
+    return not work.flags[0] or dict(step.params)["axes"][0] > count
+
+
+def _leading(axes: Sequence[int], count: int) -> bool:
+    return tuple(axes[: count + 1]) == tuple(range(count + 1))
+
+
+Rule = Callable[[Step, Work, int], bool]
+_RULES: dict[Op, Rule] = {
+    **{op: _axes for op in RULES if op.family == "reduction"},
+    **dict.fromkeys(
+        (
+            *(mv.concatenate_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op),
+            *(rd.cumlogsumexp_op, rd.recurrence_op),
+        ),
+        _axis,
+    ),
+    rd.sum_to_op: _sum_to,
+    mv.reshape_op: lambda step, work, count: True,
+    mv.transpose_op: lambda step, work, count: _leading(dict(step.params)["axes"], count),
+    mv.broadcast_in_dim_op: _broadcast_in_dim,
+    ix.take_op: _take,
+}
