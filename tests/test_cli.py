@@ -402,11 +402,31 @@ def test_profile_takes_sizes_by_value_and_saved_programs(run, tmp_path):
         ("n=3", "does not give k"),
         ("n=3, k=-1", "at least 0"),
         ("many", "one number for all"),
+        ("n=, k=3", "one number for all"),
+        ("3²", "'3²'; give n=200"),
+        ("n=5, k=" + 5000 * "9", "one number for all"),
+        ("n=5, k=2, n=6", "gives n twice; give each size once"),
+        ("5, 6", "gives more than one number for all"),
+        ("n=99999999999999, k=3", "too large for arguments: Unable to allocate"),
+        ("n=99999999999999999999, k=3", "too large for arguments"),
     ],
 )
 def test_profile_says_what_is_wrong_with_sizes(run, sizes, told):
-    code, _, err = run("profile", "f:layer", "--shapes", "n, k; k, 3", "--sizes", sizes)
-    assert code == 2 and told in err and len(err.splitlines()) == 1
+    code, out, err = run("profile", "f:layer", "--shapes", "n, k; k, 3", "--sizes", sizes)
+    assert code == 2 and not out and told in err and len(err.splitlines()) == 1
+
+
+def test_a_size_by_value_that_its_dtype_cannot_hold_is_told(run):
+    options = ["--shapes", "5; =k", "--dtypes", "f64; i8", "--sizes", "300"]
+    code, out, err = run("profile", "f:first", *options)
+    assert code == 2 and not out and "too large for arguments" in err and len(err.splitlines()) == 1
+
+
+def test_a_page_that_profile_prints_is_alone_on_its_stream(run):
+    options = ["--sizes", "n=4, k=2", "--repeat", "1", "--html", "-"]
+    code, out, err = run("profile", "f:layer", "--shapes", "n, k; k, 3", *options)
+    assert code == 0 and out.lower().startswith("<!doctype html>") and out.rstrip().endswith("</html>")
+    assert err.startswith("layer: ") and "entry and exit" in err and "at n = 4, k = 2" in err
 
 
 def test_profile_says_what_a_function_raised(run):

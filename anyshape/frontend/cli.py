@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     timed.add_argument("--sizes", default="1000", help='of a call: "n=200, d=64", or one for all (%(default)s)')
     timed.add_argument("--repeat", type=int, metavar="N", help="calls that are timed (until half a second is filled)")
     timed.add_argument("--seed", type=int, default=0, help="of the random arguments (%(default)s)")
-    timed.add_argument("--html", metavar="FILE", help="write the time as nested bars, as one page")
+    timed.add_argument("--html", metavar="FILE", help="write the time as nested bars, as one page (-: print it)")
     timed.set_defaults(run=_profile)
     check = commands.add_parser("check", help="compare values and derivatives with NumPy at several sizes")
     _describe(check)

@@ -50,22 +50,34 @@ def _choices(sizes: Sequence[int], count: int, seed: int) -> Iterator[tuple[int,
 
 def named_sizes(arguments: Arguments, text: str) -> dict[str, int]:
     """The sizes of "n=200, d=64", or of one number for all."""
-    given: dict[str, str] = {}
-    for part in text.split(","):
-        name, _, number = part.rpartition("=")
-        given[name.strip()] = number.strip()
+    given = _given(text)
     names = arguments.names
     for name in [name for name in given if name not in ("", *names)]:
         raise UsageError(f"--sizes gives {name!r}; the unknown sizes are {', '.join(names) or 'none'}")
     for name in [name for name in names if name not in given and "" not in given]:
         raise UsageError(f"--sizes does not give {name}; give it as {name}=100, or one number for all")
-    numbers = [given.get(name, given.get("", "")) for name in names]
-    if not all(number.isdigit() for number in numbers):
-        raise UsageError(f"--sizes is {text!r}; give n=200, d=64 with numbers of at least 0, or one number for all")
-    sizes = {name: int(number) for name, number in zip(names, numbers, strict=True)}
+    sizes = {name: given[name if name in given else ""] for name in names}
     if any(size < 0 for shape in arguments.sizes(sizes) for size in shape):
         raise UsageError(f"--sizes is {text!r}, which makes a size of --shapes negative")
     return sizes
+
+
+def _given(text: str) -> dict[str, int]:
+    """The numbers by name; the one for all has an empty name."""
+    given: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        name = name.strip()
+        if name in given:
+            twice = f"gives {name} twice" if name else "gives more than one number for all"
+            raise UsageError(f"--sizes is {text!r}, which {twice}; give each size once, as n=200, d=64")
+        try:
+            given[name] = int(number)
+        except ValueError:  # only int knows what it takes: "3²" is of digits, and 5,000 digits are too many
+            given[name] = -1
+        if given[name] < 0:
+            raise UsageError(f"--sizes is {text!r}; give n=200, d=64 with numbers of at least 0, or one number for all")
+    return given
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: Sequence[float]) -> np.ndarray:
