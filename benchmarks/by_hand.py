@@ -17,30 +17,64 @@ from benchmarks.workloads import ROOT, WIDTH
 
 
 def call_price(s: Any, k: Any, t: Any, sigma: Any) -> Any:
-    """The price with delta, the slope in the strike, theta and vega, in closed form."""
+    """The price with delta, the slope in the strike, theta and vega, in closed form and in place."""
     root_t = np.sqrt(t)
-    root = sigma * root_t
-    d1 = (np.log(s / k) + (0.03 + 0.5 * sigma**2) * t) / root
-    d2 = d1 - root
-    n1, n2 = 0.5 * (1 + erf(d1 / ROOT)), 0.5 * (1 + erf(d2 / ROOT))
-    discounted = np.exp(-0.03 * t)
-    density = np.exp(-0.5 * d1 * d1) / np.sqrt(2 * np.pi)
-    vega = s * density * root_t
-    theta = s * density * sigma / (2 * root_t) + 0.03 * k * discounted * n2
-    return np.sum(s * n1 - k * discounted * n2), (n1, -discounted * n2, theta, vega)
+    drift = sigma * sigma
+    drift *= 0.5
+    drift += 0.03
+    drift *= t
+    d1 = s / k
+    np.log(d1, out=d1)
+    d1 += drift
+    root = np.multiply(sigma, root_t, out=drift)
+    d1 /= root
+    d2 = np.subtract(d1, root, out=root)
+    vega = d1 * d1
+    vega *= -0.5
+    np.exp(vega, out=vega)
+    vega *= s
+    vega *= 1 / np.sqrt(2 * np.pi)
+    theta = vega * sigma
+    theta /= root_t
+    theta *= 0.5
+    vega *= root_t
+    n1, n2 = normal(d1), normal(d2)
+    discounted = -0.03 * t
+    np.exp(discounted, out=discounted)
+    discounted *= n2
+    paid = np.multiply(k, discounted, out=root_t)
+    value = np.vdot(s, n1) - np.sum(paid)
+    paid *= 0.03
+    theta += paid
+    return value, (n1, np.negative(discounted, out=discounted), theta, vega)
+
+
+def normal(z: Any) -> Any:
+    """The distribution function, in the place of its argument."""
+    z *= 1 / ROOT
+    erf(z, out=z)
+    z += 1
+    z *= 0.5
+    return z
 
 
 def chained(x: Any) -> Any:
-    """Keeps what it needs."""
-    y, kept = x, []
+    """Keeps the sines, as what they were taken of is quickly made from the sine before."""
+    y, sines = x.copy(), []
     for _ in range(33):
-        kept.append(y)
-        y = np.sin(y) * x + 0.5
+        sines.append(np.sin(y))
+        np.multiply(sines[-1], x, out=y)
+        y += 0.5
     total, slope, out = np.sum(y), np.ones_like(x), np.zeros_like(x)
-    for z in reversed(kept):
-        out += slope * np.sin(z)
-        slope = slope * x * np.cos(z)
-    return total, out + slope
+    while sines:
+        out += np.multiply(slope, sines.pop(), out=y)
+        slope *= x
+        if sines:
+            np.multiply(sines[-1], x, out=y)
+            y += 0.5
+        slope *= np.cos(y if sines else x, out=y)
+    out += slope
+    return total, out
 
 
 def attention(params: Sequence[Any], x: Any) -> Any:
@@ -114,15 +148,21 @@ def embedded(weights: Any, tokens: Any, y: Any) -> Any:
     """The slope is a sparse matrix with a one for each token, times the rows: faster than sorting."""
     ones = np.ones(len(tokens))
     chosen = scipy.sparse.csc_array((ones, tokens, np.arange(len(tokens) + 1)), shape=(len(weights), len(tokens)))
-    return np.sum(weights[tokens] * y), chosen @ y
+    return np.vdot(weights.take(tokens, axis=0), y), chosen @ y
 
 
 def valley(x: Any, v: Any) -> Any:
-    """The Hessian of Rosenbrock's function times a vector."""
-    out = np.zeros_like(x)
-    head = x[:-1]
-    out[:-1] += (1200 * head**2 - 400 * x[1:] + 2) * v[:-1] - 400 * head * v[1:]
-    out[1:] += 200 * v[1:] - 400 * head * v[:-1]
+    """The Hessian of Rosenbrock's function, which is tridiagonal, times a vector."""
+    scaled = 400 * x
+    out = 3 * scaled * x
+    out += 2
+    out[:-1] -= scaled[1:]
+    out[-1] = 0
+    out[1:] += 200
+    out *= v
+    beside = scaled[:-1]
+    out[:-1] -= beside * v[1:]
+    out[1:] -= beside * v[:-1]
     return out
 
 
