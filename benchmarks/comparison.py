@@ -54,7 +54,8 @@ def _row(result: Result, peers: Sequence[str]) -> list[str]:
     else:
         memory = _memory(ours.get("peak")) + _beside(ours.get("peak"), hand.get("peak"))
         cells = [seconds(ours["first"]), _steady(ours, hand), seconds(ours["more"]), memory]
-    return [result.data["title"], seconds(hand["steady"]), *cells, *[_peer(libraries.get(p), hand) for p in peers]]
+    by_hand = "failed" if "failed" in hand else seconds(hand["steady"])
+    return [result.data["title"], by_hand, *cells, *[_peer(libraries.get(p), hand) for p in peers]]
 
 
 def _peer(found: dict[str, Any] | None, hand: dict[str, Any]) -> str:
@@ -64,7 +65,8 @@ def _peer(found: dict[str, Any] | None, hand: dict[str, Any]) -> str:
 
 
 def _steady(found: dict[str, Any], hand: dict[str, Any]) -> str:
-    return f"{seconds(found['steady'])} ({_ratio(found, hand):.2f})"
+    beside = "" if "failed" in hand else f" ({_ratio(found, hand):.2f})"
+    return seconds(found["steady"]) + beside
 
 
 def _ratio(found: dict[str, Any], hand: dict[str, Any]) -> float:
@@ -104,10 +106,15 @@ def draw(results: Sequence[Result], file: Path) -> bool:
         if result.limit is not None:
             marks = {"color": "black", "linewidth": 1.2, "label": "limit of anyshape" if place == 0 else None}
             steady.plot([result.limit] * 2, [place - 0.45, place + 0.45], **marks)
-    steady.set(xscale="log", xlabel="time of a sweep afterwards, NumPy by hand = 1", title="steady")
-    first.set(xscale="log", xlabel="seconds of the first sweep, tracing and compiling included", title="first")
+    steady.set(xscale=_scale(steady), xlabel="time of a sweep afterwards, NumPy by hand = 1", title="steady")
+    first.set(xscale=_scale(first), xlabel="seconds of the first sweep, tracing and compiling included", title="first")
     steady.set_yticks(range(len(rows)), [r.data["title"] for r in rows])
     steady.invert_yaxis()
     figure.legend(loc="outside lower center", ncols=len(names) + 1)
     figure.savefig(file, dpi=130)
     return True
+
+
+def _scale(axes: Any) -> str:
+    """Logarithmic, where any bar is there: all may have failed."""
+    return "log" if any(bar.get_width() > 0 for bar in axes.patches) else "linear"

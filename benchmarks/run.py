@@ -147,7 +147,7 @@ def main(argv: list[str] | None = None) -> int:
     show(results)
     show_comparison(results, options.threads or peers.cores(), quick=options.quick)
     report = {"where": machine(), "results": [r.as_json() for r in results]}
-    options.json.write_text(json.dumps(report, indent=2, default=float) + "\n")
+    options.json.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
     kept = [r.met for r in results if r.met is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""
     load = f"{os.getloadavg()[0]:.1f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,7 +48,21 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Everything in it, as what json writes."""
-        return {**asdict(self), "met": self.met}
+        return jsonable({**asdict(self), "met": self.met})
+
+
+def jsonable(data: Any) -> Any:
+    """Data as JSON has it: a number that is not finite, which JSON has no word for, is None.
+
+    >>> jsonable({"value": np.float64("nan"), "turns": (1.5, np.float32(2))})
+    {'value': None, 'turns': [1.5, 2.0]}
+    """
+    if isinstance(data, dict):
+        return {name: jsonable(value) for name, value in data.items()}
+    if isinstance(data, (list, tuple, np.ndarray)):
+        return [jsonable(x) for x in data]
+    data = data.item() if isinstance(data, np.generic) else data
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def clock(call: Call, number: int = 1) -> float:
