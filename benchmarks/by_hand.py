@@ -1,7 +1,7 @@
 """The workloads written by hand in NumPy, derivatives too.
 
 Whole arrays, and no temporaries where that is natural: what a careful user would write. In float64 they are also what
-the results of all libraries are checked against.
+the results of all libraries are checked against; `benchmarks.reference` checks them against the losses first.
 """
 
 from __future__ import annotations

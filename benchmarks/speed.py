@@ -6,7 +6,9 @@ that OPENBLAS_NUM_THREADS says: one under `make bench`, as with two it stalls wh
 
 Of each workload is measured: the first sweep, tracing and compiling included; sweeps afterwards, in turns round by
 round; the first call at sizes not seen before; and, of those that allocate through NumPy, how much memory a sweep takes
-at its peak. Results that differ from those of float64 written by hand do not count.
+at its peak. The results of the first sweep, of the last of those afterwards, and of each first call are checked
+(`benchmarks.reference`), outside of what is timed. A library that fails, or whose results differ, has no numbers, and
+the others go on.
 """
 
 from __future__ import annotations
@@ -21,12 +23,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.by_hand import BY_HAND
+from benchmarks.reference import check, reference, written
 from benchmarks.timing import Effort, Result, ratio, seconds
 from benchmarks.worker import Failed, Worker
-from benchmarks.workloads import WORKLOADS, Limit, Workload, leaves, mapped
+from benchmarks.workloads import WORKLOADS, Limit, Workload, leaves
 
-TOLERANCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-9}  # of the largest element
 STEPS = (1, 2, 3)  # other sizes: by how much they are larger
 LONG = 0.25  # seconds of a call at other sizes that is not made at another one
 BUDGET = 6.0  # seconds after which no new round of turns begins, if there were a few
@@ -46,6 +47,11 @@ class Measured:
     peak: int | None = None
     growth: float | None = None  # bytes of memory by byte of arguments and results
     failed: str = ""
+
+    def fail(self, why: str) -> None:
+        """Nothing that was measured counts."""
+        self.first, self.turns, self.more, self.peak, self.growth = np.nan, [], [], None, None
+        self.failed = why.strip().partition("\n")[0] or "failed without a word"
 
     @property
     def steady(self) -> float:
@@ -101,27 +107,31 @@ def _version(worker: Worker) -> str:
 def measure(key: str, asked: dict[str, Worker], effort: Effort, scale: float) -> dict[str, Measured]:
     """What each library takes for a workload."""
     found = {name: Measured() for name in asked}
-    expected = reference(key, scale, 0)
-    for name, worker in asked.items():
-        with _failing(found[name]):
-            found[name].first, results = worker.ask("first", key, scale)
-            check(results, expected)
-    _turns({name: w for name, w in asked.items() if not found[name].failed}, found, effort)
-    for step in STEPS:
-        expected = reference(key, scale, step)
-        for name, worker in asked.items():
-            if not found[name].failed and (not found[name].more or found[name].more[0] < LONG):
-                with _failing(found[name]):
-                    taken, results = worker.ask("more", step)
-                    check(results, expected)
-                    found[name].more.append(taken)
-    for name, worker in asked.items():
-        if not found[name].failed:
+    try:
+        expected = reference(key, scale, 0)
+        for name, worker in _going(asked, found):
             with _failing(found[name]):
-                found[name].peak = worker.ask("peak", scale)
-                if name == "anyshape":
-                    found[name].growth = _growth(key, worker, found[name].peak, scale)
+                found[name].first, results = worker.ask("first", key, scale)
+                check(results, expected)
+        _turns(asked, found, effort)
+        for name, worker in _going(asked, found):
+            with _failing(found[name]):
+                check(worker.ask("results"), expected)
+        _other_sizes(key, asked, found, scale)
+    except Failed as error:  # of the reference: no library can be checked
+        for measured in found.values():
+            measured.fail(measured.failed or str(error))
+    for name, worker in _going(asked, found):
+        with _failing(found[name]):
+            found[name].peak = worker.ask("peak", scale)
+            if name == "anyshape":
+                found[name].growth = _growth(key, worker, found[name].peak, scale)
     return found
+
+
+def _going(asked: dict[str, Worker], found: dict[str, Measured]) -> list[tuple[str, Worker]]:
+    """The libraries that have not failed yet."""
+    return [(name, worker) for name, worker in asked.items() if not found[name].failed]
 
 
 @contextmanager
@@ -129,27 +139,41 @@ def _failing(found: Measured) -> Iterator[None]:
     """Note what went wrong, and go on with the others."""
     try:
         yield
-    except (Failed, AssertionError) as error:
-        found.failed = str(error).strip().partition("\n")[0]
+    except Failed as error:
+        found.fail(str(error))
 
 
 def _turns(asked: dict[str, Worker], found: dict[str, Measured], effort: Effort) -> None:
     """Sweeps in turns. Who starts changes from round to round."""
-    names, start = list(asked), time.perf_counter()
+    start = time.perf_counter()
     for i in range(effort.rounds):
         if i >= min(LEAST_ROUNDS, effort.rounds) and time.perf_counter() - start > BUDGET:
             break
-        for turn in range(len(names)):
-            name = names[(i + turn) % len(names)]
-            found[name].turns.append(asked[name].ask("turn", LONGER * effort.turn, WARM * effort.turn))
+        going = _going(asked, found)
+        for turn in range(len(going)):
+            name, worker = going[(i + turn) % len(going)]
+            with _failing(found[name]):
+                found[name].turns.append(worker.ask("turn", LONGER * effort.turn, WARM * effort.turn))
             time.sleep(PAUSE)
+
+
+def _other_sizes(key: str, asked: dict[str, Worker], found: dict[str, Measured], scale: float) -> None:
+    """First calls at sizes not seen before."""
+    for step in STEPS:
+        expected = reference(key, scale, step)
+        for name, worker in _going(asked, found):
+            if not found[name].more or found[name].more[0] < LONG:
+                with _failing(found[name]):
+                    taken, results = worker.ask("more", step)
+                    check(results, expected)
+                    found[name].more.append(taken)
 
 
 def _growth(key: str, worker: Worker, peak: int | None, scale: float) -> float | None:
     """What a sweep takes more at twice the size, per byte of arguments and results: without buffers of a fixed size."""
     if peak is None or not any(limit.of == "memory" for limit in WORKLOADS[key].limits):
         return None
-    there = [_bytes(WORKLOADS[key].make(s, 0)) + _bytes(reference(key, s, 0)) for s in (scale, 2 * scale)]
+    there = [_bytes(WORKLOADS[key].make(s, 0)) + _bytes(written(key, s, 0)) for s in (scale, 2 * scale)]
     given = [_bytes(WORKLOADS[key].make(s, 0)) for s in (scale, 2 * scale)]
     more = worker.ask("peak", 2 * scale) - peak + given[1] - given[0]
     return float(more / (there[1] - there[0]))
@@ -157,26 +181,6 @@ def _growth(key: str, worker: Worker, peak: int | None, scale: float) -> float |
 
 def _bytes(tree: Any) -> int:
     return sum(np.asarray(x).nbytes for x in leaves(tree))
-
-
-# -- the reference -----------------------------------------------------------------------------------------------
-
-
-def reference(key: str, scale: float, step: int) -> list[list[np.ndarray]]:
-    """The results of a sweep, written by hand, in float64."""
-    wide = lambda x: x.astype(np.float64) if np.asarray(x).dtype == np.float32 else x
-    sweep = mapped(wide, WORKLOADS[key].make(scale, step))
-    return [[np.asarray(x) for x in leaves(BY_HAND[key](*args))] for args in sweep]
-
-
-def check(results: Sequence[Sequence[np.ndarray]], expected: Sequence[Sequence[np.ndarray]]) -> None:
-    """Each result is that of the reference, to what its dtype gives."""
-    for got, wanted in zip(results, expected, strict=True):
-        assert len(got) == len(wanted), f"gives {len(got)} arrays, not {len(wanted)}"
-        for x, y in zip(got, wanted, strict=True):
-            assert x.shape == y.shape, f"gives the shape {x.shape}, not {y.shape}"
-            off = np.max(np.abs(x - y), initial=0.0) / max(np.max(np.abs(y), initial=0.0), 1e-300)
-            assert off <= TOLERANCE[x.dtype], f"is off by {off:.1e} of the largest element"
 
 
 # -- judging -----------------------------------------------------------------------------------------------------

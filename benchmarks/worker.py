@@ -22,6 +22,7 @@ from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTING = ("numpy", "anyshape", "autograd")  # what allocates through NumPy, which tells tracemalloc
+GRACE = 5.0  # seconds to end in that a process is given
 
 
 class Failed(Exception):
@@ -55,8 +56,13 @@ class Server:
         start = time.perf_counter()
         while time.perf_counter() - start < warm:
             self._turn(self.sweep, 1)
-        self.last = self._turn(self.sweep, max(1, round(least / max(self.last, 1e-7))))
+        self.last = self._turn(self.sweep, max(1, round(least / max(self.last, 1e-7))), keep=True)
         return self.last
+
+    def results(self) -> list[Any]:
+        """The results of the last sweep of the last turn, as arrays, which are kept no longer."""
+        kept, self.kept = self.kept, []
+        return [self.library.arrays(r) for r in kept]
 
     def more(self, step: int) -> tuple[float, list[Any]]:
         """How long the first call at other sizes takes, with its results as arrays."""
@@ -85,14 +91,18 @@ class Server:
     def _held(self, sweep: list[Any]) -> list[Any]:
         return [self.library.arguments(self.workload, args) for args in sweep]
 
-    def _turn(self, sweep: list[Any], number: int) -> float:
+    def _turn(self, sweep: list[Any], number: int, *, keep: bool = False) -> float:
+        """Seconds of one of so many sweeps. Only the last one's results are kept: others find memory that is free."""
         call, wait = self.call, self.library.wait
+        self.kept: list[Any] = []
         gc.disable()
         try:
             start = time.perf_counter()
-            for _ in range(number):
+            for _ in range(number - keep):
                 for args in sweep:
                     wait(call(*args))
+            if keep:
+                self.kept = [wait(call(*args)) for args in sweep]
             return (time.perf_counter() - start) / number
         finally:
             gc.enable()
@@ -130,12 +140,14 @@ class Worker:
         """What the method gives, or Failed with what went wrong."""
         try:
             self.requests.send((method, args))
-            if not self.answers.poll(self.patience):
-                self.close()
-                raise Failed(f"no answer within {self.patience:g} s")
-            worked, answer = self.answers.recv()
+            answered = self.answers.poll(self.patience)
+            worked, answer = self.answers.recv() if answered else (False, f"no answer within {self.patience:g} s")
         except (EOFError, OSError) as error:
             raise Failed(self._last_words()) from error
+        except Exception as error:  # arrays of dtypes that only the other end knows cannot be read here
+            raise Failed(f"gives what cannot be read: {type(error).__name__}: {error}"[:200]) from error
+        if not answered:
+            self.close()
         if not worked:
             raise Failed(answer)
         return answer
@@ -150,7 +162,7 @@ class Worker:
         self.requests.close()
         self.answers.close()
         try:
-            self.process.wait(timeout=5)
+            self.process.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +19,8 @@ from benchmarks import (
     compiling,
     dynamic,
     importing,
+    libraries,
+    reference,
     run,
     sizes,
     small,
@@ -143,6 +146,141 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
     assert "off by" in found["worse"].failed and not found["worse"].turns
     results = speed.judged("ten", workloads.WORKLOADS["ten"], found, dict.fromkeys(found, ""))
     assert any("worse: is off" in note for note in comparison.notes(results, ("jax",)))
+
+
+class InProcess:
+    """A worker without a process."""
+
+    def __init__(self, python, name, threads, folder):
+        self.name, self.server = name, None
+
+    def ask(self, method, *args):
+        try:
+            self.server = self.server or worker.Server(self.name)
+            return getattr(self.server, method)(*args)
+        except Exception as error:
+            raise worker.Failed(f"{type(error).__name__}: {error}") from error
+
+    def close(self):
+        """Nothing to end."""
+
+
+def compare(tmp_path, *options):
+    """What `make bench` writes of numpy, anyshape and the library bad, as JSON has it."""
+    file, picture = tmp_path / "results.json", tmp_path / "results.png"
+    asked = ["--quick", "--only", "speed", "--libraries", "bad", "--json", str(file), "--picture", str(picture)]
+    assert run.main([*asked, *options]) == 0
+    refuse = lambda word: pytest.fail(f"{word} is no JSON")
+    assert picture.stat().st_size > 10_000
+    found = json.loads(file.read_text(), parse_constant=refuse)["results"][0]
+    return found, found["data"]["libraries"]
+
+
+SPOILED = {
+    "narrow": (lambda calls, x: x.astype(np.float32), "gives float32 for arguments of float64"),
+    "half": (lambda calls, x: x.astype(np.float16), "gives float16 for arguments of float64"),
+    "integers": (lambda calls, x: x.astype(int), "gives int64 for arguments of float64"),
+    "two": (lambda calls, x: (x, x), "gives 2 arrays, not 1"),
+    "steady": (lambda calls, x: x if calls == 1 else x * np.nan, "is off by nan of the largest element"),
+    "one element, later": (lambda calls, x: x if calls == 1 else x + 1e-6 * (x == x[3]), "of the largest element"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "told"), SPOILED.values(), ids=SPOILED)
+def test_a_library_with_wrong_results_fails_alone(spoil, told, monkeypatch, tmp_path, capsys):
+    class Bad(libraries.ByHand):
+        calls = 0
+
+        def function(self, key, workload):
+            right = super().function(key, workload)
+
+            def spoiled(*args):
+                self.calls += 1
+                return spoil(self.calls, right(*args))
+
+            return spoiled
+
+    monkeypatch.setitem(libraries.LIBRARIES, "bad", Bad)
+    monkeypatch.setattr(speed, "Worker", InProcess)
+    found, by_library = compare(tmp_path, "--workloads", "ten")
+    assert told in by_library["bad"]["failed"] and not by_library["bad"]["turns"] and "steady" not in by_library["bad"]
+    assert by_library["anyshape"]["steady"] > 0 and by_library["numpy"]["steady"] > 0 and found["value"] > 0
+    printed = capsys.readouterr().out
+    assert f"bad: {by_library['bad']['failed']}" in printed and "n = 10: bad:" in printed
+
+
+def test_no_result_of_the_hand_written_numpy_is_compared_with_itself_alone(monkeypatch, tmp_path, capsys):
+    right = BY_HAND["ten"]
+    monkeypatch.setitem(BY_HAND, "ten", lambda x: right(x) + 1e-7 * (x == x[3]))
+    monkeypatch.setitem(libraries.LIBRARIES, "bad", libraries.ByHand)
+    monkeypatch.setattr(speed, "Worker", InProcess)
+    found, by_library = compare(tmp_path, "--workloads", "ten")
+    assert "by hand the derivative is off by" in by_library["numpy"]["failed"]
+    assert found["value"] is None
+    assert "nothing to compare with" in by_library["anyshape"]["failed"]
+    assert "failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", workloads.WORKLOADS)
+def test_a_single_wrong_element_by_hand_is_found(key, monkeypatch):
+    reference.reference(key, 0.01, 0)
+    right = BY_HAND[key]
+
+    def wrong(*args):
+        result = right(*args)
+        last = list(workloads.leaves(result))[-1]
+        last.flat[last.size // 3] += 1e-6 * np.max(np.abs(last))
+        return result
+
+    monkeypatch.setitem(BY_HAND, key, wrong)
+    with pytest.raises(worker.Failed, match="by hand the derivative is off by"):
+        reference.reference(key, 0.01, 0)
+
+
+def test_wider_results_are_as_good():
+    expected = reference.reference("softmax", 0.01, 0)
+    assert expected.dtype == np.float32
+    reference.check(expected.results, expected)
+    with pytest.raises(worker.Failed, match="gives 0 results, not 1"):
+        reference.check([], expected)
+
+
+@pytest.mark.parametrize("bad", ["bad", "numpy"])
+@pytest.mark.parametrize("end", ["dies", "sleeps"])
+def test_a_process_that_ends_in_a_turn_ends_nothing_else(bad, end, monkeypatch, tmp_path, capsys):
+    class Ending(worker.Worker):
+        def __init__(self, python, name, threads, folder):
+            super().__init__(python, "numpy" if name == "bad" else name, threads, folder)
+            self.bad, self.turns = name == bad, 0
+
+        def ask(self, method, *args):
+            self.turns += method == "turn"
+            if self.bad and self.turns == 2 and end == "dies":
+                self.process.kill()
+            if self.bad and self.turns == 2 and end == "sleeps":
+                self.patience, args = 0.2, (60.0, 60.0)
+            return super().ask(method, *args)
+
+    monkeypatch.setattr(speed, "Worker", Ending)
+    monkeypatch.setattr(worker, "GRACE", 0.1)
+    found, by_library = compare(tmp_path, "--workloads", "ten")
+    told = {"dies": "the process ended with -9", "sleeps": "no answer within 0.2 s"}[end]
+    assert told in by_library[bad]["failed"] and not by_library[bad]["turns"]
+    others = {"numpy", "anyshape", "bad"} - {bad}
+    assert all(by_library[name]["steady"] > 0 for name in others)
+    assert (found["value"] is None) == (bad == "numpy")
+    printed = capsys.readouterr().out
+    assert f"{bad}: {told}" in printed and "anyshape steady" in printed
+
+
+def test_results_that_cannot_be_read_are_a_failure_of_the_library():
+    with speed.workers(("numpy",), 1) as asked:
+        numpy = asked["numpy"]
+        numpy.ask("hello")
+        numpy.answers = SimpleNamespace(poll=lambda s: True, recv=lambda: pickle.loads(b"cml_no_dtypes\nbfloat16\n."),
+                                        close=numpy.answers.close)  # fmt: skip
+        with pytest.raises(worker.Failed, match="cannot be read: ModuleNotFoundError: No module named 'ml_no_dtypes'"):
+            numpy.ask("hello")
 
 
 def test_the_limits_that_need_a_peer_are_held_against_it():
