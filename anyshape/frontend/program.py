@@ -45,7 +45,7 @@ class Program:
     """One trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
 
     It is a function like any other: called while another one is traced it becomes part of that trace. `graph` is what
-    was traced, after passes; `plan` is what runs.
+    was traced, after passes; `plan` runs at all sizes, `plan_for` gives what runs at those of a call.
     """
 
     def __init__(self, trace: Trace, max_bytes: int | None = None) -> None:
@@ -70,6 +70,21 @@ class Program:
     def plan(self) -> Plan:
         """The plan that assumes no relation between sizes."""
         return self._planned(self.graph)
+
+    def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
+        """The plan that runs for such arguments, if they are large or come often: it knows which sizes are equal or 1.
+
+        >>> import numpy as np
+        >>> import anyshape
+        >>> f = anyshape.jit(lambda x, w, b: np.sum(np.tanh(x * w + b)))
+        >>> x, w = np.ones((5, 3)), np.ones(3)
+        >>> _ = f(x, w, x)
+        >>> (program,) = f.programs()
+        >>> [len(p.groups[0].steps) for p in (program.plan, program.plan_for(x, w, x))]
+        [2, 4]
+        """
+        arrays = self._checked(self._flat(args, kwargs))
+        return self.plan if self.related is None else self._planned(simplify(self.related.graph_for(arrays)))
 
     def _planned(self, graph: Graph) -> Plan:
         plan = lower(graph)
@@ -176,6 +191,16 @@ class Program:
         if exact is not None and (self.asks_itself or self.accepts is None):
             outputs = self.run(*exact)
             return self.result(self._refuse(exact) if outputs is None else outputs)
+        leaves = self._flat(args, kwargs)
+        if active_builders() and any(map(is_symbolic, leaves)):
+            return self.result(call_inside(self.graph, leaves, self.labels))
+        arrays = self._checked(leaves)
+        if self.accepts is not None and not self.accepts(*arrays):
+            self._refuse(arrays)
+        return self.call_flat(arrays)
+
+    def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of arguments, which are to have the structure that was traced."""
         leaves, tree = flatten((args, kwargs))
         if kwargs and tree != self.trace.in_tree:
             leaves, tree = flatten(self._by_position(args, kwargs))
@@ -183,14 +208,14 @@ class Program:
             given, traced = (show_call(x, list(self.__signature__.parameters), {}) for x in (tree, self.trace.in_tree))
             problem = f"have the structure {given}, not {traced}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
-        if active_builders() and any(map(is_symbolic, leaves)):
-            return self.result(call_inside(self.graph, leaves, self.labels))
+        return leaves
+
+    def _checked(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves as arrays of the dtypes and ranks that were traced."""
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
         for x, meta, path in zip(arrays, self.entry.metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)
-        if self.accepts is not None and not self.accepts(*arrays):
-            self._refuse(arrays)
-        return self.call_flat(arrays)
+        return arrays
 
     @cached_property
     def _read(self) -> Reader | None:

@@ -122,6 +122,13 @@ class Related:
             self.first = run
         return run(*arrays)
 
+    def graph_for(self, arrays: Sequence[Any]) -> Graph:
+        """The graph of the plan for the pattern of these arrays."""
+        return specialised(self.graph, self.groups, self._ones(self.pattern(*arrays)))
+
+    def _ones(self, pattern: int) -> frozenset[Size]:
+        return frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
+
     def _chosen(self, pattern: int, arrays: Sequence[Any]) -> Run:
         """The general function, until one for the pattern is worth making."""
         if pattern not in self.patterns:
@@ -129,7 +136,7 @@ class Related:
             if len(self.patterns) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
                 return self.general
             self.patterns.add(pattern)
-        ones = frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
+        ones = self._ones(pattern)
         turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
         return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones), [turn]))
 
