@@ -1,7 +1,8 @@
 """From what users pass to operands of ops: lifting, NumPy 2 promotion with weak Python scalars, sizes and axes.
 
 A traced Python scalar (and what Python operators make of such scalars alone) is weak: it takes the dtype of the array
-it meets, as the Python scalar itself would.
+it meets, as the Python scalar itself would. Its own dtype says what it may be: a Python int that is traced as uint64
+is one that no int64 holds.
 """
 
 from __future__ import annotations
@@ -78,8 +79,17 @@ def dtype_of(x: Any) -> Any:
     return type(x) if is_weak(x) else np.asarray(x).dtype
 
 
+def own_dtype(x: Any) -> np.dtype:
+    """The dtype of a weak operand where it counts as an array, as alone it does: that of 2**63 is uint64."""
+    if isinstance(x, Traced):
+        return x.dtype
+    return _WIDE if isinstance(x, SymbolicSize) else np.result_type(x)
+
+
 def result_type(*xs: Any) -> np.dtype:
     """NumPy 2's promotion of operands and dtypes, Python scalars being weak."""
+    if len(xs) == 1 and is_weak(xs[0]):
+        return own_dtype(xs[0])
     samples = []
     for x in xs:
         kind = x if isinstance(x, (np.dtype, type)) else dtype_of(x)
@@ -118,7 +128,7 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
         return full((), x, dtype)
     weak = is_weak(x)
     x = operand(x, function)
-    if weak and x.dtype.kind == "i" and dtype.kind in "iu":
+    if weak and x.dtype.kind in "iu" and dtype.kind in "iu":
         return narrow(x, dtype)  # a Python int that does not fit is an error, never another number
     if isinstance(x, Traced) or x.ndim:
         return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
@@ -127,7 +137,7 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
 
 def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
     """x as a traced operand of its own dtype, or of `dtype`."""
-    target = np.dtype(dtype) if dtype is not None else result_type(x) if is_weak(x) else operand(x, function).dtype
+    target = np.dtype(dtype) if dtype is not None else own_dtype(x) if is_weak(x) else operand(x, function).dtype
     return typed(x, target, function)
 
 
@@ -199,15 +209,21 @@ def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     return tuple(sorted(chosen))
 
 
+def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
+    """What a ufunc asks of each operand: its dtype, or the Python type of one that is weak."""
+    kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
+    if all(isinstance(k, type) for k in kinds):  # a ufunc of Python scalars alone takes their default dtypes
+        return [own_dtype(x) if len(xs) == 1 or ufunc in _COMPARISONS else np.dtype(k) for x, k in zip(xs, kinds)]
+    kinds = [np.dtype(bool) if k is bool else k for k in kinds]
+    integers = all(k is int or (not isinstance(k, type) and k.kind in "iu") for k in kinds)
+    if ufunc in _COMPARISONS and integers:  # by value, whatever the array holds; literals that it holds are its own
+        return [own_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
+    return kinds
+
+
 def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dtype]:
     """The dtypes of operands and results in the loop that NumPy's ufunc would choose for them."""
-    kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
-    if all(isinstance(k, type) for k in kinds):
-        kinds = [np.dtype(k) for k in kinds]  # a ufunc of Python scalars alone takes their default dtypes
-    else:
-        kinds = [np.dtype(bool) if k is bool else k for k in kinds]
-        if ufunc in _COMPARISONS and any(k is int for k in kinds):  # a Python int compares at any size
-            kinds = [_WIDE if k is not int and k.kind in "iu" and k.itemsize < 8 else k for k in kinds]
+    kinds = _kinds(ufunc, xs)
     wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
     try:
         return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
@@ -220,4 +236,9 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
     """The operands in the dtypes of the loop that NumPy's ufunc would choose for them."""
     found = loop_dtypes(ufunc, *xs, dtype=dtype)
-    return [typed(x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]
+    return [typed(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]
+
+
+def _default(x: Any) -> Any:
+    """A traced Python int as an int64, which a ufunc takes it for on the way to a bool: it refuses a larger one."""
+    return narrow(x, _WIDE) if is_weak(x) and isinstance(x, Traced) and x.dtype.kind == "u" else x

@@ -10,7 +10,7 @@ from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph import dims
 from anyshape.graph.builder import Traced, user_line
 from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axis_of, is_traced, new_shape, result_type, sizes
+from anyshape.numpy.convert import axis_of, is_traced, new_shape, sizes
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
@@ -185,7 +185,7 @@ def isin(
     """As `numpy.isin`, by sorting the elements to be found."""
     if not is_traced(element, test_elements):
         return np.isin(element, test_elements, assume_unique, invert, kind=kind)
-    dtype = result_type(asarray(element), asarray(test_elements))
+    dtype = np.result_type(asarray(element).dtype, asarray(test_elements).dtype)
     x, known = lifted(element, dtype), so.sort(ravel(lifted(test_elements, dtype)), 0)
     count = mv.broadcast_to(cr.size_value(sizes(known)[0]), sizes(x))
     position = so.searchsorted(known, x, "left")
@@ -205,7 +205,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
         return np.intersect1d(ar1, ar2, assume_unique, return_indices)
     if return_indices:
         raise UnsupportedFunctionError("intersect1d", "option 'return_indices'", "use unique and isin", user_line())
-    dtype = result_type(asarray(ar1), asarray(ar2))
+    dtype = np.result_type(asarray(ar1).dtype, asarray(ar2).dtype)
     mine = unique(lifted(ar1, dtype))
     return getitem(mine, isin(mine, ar2))
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.builder import user_line
+from anyshape.graph.builder import Traced, user_line
+from anyshape.numpy.arguments import infinite
 from anyshape.numpy.convert import (
     NUMERIC,
     asarray,
@@ -23,6 +24,7 @@ from anyshape.numpy.convert import (
     is_traced,
     is_weak,
     loop_dtypes,
+    operand,
     promoted,
     result_type,
     sizes,
@@ -126,8 +128,26 @@ def clip(
     target = result_type(dtype, *[x for x in (low, high) if x is not None])  # NumPy takes even a scalar `a` as an array
     clipped = typed(a, target, "clip")
     if low is not None:
-        clipped = ew.maximum(clipped, typed(low, target, "clip"))
-    return ew.minimum(clipped, typed(high, target, "clip")) if high is not None else clipped
+        clipped = ew.maximum(clipped, _bound(low, dtype, target, -1))
+    return ew.minimum(clipped, _bound(high, dtype, target, 1)) if high is not None else clipped
+
+
+def _bound(bound: Any, dtype: np.dtype, target: np.dtype, sign: int) -> Any:
+    """A bound of `clip` in the dtype of the result. As in NumPy, a Python int that no element reaches is none; of one
+    that is traced this is seen when the program runs.
+    """
+    if dtype.kind not in "iu" or not is_weak(bound) or not is_traced(bound):
+        return typed(bound, target, "clip")
+    given = operand(bound, "clip")
+    if given.dtype.kind not in "iu" or given.dtype == dtype == target:
+        return typed(bound, target, "clip")
+    compare, nearer = (greater_equal, ew.minimum) if sign > 0 else (less_equal, ew.maximum)
+    idle, edge = compare(given, infinite(dtype, sign)), infinite(target, sign)
+    if target.kind not in "iu":
+        return ew.select(idle, full((), edge, target), ew.convert(given, target))
+    if not _beyond(edge, given):
+        given = nearer(given, ew.lift(edge, given))
+    return ew.select(idle, full((), edge, target), ew.narrow(given, target))
 
 
 # -- exponentials, logarithms, trigonometry
@@ -227,7 +247,7 @@ def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..
 
 def _beyond(number: Any, x: Any) -> bool:
     """The number is a Python integer that the integer dtype of x cannot hold."""
-    if type(number) is not int or is_weak(x):
+    if type(number) is not int or (is_weak(x) and not isinstance(x, Traced)):
         return False
     dtype = result_type(x)
     return dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max

@@ -14,7 +14,7 @@ import numpy as np
 from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph.builder import Traced, user_line
 from anyshape.numpy import elementwise
-from anyshape.numpy.convert import axis_of, is_weak, sizes
+from anyshape.numpy.convert import axis_of, is_weak, sizes, typed
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.keys import Key, Target, fit_mask, mask_alone
 from anyshape.numpy.movement import ravel, reshape
@@ -198,14 +198,15 @@ def _cast(x: Any, values: Any, kind: str) -> Any:
         advice = f"convert the values, or the array: x.astype({found.dtype})"
         raise context_of("at").bad_dtype(f"values of {found.dtype} for an array of {x.dtype}", advice)
     if isinstance(found, Traced) or found.ndim:
-        return ew.convert(found, x.dtype)
+        return typed(found, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(found, x.dtype)
     number = np.asarray(values, x.dtype) if is_weak(values) else found.astype(x.dtype)  # of a Python int all counts
     return full((), number[()], x.dtype)
 
 
 def _fits(values: Any, given: np.dtype, wanted: np.dtype) -> bool:
-    """NumPy computes in place with values of this dtype; a Python int may become an unsigned one."""
-    return np.can_cast(given, wanted, "same_kind") or (is_weak(values) and given.kind == "i" and wanted.kind == "u")
+    """NumPy computes in place with values of this dtype; a Python int may become any integer that holds it."""
+    whole = given.kind in "iu" and wanted.kind in "iu"
+    return np.can_cast(given, wanted, "same_kind") or (is_weak(values) and whole)
 
 
 def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:

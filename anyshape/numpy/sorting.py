@@ -56,7 +56,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise UnsupportedFunctionError("searchsorted", "option 'sorter'", "sort the array before", user_line())
     if side not in ("left", "right"):
         raise ArgumentError("searchsorted", f"side {side!r}", "is unknown", "write 'left' or 'right'")
-    dtype = result_type(asarray(a), asarray(v))
+    dtype = np.result_type(asarray(a).dtype, asarray(v).dtype)
     return so.searchsorted(asarray(a, dtype), asarray(v, dtype), side)
 
 

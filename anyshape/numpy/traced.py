@@ -17,7 +17,7 @@ from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import Exact
 from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
-from anyshape.numpy.convert import is_weak
+from anyshape.numpy.convert import is_weak, typed
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.size_operands import check_divisor
 from anyshape.numpy.size_quotient import Quotient, exactly
@@ -85,7 +85,16 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def _unary(name: str) -> Callable[..., Any]:
-    return lambda self: _weakly(NAMESPACE[name](_counted(self) if self.weak else self), self)
+    """A unary operator. What Python makes of a number that only uint64 holds may be negative: it is refused there."""
+    signed = name in ("negative", "invert")
+
+    def operate(self: Array) -> Any:
+        x = _counted(self) if self.weak else self
+        if signed and x.weak and x.dtype.kind == "u":
+            x = typed(x, np.dtype(int))
+        return _weakly(NAMESPACE[name](x), self)
+
+    return operate
 
 
 def _in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.special
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.builder import user_line
+from anyshape.graph.builder import Traced, user_line
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.arguments import ABSENT, along, masked, refuse_out
-from anyshape.numpy.convert import asarray, is_traced, operand, sizes
+from anyshape.numpy.convert import asarray, is_traced, is_weak, operand, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -74,9 +74,13 @@ def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
     """`ufunc.outer(a, b)`, given the function of the ufunc: every element of a with every element of b."""
-    x, y = (z if is_traced(z) else np.asarray(z) for z in (a, b))  # not weak, unlike in a call of the ufunc
-    x, y = operand(x), operand(y)
+    x, y = (_strong(operand(z if is_traced(z) else np.asarray(z))) for z in (a, b))  # unlike in a call of the ufunc
     return function(mv.reshape(x, (*sizes(x), *[1] * y.ndim)), y, **options)
+
+
+def _strong(x: Any) -> Any:
+    """An operand that is no Python scalar, nor stands for one."""
+    return type(x)(x.builder, x.value) if isinstance(x, Traced) and is_weak(x) else x
 
 
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
