@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyshape
-from anyshape.errors import SpecError
+from anyshape.errors import ArgumentError, DTypeError, SpecError
 from tests.sweep import check_same_outcome, is_error, outcome
 
 LABELS = "abcd"
@@ -111,3 +111,57 @@ def test_wrong_equations_are_errors_as_in_numpy(equation, ranks):
         np.einsum(equation, *xs)
     with pytest.raises(SpecError, match="einsum"):
         anyshape.jit(lambda *a: np.einsum(equation, *a))(*xs)
+
+
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+REALS, COMPLEX = np.array([[1.5, 2.5], [3.5, 4.5]]), np.array([[1.5 + 1j, 2.5], [3.5, 4.5j]])
+OPTIONS = [{"dtype": d, "casting": c} for d in (None, int, "f4", "f8", "c16", "i1", bool) for c in CASTINGS]
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("options", [*({"dtype": o["dtype"]} for o in OPTIONS[::5]), *OPTIONS], ids=str)
+def test_dtype_and_casting_are_those_of_numpy(options):
+    reduce, scale = (lambda x: np.einsum("ij->i", x, **options)), (lambda x: np.einsum("ij,->ji", x, 2.5, **options))
+    for x in (REALS, REALS.astype("f4"), REALS.astype(int), REALS.astype(np.int8), COMPLEX):
+        for f in (reduce, scale):
+            expected, got = kind_of_outcome(f, x), kind_of_outcome(anyshape.jit(f), x)
+            if isinstance(expected, type):
+                assert got is expected
+            else:
+                np.testing.assert_allclose(got, expected, rtol=1e-6, strict=True)
+
+
+def kind_of_outcome(f, *args):
+    try:
+        return f(*args)
+    except (TypeError, ValueError) as error:
+        return TypeError if isinstance(error, TypeError) else ValueError
+
+
+REFUSED = [
+    (lambda x: np.einsum("ij->i", x, dtype=int), DTypeError, "operand 0 is float64, which the rule 'safe' does not"),
+    (lambda x: np.einsum("ij->i", x, dtype=object), DTypeError, "no traced arrays of object"),
+    (lambda x: np.einsum("ij->i", x, casting="careful"), SpecError, "'careful': einsum knows no such casting"),
+    (lambda x: np.einsum("ij->i", x, order="Z"), SpecError, "'Z': einsum knows no such order"),
+    (lambda x: np.einsum("ij->i", x, foo=1), TypeError, "unexpected keyword argument 'foo'"),
+    (lambda x: np.einsum(x, [0, -1], [0]), SpecError, r"the label -1 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 52], [0]), SpecError, r"the label 52 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 1], [0, 60]), SpecError, r"the label 60 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 1.0], [0]), ArgumentError, "the label 1.0 is no integer"),
+    (lambda x: np.einsum(x, [0, True], [0]), ArgumentError, "the label True is no integer"),
+    (lambda x: np.einsum(x, "ij"), ArgumentError, "the label 'i' is no integer"),
+]
+
+
+@pytest.mark.parametrize(("f", "kind", "words"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_what_numpy_refuses_is_refused(f, kind, words):
+    if kind is not DTypeError or "object" not in words:
+        with pytest.raises((TypeError, ValueError)):
+            f(REALS)
+    with pytest.raises(kind, match=words):
+        anyshape.jit(f)(REALS)
+
+
+def test_labels_are_integers_of_any_kind_below_52():
+    for f in (lambda x: np.einsum(x, [0, 51], [51]), lambda x: np.einsum(x, (np.int64(3), np.uint8(1)), (1, 3))):
+        np.testing.assert_array_equal(anyshape.jit(f)(REALS), f(REALS), strict=True)

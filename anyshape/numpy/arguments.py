@@ -95,10 +95,15 @@ def finite_or_zero(x: Any) -> Any:
     return ew.select(ew.gt(below, ew.neg(infinity)), below, ew.lift(0, x))
 
 
-def common(name: str, *xs: Any) -> list[Any]:
-    """Operands in their common dtype. As in NumPy's own products, a Python scalar counts as an array."""
+def as_arrays(name: str, *xs: Any) -> list[Any]:
+    """Operands of their own dtypes. As in NumPy's own products, a Python scalar counts as an array."""
     arrays = [x if isinstance(x, (Traced, SymbolicSize)) else np.asarray(joined(name, x)) for x in xs]
-    lifted = [asarray(x, function=name) for x in arrays]
+    return [asarray(x, function=name) for x in arrays]
+
+
+def common(name: str, *xs: Any) -> list[Any]:
+    """Operands as arrays in their common dtype."""
+    lifted = as_arrays(name, *xs)
     dtype = np.result_type(*[x.dtype for x in lifted])
     return [asarray(x, dtype) for x in lifted]
 

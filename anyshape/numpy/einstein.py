@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import SpecError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError, SpecError, UnsupportedFunctionError
 from anyshape.graph.builder import user_line
 from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_size
-from anyshape.numpy.arguments import common
-from anyshape.numpy.convert import asarray, is_traced, sizes
+from anyshape.numpy.arguments import as_arrays
+from anyshape.numpy.convert import NUMERIC, asarray, is_traced, sizes
 from anyshape.numpy.paths import Path, chosen
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -22,21 +22,41 @@ from anyshape.ops.creation import iota
 from anyshape.ops.indexing import take_at
 
 Labels = tuple[Any, ...]
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+_ORDERS = ("C", "F", "A", "K")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored: see `paths` for the order."""
+def einsum(
+    *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None, casting: Any = "safe", order: Any = "K"
+) -> Any:
+    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored: see `paths` for the order. So is `order`,
+    which is about memory.
+    """
     if not is_traced(*operands):
-        return np.einsum(*operands, out=out, optimize=optimize, **options)
+        return np.einsum(*operands, out=out, optimize=optimize, dtype=dtype, casting=casting, order=order)
     if out is not None:
         advice = "use the result instead"
         raise UnsupportedFunctionError("einsum", "option 'out' of a traced array", advice, user_line())
+    for option, value, known in (("casting", casting, _CASTINGS), ("order", order, _ORDERS)):
+        if not isinstance(value, str) or value not in known:
+            raise SpecError(str(value), f"einsum knows no such {option}", f"write one of {', '.join(known)}")
     equation, arrays = _string_form(operands)
-    dtype = options.get("dtype")
-    xs = common("einsum", *arrays) if dtype is None else [asarray(x, dtype) for x in arrays]
+    xs = _cast(as_arrays("einsum", *arrays), dtype, casting)
     inputs, output = _parse(equation, [x.ndim for x in xs])
     return _Contraction(xs, inputs, output).run()
+
+
+def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
+    """The operands in the dtype to compute in: that which is asked for, or their common one."""
+    target = np.dtype(dtype) if dtype is not None else np.result_type(*[x.dtype for x in xs])
+    if target.kind not in NUMERIC:
+        raise DTypeError("einsum", f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
+    for i, x in enumerate(xs):
+        if not np.can_cast(x.dtype, target, casting):
+            why = f"operand {i} is {x.dtype}, which the rule {casting!r} does not cast to {target}"
+            raise DTypeError("einsum", why, "convert it with astype, or pass another `casting`", user_line())
+    return [asarray(x, target) for x in xs]
 
 
 # -- the equation ------------------------------------------------------------------------------------------------
@@ -58,6 +78,11 @@ def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _sublist(labels: Sequence[Any]) -> str:
     """[0, 1, Ellipsis] as 'AB...'."""
+    for n in labels:
+        if n is not Ellipsis and (isinstance(n, bool) or not isinstance(n, (int, np.integer))):
+            raise ArgumentError("einsum", f"the label {n!r}", "is no integer", "label axes by integers, or ...")
+        if n is not Ellipsis and not 0 <= n < len(_LETTERS):
+            raise SpecError(str(labels), f"the label {n} is not in 0..{len(_LETTERS) - 1}", "use others for the axes")
     return "".join("..." if n is Ellipsis else _LETTERS[n] for n in labels)
 
 
