@@ -89,6 +89,13 @@ def test_the_namespace_takes_numpys_arguments(name):
     assert [p for p in mine if p in numpys] == common, f"{name}: another order than numpy.{name}"
 
 
+def test_the_oldest_numpy_is_told_alike_and_has_what_is_used():
+    bound = re.search(r'"numpy>=([\d.]+)"', (ROOT / "pyproject.toml").read_text()).group(1)
+    assert tuple(map(int, bound.split("."))) >= (2, 2), "np.matvec and np.vecmat, used at import, are of NumPy 2.2"
+    assert f"`numpy` (>= {bound}," in (ROOT / "docs/design.md").read_text()
+    assert f"NumPy {bound} or newer" in (ROOT / "README.md").read_text()
+
+
 def test_the_errors_form_one_documented_tree():
     tree = anyshape.errors.__doc__
     for name, kind in vars(anyshape.errors).items():
