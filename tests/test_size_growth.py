@@ -1,12 +1,14 @@
 """Sizes of sizes stay short: programs that cut and join again and again end with the size they began with."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, jit, trace
 from anyshape.graph import dims
-from anyshape.graph.conditions import Condition, equal
+from anyshape.graph.conditions import Claim, Condition, Verdict, equal
 from anyshape.graph.dims import DimVar
 from anyshape.graph.scope import Scope
 
@@ -104,3 +106,48 @@ def test_a_shorter_size_is_one_met_before_and_proved_equal():
     assert scope.simplest(dims.maximum(n, m)) is dims.maximum(n, m)
     scope.assume(Condition("constraint", equal(n, 2 * (m // 2)), "test", "given"))
     assert scope.same(scope.simplest(dims.maximum(n, 2 * (m // 2) - 1)), n)
+
+
+def summed(x, *others):
+    return sum(others, x)
+
+
+def biased(x, *others):
+    return anp.sum(sum([anp.tanh(x + b) for b in others]))
+
+
+def calls_of(function, *args):
+    """How many functions of Python are called while it runs."""
+    count = 0
+
+    def look(frame, event, arg):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("transform", [lambda: jit(summed), lambda: jit(grad(biased))], ids=["value", "gradient"])
+def test_many_sizes_that_broadcast_are_quadratic_work_at_most(transform):
+    x = np.arange(4.0)
+    transform()(x, x)  # what is made once in a process
+    few, many = (calls_of(transform(), *[x] * count) for count in (15, 30))
+    assert many < 5 * few
+    assert many < 1_000_000
+
+
+def test_sizes_that_share_a_part_need_not_broadcast():
+    a, b, c = (dims.from_atom(DimVar(name)) for name in "abc")
+    scope = Scope()
+    for other in (b, c):
+        scope.assume(Condition("assertion", Claim("broadcasts", a, other), "test", "given"))
+    claim = Claim("broadcasts", dims.broadcast(a, b), dims.broadcast(a, c))
+    assert scope.decide(claim) is Verdict.UNKNOWN
+    scope.assume(Condition("assertion", claim, "test", "given"))
+    assert scope.proves(Claim("broadcasts", b, c))

@@ -187,44 +187,51 @@ def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
         return Verdict.YES
     if all(p is Verdict.NO for p in parts):
         return Verdict.NO
-    if _reaches(claim.left, claim.right, facts, set()) or _reaches(claim.right, claim.left, facts, set()):
-        return Verdict.YES
-    known = {claim.left, claim.right}
-    if any(f.relation == "broadcasts" and {f.left, f.right} == known for f in facts):
+    ways = _Ways(facts)
+    known = (claim.left, claim.right) in ways.pairs
+    if known or ways.lead(claim.left, claim.right) or ways.lead(claim.right, claim.left):
         return Verdict.YES
     return Verdict.UNKNOWN
 
 
 def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    if _reaches(claim.left, claim.right, facts, set()):
+    if _Ways(facts).lead(claim.left, claim.right):
         return Verdict.YES
     never = [_is_equal(claim.left, b, lambda: facts) is Verdict.NO for b in (claim.right, 1)]
     return Verdict.NO if all(never) else Verdict.UNKNOWN
 
 
-def _reaches(old: Size, new: Size, facts: Sequence[Claim], seen: set[tuple[Size, Size]]) -> bool:
-    """`old` is 1 or equals `new`: as a part of it, or through known facts. What was tried is not tried again."""
-    if old in (1, new):
-        return True
-    if (old, new) in seen:
-        return False
-    seen.add((old, new))
-    parts, goals = _broadcast_parts(old), _broadcast_parts(new)
-    if len(parts) > 1:
-        return all(_reaches(p, new, facts, seen) for p in parts)
-    if len(goals) > 1 and any(_reaches(old, g, facts, seen) for g in goals):
-        return True
-    for fact in facts:
-        if (
-            fact.relation == "broadcasts"
-            and isinstance(new, int)
-            and new != 1
-            and {fact.left, fact.right} == {old, new}
-        ):
+class _Ways:
+    """From sizes to those that they stretch to: as a part of a broadcast, or through facts, which are looked up."""
+
+    def __init__(self, facts: Sequence[Claim]) -> None:
+        self.to: dict[Size, list[Size]] = {}  # by a size, those that are known to stretch to it
+        self.pairs: set[tuple[Size, Size]] = set()  # known to broadcast
+        for fact in facts:
+            if fact.relation == "stretches":
+                self.to.setdefault(fact.right, []).append(fact.left)
+            elif fact.relation == "broadcasts":
+                self.pairs |= {(fact.left, fact.right), (fact.right, fact.left)}
+
+    def lead(self, old: Size, new: Size) -> bool:
+        """`old` is 1 or equals `new`."""
+        return self._lead(old, new, set())
+
+    def _lead(self, old: Size, new: Size, seen: set[tuple[Size, Size]]) -> bool:
+        """As `lead`. What was tried is not tried again."""
+        if old in (1, new):
             return True
-        if fact.relation == "stretches" and fact.right == new and _reaches(old, fact.left, facts, seen):
+        if (old, new) in seen:
+            return False
+        seen.add((old, new))
+        parts, goals = _broadcast_parts(old), _broadcast_parts(new)
+        if len(parts) > 1:
+            return all(self._lead(p, new, seen) for p in parts)
+        if len(goals) > 1 and (old in goals or any(self._lead(old, g, seen) for g in goals)):
             return True
-    return False
+        if isinstance(new, int) and new != 1 and (old, new) in self.pairs:
+            return True
+        return any(self._lead(old, between, seen) for between in self.to.get(new, ()))
 
 
 def _broadcast_parts(size: Size) -> tuple[Size, ...]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from anyshape.errors import ShapeError
+from anyshape.graph import dims
 from anyshape.graph.dims import Call, DimVar, Leaf, Size
+from anyshape.graph.leaves import remembered
 
 
 def broadcast_ints(*sizes: int) -> int:
     """`broadcast` of actual sizes; ones that disagree are an error."""
     if len(sizes) == 2 and (sizes[0] == 1 or sizes[0] == sizes[1]):
         return sizes[1]
-    found = {s for s in sizes if s != 1}
+    found = set(sizes)
+    found.discard(1)
     if len(found) > 1:
         raise ShapeError("broadcast", f"sizes {' and '.join(map(str, sorted(found)))} differ and neither is 1")
     return found.pop() if found else 1
@@ -38,12 +41,22 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
         product = coefficient
         for atom, power in monomial:
             if isinstance(atom, Call):
-                value = _EVALUATORS[atom.function](*[evaluate(a, leaf_value) for a in atom.args])
+                leaves = _leaves_alone(atom)
+                values = map(leaf_value, leaves) if leaves else [evaluate(a, leaf_value) for a in atom.args]
+                value = _EVALUATORS[atom.function](*values)
             else:
                 value = leaf_value(atom)
             product *= value**power
         total += product
     return total
+
+
+@remembered
+def _leaves_alone(call: Call) -> tuple[Leaf, ...]:
+    """The arguments, where each is a leaf alone: long broadcasts are evaluated often."""
+    atoms = [dims.as_atom(a) for a in call.args]
+    leaves = tuple([a for a in atoms if a is not None and not isinstance(a, Call)])
+    return leaves if len(leaves) == len(atoms) else ()
 
 
 def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:

@@ -48,13 +48,16 @@ def first_examples() -> list[Example]:
 
 
 def apart(claim: Claim, facts: Sequence[Claim]) -> Iterator[Example]:
-    """Sizes that tell one variable from all others, as they broadcast together; and the left side from the right."""
+    """Sizes that tell the left side from the right, as they broadcast together; and one variable from all others."""
     first = _first_of_equals(claim, facts)  # variables that are stated to be equal go together
+    left, right = ({first[v] for v in dims.variables(s)} for s in (claim.left, claim.right))
+    for rest in (1, 7):  # `broadcast(a, b)` and `broadcast(a, c)` differ where a and all other sizes are 1
+        sizes = {**dict.fromkeys(left, 6), **dict.fromkeys(right - left, 7)}
+        sizes |= dict.fromkeys(left & right, 1) if rest == 1 else {}
+        yield Example({v: nearest(v, sizes.get(f, rest)) for v, f in first.items()}, _always(rest))
     for alone, rest in ((6, 1), (1, 6)):
         for one in dict.fromkeys(first.values()):
             yield Example({v: nearest(v, alone if f is one else rest) for v, f in first.items()}, _always(rest))
-    left = {first[v] for v in dims.variables(claim.left)}
-    yield Example({v: nearest(v, 6 if f in left else 7) for v, f in first.items()}, _always(7))
 
 
 def _first_of_equals(claim: Claim, facts: Sequence[Claim]) -> dict[DimVar, DimVar]:

@@ -25,8 +25,10 @@ from anyshape.graph.substitution import substitute
 
 _FACTS = 100  # connected with one question; those nearest to it are kept
 _EXAMPLES = 32
+_FIRST_EXAMPLES = 5  # stay first: the sizes of the call, or what is tried first of all
 # Seconds of the processor: all questions that integer sets are asked, one of them, and one when all time is used up.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
+_LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
 ByVariable = dict[DimVar, list[Claim]]
 
 
@@ -66,7 +68,8 @@ class Knowledge:
                 self._near_index = self._stated_index = None
         if not replacements or normal.relation != "==":
             self._facts.append(normal)
-            for index, more in ((self._near_index, [normal]), (self._stated_index, stated)):
+            near = [normal] if normal.relation not in _LINKS else []
+            for index, more in ((self._near_index, near), (self._stated_index, stated)):
                 if index is not None:
                     for new in more:
                         _enter(index, new)
@@ -149,10 +152,16 @@ class Knowledge:
             self._met.setdefault(example[variable], {})[dims.from_atom(variable)] = None
         shorter = [s for s in self._met.get(value, ()) if s.nodes < size.nodes]
         for candidate in [s for s in shorter if mine.issuperset(dims.variables(s))]:
-            if self.proves(equal(size, candidate)):
+            claim = equal(size, candidate)
+            if not self._fails_somewhere(claim) and self.proves(claim):
                 return candidate
         self._met.setdefault(value, {})[size] = None
         return size
+
+    def _fails_somewhere(self, claim: Claim) -> bool:
+        """Known sizes make the claim false: a look, before the means of `proves`, where many claims are tried."""
+        examples = self._some()
+        return any(truth(claim, e) is False for e in (*examples[_FIRST_EXAMPLES:], *examples[:_FIRST_EXAMPLES]))
 
     def decide(self, claim: Claim) -> Verdict:
         """What follows about the claim."""
@@ -222,7 +231,7 @@ class Knowledge:
         """The verdict of integer sets; these answers are known to occur."""
         claim, *granted = self._stated_form(asked)
         facts = [*granted, *self._connected(claim)]
-        if False not in answers and any(c.relation in ("broadcasts", "stretches") for c in [claim, *facts]):
+        if False not in answers and any(c.relation in _LINKS for c in [claim, *facts]):
             answers.add(self._differs(asked, [claim, *facts]))
             if False in answers and (True in answers or not maybe_true):
                 return Verdict.UNKNOWN
@@ -260,13 +269,12 @@ class Knowledge:
         return None
 
     def _near(self, claim: Claim) -> list[Claim]:
-        """The facts that one step can tell something from: those that share a variable, or may be a link of a chain."""
+        """The facts that one step can tell something from: comparisons of a variable of it, or all links of chains."""
         if self._near_index is None:
-            self._near_index = by_variable(self._facts)
+            self._near_index = by_variable([f for f in self._facts if f.relation not in _LINKS])
         found = {id(f): f for v in claim.variables() for f in self._near_index.get(v, ())}
-        if claim.relation in ("broadcasts", "stretches"):
-            found.update({id(f): f for f in self._facts if f.relation == "stretches"})
-        return list(found.values())
+        links = [f for f in self._facts if f.relation in _LINKS] if claim.relation in _LINKS else []
+        return [*found.values(), *links]
 
     def _connected(self, claim: Claim) -> list[Claim]:
         """What was stated that is connected with the claim."""
@@ -333,22 +341,27 @@ class Knowledge:
         """False where sizes that broadcast and differ make the claim false; None where none do."""
         for sizes in itertools.chain(self._with_ones(facts[0]), apart(claim, facts)):
             example = Example(self._completed(sizes), sizes.make)
-            if truth(claim, example) is False and self._satisfies(example):
-                self._learn(example)
+            if truth(claim, example) is False and self._learn(example):
                 return False
         return None
 
     def _with_ones(self, claim: Claim) -> Iterator[Example]:
-        """A known example with ones where the claim has a variable, and where it has all those of a side."""
+        """A known example with ones where the claim has all the variables of a side, and where it has one."""
         sides = [dims.variables(claim.left), dims.variables(claim.right)]
         for known in self._some()[:1]:
             free = {v: n for v, n in known.items() if v not in self._replacements}
-            for ones in [*[[v] for v in claim.variables()], *sides]:
+            for ones in [*sides, *[[v] for v in claim.variables()]]:
                 yield Example({**free, **{v: nearest(v, 1) for v in ones}}, known.make)
 
-    def _learn(self, example: Example) -> None:
-        if len(self._examples) < _EXAMPLES and self._satisfies(example):
-            self._examples.append(example)
+    def _learn(self, example: Example) -> bool:
+        """Keep the example if all that is believed holds there. Of many the oldest goes, though not the first ones:
+        questions are about what is new.
+        """
+        if not self._satisfies(example):
+            return False
+        self._examples.insert(_FIRST_EXAMPLES, example)
+        del self._examples[_EXAMPLES:]
+        return True
 
     def _satisfies(self, example: Example) -> bool:
         """All that is believed holds there, and what equalities determine is within its range."""
@@ -431,14 +444,21 @@ def connected(claim: Claim, about: Mapping[DimVar, Sequence[Claim]]) -> list[Cla
     """The claims that share variables with this one, directly or through others, nearest first."""
     found: dict[Claim, None] = {}
     seen: set[DimVar] = set()
+    met: set[int] = set()  # by identity: a claim is met at each of its variables
     todo = claim.variables()
-    while todo and len(found) < _FACTS:
+    while todo:
         fresh = [v for v in dict.fromkeys(todo) if v not in seen]
         seen.update(fresh)
-        near = [c for v in fresh for c in about.get(v, ())]
-        found.update(dict.fromkeys(near))
-        todo = [w for c in near for w in c.variables() if w not in seen]
-    return list(found)[:_FACTS]
+        new: list[Claim] = []
+        for variable in fresh:
+            near = [c for c in about.get(variable, ()) if id(c) not in met]
+            met.update(map(id, near))
+            found.update(dict.fromkeys(near))
+            if len(found) >= _FACTS:
+                return list(found)[:_FACTS]
+            new += near
+        todo = [w for c in new for w in c.variables() if w not in seen]
+    return list(found)
 
 
 def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
