@@ -7,8 +7,10 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, jit, trace
+from anyshape.errors import SizeLimitError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition, Verdict, equal
+from anyshape.graph.dim_text import to_source
 from anyshape.graph.dims import DimVar
 from anyshape.graph.scope import Scope
 
@@ -140,6 +142,26 @@ def test_many_sizes_that_broadcast_are_quadratic_work_at_most(transform):
     few, many = (calls_of(transform(), *[x] * count) for count in (15, 30))
     assert many < 5 * few
     assert many < 1_000_000
+
+
+def test_more_than_a_hundred_sizes_broadcast():
+    run = jit(summed)
+    np.testing.assert_array_equal(run(*[np.arange(4.0)] * 120), 120 * np.arange(4.0))
+    mixed = [np.full(5 if i % 7 == 3 else 1, float(i)) for i in range(120)]
+    np.testing.assert_array_equal(run(*mixed), summed(*mixed), strict=True)
+    assert run.cache_info().traces == 1
+    with pytest.raises(ValueError, match="args_119_0 differ"):
+        run(*mixed[:-1], np.ones(3))
+
+
+def test_the_source_of_a_long_broadcast_is_no_tower_of_brackets():
+    sizes = [dims.from_atom(DimVar(f"s{i:03}")) for i in range(300)]
+    source = to_source(dims.broadcast(*sizes), str)
+    for place in (0, 150, 299):
+        for size in (0, 7):
+            assert eval(source, {f"s{i:03}": size if i == place else 1 for i in range(300)}) == size
+    with pytest.raises(SizeLimitError, match="301 sizes in a broadcast; the limit is 300"):
+        dims.broadcast(*sizes, dims.from_atom(DimVar("one_more")))
 
 
 def test_sizes_that_share_a_part_need_not_broadcast():

@@ -205,7 +205,7 @@ class _Decoder:
         return dims.total(terms)
 
     def atom(self, x: Any) -> Size:
-        kind, *rest = items(x, "a part of a size", LIMITS["arguments of a call"] + 1, 2)
+        kind, *rest = items(x, "a part of a size", LIMITS["sizes in a broadcast"] + 1, 2)
         if kind == "variable" and len(rest) == 1:
             return dims.from_atom(self.variables[integer(rest[0], "a variable", 0, len(self.variables) - 1)])
         if kind == "axis" and len(rest) == 2:

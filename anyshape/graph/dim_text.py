@@ -97,9 +97,10 @@ def call_source(call: Any, name: Name, write_call: Name | None = None) -> str:
     if call.function in _INFIX:
         return f"({args[0]} {_INFIX[call.function]} {args[1]})"
     if call.function == "broadcast":
-        head, *rest = args
-        other = rest[0] if len(rest) == 1 else _broadcast_source(rest)
-        return f"({other} if {head} == 1 else {head})"
+        if len(args) == 2:
+            return f"({args[1]} if {args[0]} == 1 else {args[0]})"
+        *firsts, last = args  # in a row: Python reads no more than 200 brackets in one another
+        return f"({' '.join([f'{a} if {a} != 1 else' for a in firsts])} {last})"
     if len(args) == 2 and max(map(len, args)) <= _SHORT:  # a fifth of the time of a call
         (a, b), sign = args, "<" if call.function == "min" else ">"
         return f"({a} if {a} {sign} {b} else {b})"
@@ -107,8 +108,3 @@ def call_source(call: Any, name: Name, write_call: Name | None = None) -> str:
 
 
 _SHORT = 12  # letters of what is written out twice
-
-
-def _broadcast_source(args: list[str]) -> str:
-    head, *rest = args
-    return head if not rest else f"({_broadcast_source(rest)} if {head} == 1 else {head})"

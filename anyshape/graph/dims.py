@@ -430,12 +430,13 @@ def nonzero(a: Size) -> bool:
 def _flatten(function: str, args: Iterable[Size]) -> list[Size]:
     """The arguments, those of an inner call in place of it: max(max(a, b) - 1, c) is max(a - 1, b - 1, c)."""
     flat: list[Size] = []
+    limit = "sizes in a broadcast" if function == "broadcast" else "arguments of a call"
     for arg in args:
         shift = arg.terms[-1][1] if isinstance(arg, DimExpr) and function != "broadcast" and not arg.terms[-1][0] else 0
         atom = as_atom(add(arg, -shift) if shift else arg)
         inner = [add(a, shift) for a in atom.args] if isinstance(atom, Call) and atom.function == function else [arg]
         flat.extend(a for a in inner if a not in flat)
-        check_limit("arguments of a call", len(flat))
+        check_limit(limit, len(flat))
     return flat
 
 

@@ -9,6 +9,7 @@ LIMITS = {
     "factors in a term": 64,
     "calls within calls": 100,
     "arguments of a call": 100,
+    "sizes in a broadcast": 300,  # cheaper than extrema: no two of them are compared
     "nodes": 50_000,  # of the expression written out in full
     "bits in a coefficient": 1_000,
 }
