@@ -111,7 +111,8 @@ class _Fusion:
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.total])
         flags = tuple([w.flags for _, w in entries])
-        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended, merged_axes(entries)), *after]
+        merged = merged_axes(self.rules, entries)
+        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended, merged), *after]
 
     def _without_views(self, entries: list[tuple[Step, Work]]) -> tuple[list[tuple[Step, Work]], list[Step]]:
         """Views that nothing in the group reads follow it: tiles would have to copy them."""

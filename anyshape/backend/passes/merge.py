@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from anyshape.backend.passes.rows import ELEMENTWISE, RULES, Work
+from anyshape.backend.passes.rows import ELEMENTWISE, RULES, RowRules, Work
 from anyshape.backend.plan import Step
+from anyshape.graph.dims import Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.ops import indexing as ix
@@ -20,11 +21,11 @@ from anyshape.ops import reduction as rd
 Entries = Sequence[tuple[Step, Work]]
 
 
-def merged_axes(entries: Entries) -> int:
+def merged_axes(rules: RowRules, entries: Entries) -> int:
     """How many axes behind the first are rows as well."""
-    rowed = [m for step, work in entries for m in _rowed(step, work)]
-    ranks = [m.rank for m in rowed]
-    return next((count for count in range(min(ranks) - 1, 0, -1) if _merges(entries, rowed, count)), 0)
+    rowed = [rules.sizes(m) for step, work in entries for m in _rowed(step, work)]
+    least = min(map(len, rowed))
+    return next((count for count in range(least - 1, 0, -1) if _merges(rules, entries, rowed, count)), 0)
 
 
 def _rowed(step: Step, work: Work) -> list[TensorMeta]:
@@ -33,55 +34,61 @@ def _rowed(step: Step, work: Work) -> list[TensorMeta]:
     return read if work.total else [*read, step.results[0]]
 
 
-def _merges(entries: Entries, rowed: Sequence[TensorMeta], count: int) -> bool:
+def _merges(rules: RowRules, entries: Entries, rowed: Sequence[tuple[Size, ...]], count: int) -> bool:
     """The axes are the same of all that has rows, go by names that no other axis has, and no step mixes them up."""
-    front = {(m.sizes or ())[: count + 1] for m in rowed}
-    behind = {size for m in rowed for size in (m.sizes or ())[count + 1 :]}
+    front = {sizes[: count + 1] for sizes in rowed}
+    behind = {size for sizes in rowed for size in sizes[count + 1 :]}
     for step, work in entries:
         alone = [m for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
-        behind.update(size for m in (*alone, *[r for r in step.results if work.total]) for size in m.sizes or ())
+        alone += [step.results[0]] if work.total else []
+        behind.update(size for m in alone for size in rules.sizes(m))
     names = [*next(iter(front))[1:]]
     alike = len(front) == 1 and not any(isinstance(s, int) for s in names) and behind.isdisjoint(names)
-    return alike and all(_apart(step, work, count) for step, work in entries)
+    return alike and all(_apart(rules, step, work, count) for step, work in entries)
 
 
-def _apart(step: Step, work: Work, count: int) -> bool:
+def _apart(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """A step does along each of these axes what it does along rows."""
     rule = _elementwise if step.op.family in ELEMENTWISE else _RULES.get(step.op)
-    return rule is not None and rule(step, work, count)
+    return rule is not None and rule(rules, step, work, count)
 
 
-def _elementwise(step: Step, work: Work, count: int) -> bool:
+def _elementwise(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """What has no rows is the same for all of them: it has no such axis, or size 1 there."""
-    rank = step.results[0].rank
-    without = [m.sizes or () for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
+    rank = len(rules.sizes(step.results[0]))
+    without = [rules.sizes(m) for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
     return all(size == 1 for sizes in without for size in sizes[: max(0, count + 1 - rank + len(sizes))])
 
 
-def _axes(step: Step, work: Work, count: int) -> bool:
+def _axes(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     axes, front = set(dict(step.params)["axes"]), range(count + 1)
     return axes.issuperset(front) if work.total else axes.isdisjoint(front)
 
 
-def _axis(step: Step, work: Work, count: int) -> bool:
+def _axis(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     return dict(step.params)["axis"] > count
 
 
-def _sum_to(step: Step, work: Work, count: int) -> bool:
-    params = dict(step.params)
-    if not work.total:
-        return _leading(params["axes"], count)
-    return all(axis > count or size == 1 for axis, size in zip(params["axes"], params["shape"], strict=True))
+def _sum_to(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+    axes, sizes = dict(step.params)["axes"], rules.sizes(step.results[0])
+    return _ones(axes, sizes, count) if work.total else _leading(axes, count)
 
 
-def _broadcast_in_dim(step: Step, work: Work, count: int) -> bool:
-    axes, sizes = dict(step.params)["axes"], step.metas[0].sizes or ()
-    if work.flags[0]:
-        return _leading(axes, count)
-    return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))
+def _broadcast_in_dim(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+    axes, sizes = dict(step.params)["axes"], rules.sizes(step.metas[0])
+    return _leading(axes, count) if work.flags[0] else _ones(axes, sizes, count)
 
 
-def _take(step: Step, work: Work, count: int) -> bool:
+def _transpose(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+    return _leading(dict(step.params)["axes"], count)
+
+
+def _reshape(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+    """The axes in front stay as they are, so what is behind them is one row before and after."""
+    return True
+
+
+def _take(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """Index arrays with rows come first in the result; along one axis of what has rows, behind them."""
     return not work.flags[0] or dict(step.params)["axes"][0] > count
 
@@ -90,7 +97,12 @@ def _leading(axes: Sequence[int], count: int) -> bool:
     return tuple(axes[: count + 1]) == tuple(range(count + 1))
 
 
-Rule = Callable[[Step, Work, int], bool]
+def _ones(axes: Sequence[int], sizes: Sequence[Size], count: int) -> bool:
+    """An array that goes to these axes has size 1 in front."""
+    return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))
+
+
+Rule = Callable[[RowRules, Step, Work, int], bool]
 _RULES: dict[Op, Rule] = {
     **{op: _axes for op in RULES if op.family == "reduction"},
     **dict.fromkeys(
@@ -101,8 +113,8 @@ _RULES: dict[Op, Rule] = {
         _axis,
     ),
     rd.sum_to_op: _sum_to,
-    mv.reshape_op: lambda step, work, count: True,
-    mv.transpose_op: lambda step, work, count: _leading(dict(step.params)["axes"], count),
+    mv.reshape_op: _reshape,
+    mv.transpose_op: _transpose,
     mv.broadcast_in_dim_op: _broadcast_in_dim,
     ix.take_op: _take,
 }
