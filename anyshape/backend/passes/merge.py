@@ -23,7 +23,7 @@ Entries = Sequence[tuple[Step, Work]]
 
 def merged_axes(rules: RowRules, entries: Entries) -> int:
     """How many axes behind the first are rows as well."""
-    rowed = [rules.sizes(m) for step, work in entries for m in _rowed(step, work)]
+    rowed = [rules.sizes_of(m) for step, work in entries for m in _rowed(step, work)]
     least = min(map(len, rowed))
     return next((count for count in range(least - 1, 0, -1) if _merges(rules, entries, rowed, count)), 0)
 
@@ -41,7 +41,7 @@ def _merges(rules: RowRules, entries: Entries, rowed: Sequence[tuple[Size, ...]]
     for step, work in entries:
         alone = [m for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
         alone += [step.results[0]] if work.total else []
-        behind.update(size for m in alone for size in rules.sizes(m))
+        behind.update(size for m in alone for size in rules.sizes_of(m))
     names = [*next(iter(front))[1:]]
     alike = len(front) == 1 and not any(isinstance(s, int) for s in names) and behind.isdisjoint(names)
     return alike and all(_apart(rules, step, work, count) for step, work in entries)
@@ -55,8 +55,8 @@ def _apart(rules: RowRules, step: Step, work: Work, count: int) -> bool:
 
 def _elementwise(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """What has no rows is the same for all of them: it has no such axis, or size 1 there."""
-    rank = len(rules.sizes(step.results[0]))
-    without = [rules.sizes(m) for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
+    rank = len(rules.sizes_of(step.results[0]))
+    without = [rules.sizes_of(m) for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
     return all(size == 1 for sizes in without for size in sizes[: max(0, count + 1 - rank + len(sizes))])
 
 
@@ -70,12 +70,12 @@ def _axis(rules: RowRules, step: Step, work: Work, count: int) -> bool:
 
 
 def _sum_to(rules: RowRules, step: Step, work: Work, count: int) -> bool:
-    axes, sizes = dict(step.params)["axes"], rules.sizes(step.results[0])
+    axes, sizes = dict(step.params)["axes"], rules.sizes_of(step.results[0])
     return _ones(axes, sizes, count) if work.total else _leading(axes, count)
 
 
 def _broadcast_in_dim(rules: RowRules, step: Step, work: Work, count: int) -> bool:
-    axes, sizes = dict(step.params)["axes"], rules.sizes(step.metas[0])
+    axes, sizes = dict(step.params)["axes"], rules.sizes_of(step.metas[0])
     return _leading(axes, count) if work.flags[0] else _ones(axes, sizes, count)
 
 

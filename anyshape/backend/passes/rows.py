@@ -64,7 +64,7 @@ class RowRules:
         sizes = self.ctx.sizes(meta, field="rows")
         return self.ctx.scope.normal(sizes[0]) if sizes else None
 
-    def sizes(self, meta: TensorMeta) -> tuple[Size, ...]:
+    def sizes_of(self, meta: TensorMeta) -> tuple[Size, ...]:
         """The sizes by name, of what a step that works along rows reads or gives."""
         return self.ctx.sizes(meta, field="rows") or ()
 
