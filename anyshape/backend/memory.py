@@ -262,11 +262,10 @@ def _together(group: Group) -> Size:
     results = _results(group)
     if group.totals:
         rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
-        height = dims.maximum(1, dims.floordiv(_written(group).tile, dims.maximum(1, *rows)))
-        tiles = dims.add(dims.ceildiv(group.rows, height), _FEW)
+        read = dims.mul(group.rows, dims.maximum(1, *rows))
+        tiles = dims.add(dims.ceildiv(read, _written(group).tile), _FEW)  # also where further axes are merged with rows
         numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.totals]
         if numbers != [1] * len(numbers):  # then tiles are in blocks
-            read = dims.mul(group.rows, dims.maximum(1, *rows))
             blocks = dims.floordiv(read, dims.mul(FEW, dims.maximum(1, *numbers)))
             tiles = dims.minimum(tiles, dims.maximum(FEW, blocks))
         results["totals"] = dims.mul(tiles, dims.total([results[slot] for slot in group.totals]))
