@@ -15,11 +15,15 @@ from anyshape import ShapeDtypeStruct, trace
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.cost import cost
 from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.evaluate import evaluate
 from anyshape.graph.extents import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.ir import OPS, Graph, Node, Value, params_tuple
+from anyshape.graph.scope import Scope
+from anyshape.ops.contraction import terms_of
 from anyshape.ops.core import find_kernel, resolve
 from anyshape.ops.costs import ceil_log2, find_cost
+from anyshape.ops.paths import chosen
 from tests.sweep import arrays_of, few_combinations, is_error, outcome, rows
 
 F64 = np.dtype(np.float64)
@@ -49,6 +53,21 @@ def products(x, y, *, contract, batch):
     for _ in np.ndindex(*result):
         for _ in np.ndindex(*[x.shape[i] for i in contract[0]]):
             count += 2
+    return count
+
+
+def pairs(node, inputs):
+    """Multiplications and additions of a product of several operands, pair by pair in the usual order."""
+    terms, out = terms_of(dict(node.params)["equation"])
+    shown = {label: n for labels, x in zip(terms, inputs, strict=True) for label, n in zip(labels, x.shape)}
+    named = {label: s for labels, v in zip(terms, node.inputs, strict=True) for label, s in zip(labels, v.meta.sizes)}
+    count = 0
+    for i, j in chosen(ShapeGuardContext(Scope(), "test"), terms, out, named).path:
+        y, x = terms.pop(j), terms.pop(i)
+        rest = {*"".join(terms), *out}
+        labels = {a for a in x if a in rest or a in y} | {a for a in y if a in rest or a in x}
+        count += sum(2 for _ in np.ndindex(*[shown[a] for a in labels]))
+        terms.insert(i, "".join(labels & rest))
     return count
 
 
@@ -95,6 +114,8 @@ def operations(node, inputs, results, params):
     """Operations on elements, counted on the arrays of one run."""
     if node.op.name in NOTHING:
         return 0
+    if node.op.name == "einsum":
+        return pairs(node, inputs)
     if node.op.name in COUNTED:
         return COUNTED[node.op.name](*inputs, **params)
     if node.op.family == "reduction":

@@ -22,6 +22,7 @@ from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.frontend.again import Again
 from anyshape.frontend.inline_program import call_inside, check_meta, is_symbolic
 from anyshape.frontend.lazy import cost, draw_dot, draw_html, program_file
+from anyshape.frontend.orders import Orders
 from anyshape.frontend.relations import Related, broadcast_together
 from anyshape.frontend.structures import Reader, maker, reader
 from anyshape.frontend.tracing import Trace
@@ -54,8 +55,9 @@ class Program:
         self.timers: Timers | None = None
         # buffers grow with threads: those of today are what a limit is kept with
         self.threads = None if max_bytes is None else config.num_threads
-        groups = broadcast_together(self.graph)
-        self.related = Related(self.graph, self.entry, groups, self._compiled) if groups else None
+        groups, orders = broadcast_together(self.graph), Orders(self.graph)
+        related = Related(self.graph, self.entry, groups, orders, self._compiled) if groups or orders else None
+        self.related = related
         self.run: Run = logged(self.related or self._compiled(self.graph), self.name, self.entry.names)
 
     def timed(self, timers: Timers) -> Program:

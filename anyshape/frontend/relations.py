@@ -1,8 +1,9 @@
 """Plans of one program for calls whose sizes are related: which of the sizes that are broadcast together are 1.
 
-Those that are not are equal, or NumPy would refuse the call. A plan that knows it broadcasts nothing at run time. The
-graph is not traced again: it is replayed under what is known, for each pattern of ones that calls have had some times
-or with large arrays, up to a number of patterns; the plan that assumes nothing serves all others.
+Those that are not are equal, or NumPy would refuse the call. A plan that knows it broadcasts nothing at run time. And a
+plan has an order for each product of several operands, which the sizes of a call choose. The graph is not traced again:
+it is replayed under what is known, for each pattern that calls have had some times or with large arrays, up to a number
+of patterns; the plan that assumes nothing, with the usual orders, serves all others.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyshape.autodiff.forward import inline
 from anyshape.backend.execute import Run, Turn
+from anyshape.backend.passes.in_pairs import in_pairs
+from anyshape.frontend.orders import Choice, Orders
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
 from anyshape.graph.conditions import Claim, Condition, Where, equal
@@ -30,6 +33,7 @@ from anyshape.numpy.traced import Array
 MOST_SIZES = 16  # that a call looks at
 MOST_PATTERNS = 8  # that have plans of their own
 PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
+MOST_KNOWN = 4096  # what calls say of which the pattern is remembered
 LARGE = 1 << 14  # elements of an argument for which it pays at once
 
 
@@ -82,25 +86,40 @@ def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozense
         return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
 
 
+class Pattern(NamedTuple):
+    """What a plan of its own knows: which sizes are 1, a bit for each, and the orders of products."""
+
+    ones: int
+    orders: Choice
+
+
 class Related:
     """The function of a program that has plans by relation. `make` compiles a graph.
 
-    A call is given to the plan of the last pattern that had one, which turns away what has another.
+    A call is given to the plan of the last pattern that had one, which turns away what has another. Orders that sizes
+    choose are looked up anew for each call.
     """
 
-    def __init__(self, graph: Graph, entry: Entry, groups: Sequence[tuple[Size, ...]], make: Callable[..., Run]):
-        self.graph, self.entry, self.groups, self.make = graph, entry, groups, make
+    def __init__(
+        self,
+        graph: Graph,
+        entry: Entry,
+        groups: Sequence[tuple[Size, ...]],
+        orders: Orders,
+        make: Callable[..., Run],
+    ) -> None:
+        self.graph, self.entry, self.groups, self.orders, self.make = graph, entry, groups, orders, make
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
-        bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
-        self.pattern = size_function(entry, self.sizes, bits)
-        self.runs: dict[int, Run] = {}
-        self.patterns: set[int] = set()  # that have plans of their own
-        self.calls: dict[int, int] = {}
+        self.read = self._reader()
+        self.known: dict[Any, Pattern] = {}
+        self.runs: dict[Pattern, Run] = {}
+        self.patterns: set[Pattern] = set()  # that have plans of their own
+        self.calls: dict[Pattern, int] = {}
         self.first: Run = self.choose
 
     def again(self, make: Callable[..., Run]) -> Related:
         """The same of functions that are made in another way; what calls have had counts for both."""
-        found = Related(self.graph, self.entry, self.groups, make)
+        found = Related(self.graph, self.entry, self.groups, self.orders, make)
         found.patterns, found.calls = self.patterns, self.calls
         return found
 
@@ -114,31 +133,61 @@ class Related:
 
     def choose(self, *arrays: Any) -> Any:
         """Run the plan for the pattern of these arrays."""
-        pattern = self.pattern(*arrays)
+        pattern = self._pattern(arrays)
         run = self.runs.get(pattern)
         if run is None:
             run = self._chosen(pattern, arrays)
-        else:
+        elif not self.orders:
             self.first = run
         return run(*arrays)
 
+    def _reader(self) -> Callable[..., Any]:
+        """What of the sizes of a call says its pattern: a bit for each that is 1, or all where they choose orders."""
+        if not self.orders:
+            bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
+            return size_function(self.entry, self.sizes, bits)
+        sizes = [*self.sizes, *self.orders.sizes]
+        return size_function(self.entry, sizes, f"({'{}, ' * len(sizes)})")
+
+    def _pattern(self, arrays: Sequence[Any]) -> Pattern:
+        read = self.read(*arrays)
+        pattern = self.known.get(read)
+        if pattern is None:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            pattern = self.known[read] = self._found(read)
+        return pattern
+
+    def _found(self, read: Any) -> Pattern:
+        if not self.orders:
+            return Pattern(read, ())
+        at = dict(zip([*self.sizes, *self.orders.sizes], read, strict=True))
+        return Pattern(sum((at[size] == 1) << i for i, size in enumerate(self.sizes)), self.orders(at))
+
     def graph_for(self, arrays: Sequence[Any]) -> Graph:
         """The graph of the plan for the pattern of these arrays."""
-        return specialised(self.graph, self.groups, self._ones(self.pattern(*arrays)))
+        return self._graph(self._pattern(arrays))
 
-    def _ones(self, pattern: int) -> frozenset[Size]:
-        return frozenset(s for i, s in enumerate(self.sizes) if pattern >> i & 1)
+    def _graph(self, pattern: Pattern) -> Graph:
+        graph = in_pairs(self.graph, self.orders.by_value(pattern.orders))
+        return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
 
-    def _chosen(self, pattern: int, arrays: Sequence[Any]) -> Run:
-        """The general function, until one for the pattern is worth making."""
+    def _ones(self, pattern: Pattern) -> frozenset[Size]:
+        return frozenset(s for i, s in enumerate(self.sizes) if pattern.ones >> i & 1)
+
+    def _chosen(self, pattern: Pattern, arrays: Sequence[Any]) -> Run:
+        """The general function, until one for the pattern is worth making: at once for another order of a product, so
+        that the first call of some sizes gives the same bits as the next.
+        """
         if pattern not in self.patterns:
             calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
-            if len(self.patterns) >= MOST_PATTERNS or (calls <= PATIENCE and all(x.size < LARGE for x in arrays)):
+            soon = calls <= PATIENCE and pattern.orders == self.orders.usual and all(x.size < LARGE for x in arrays)
+            if soon or len(self.patterns) >= MOST_PATTERNS or (pattern.orders == self.orders.usual and not self.sizes):
                 return self.general
             self.patterns.add(pattern)
         ones = self._ones(pattern)
         turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
-        return self.runs.setdefault(pattern, self.make(specialised(self.graph, self.groups, ones), [turn]))
+        return self.runs.setdefault(pattern, self.make(self._graph(pattern), [turn] if self.sizes else []))
 
     @property
     def __source__(self) -> str:

@@ -142,7 +142,7 @@ def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:
     return space["accepts"]
 
 
-def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..., int]:
+def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
     """A generated function of the inputs: an expression in sizes that axes alone give, put where `text` has {}."""
     local, lines, space = _sizes(entry, [v for s in sizes for v in dims.variables(s)])
     result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])

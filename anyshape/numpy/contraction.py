@@ -14,12 +14,12 @@ from anyshape.graph.shapes import broadcast_sizes, numel
 from anyshape.numpy.arguments import common, identity_like, joined
 from anyshape.numpy.convert import asarray, axis_of, fixed, is_traced, promoted, sizes
 from anyshape.numpy.elementwise import multiply, subtract
-from anyshape.numpy.paths import chosen
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.contraction import dot_general
+from anyshape.ops.contraction import dot_general, einsum, equation_of
 from anyshape.ops.core import context_of, meta_of
 from anyshape.ops.movement import broadcast_to, transpose
+from anyshape.ops.paths import chosen
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
@@ -233,7 +233,11 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
     found = {a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)}
     ends = [a for a in (0, len(xs)) if a in found]
-    for i, j in chosen(context_of("multi_dot", *xs), labels, ends, found, neighbours=True):
+    choice = chosen(context_of("multi_dot", *xs), labels, ends, found, neighbours=True)
+    equation = "" if choice.settled or xs[0].dtype.kind == "b" else equation_of(labels, ends)
+    if equation:
+        return einsum(xs, equation)
+    for i, j in choice.path:
         y, x = xs.pop(j), xs.pop(i)
         xs.insert(i, dot(x, y))
     return xs[0]

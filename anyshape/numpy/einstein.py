@@ -13,18 +13,18 @@ from anyshape.graph.dims import Size
 from anyshape.graph.shapes import broadcast_size
 from anyshape.numpy.arguments import as_arrays
 from anyshape.numpy.convert import NUMERIC, asarray, is_traced, sizes
-from anyshape.numpy.paths import Path, chosen
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.contraction import dot_general
+from anyshape.ops.contraction import LETTERS, dot_general, equation_of
+from anyshape.ops.contraction import einsum as product
 from anyshape.ops.core import context_of
 from anyshape.ops.creation import iota
 from anyshape.ops.indexing import take_at
+from anyshape.ops.paths import Choice, chosen
 
 Labels = tuple[Any, ...]
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _ORDERS = ("C", "F", "A", "K")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def einsum(
@@ -81,9 +81,9 @@ def _sublist(labels: Sequence[Any]) -> str:
     for n in labels:
         if n is not Ellipsis and (isinstance(n, bool) or not isinstance(n, (int, np.integer))):
             raise ArgumentError("einsum", f"the label {n!r}", "is no integer", "label axes by integers, or ...")
-        if n is not Ellipsis and not 0 <= n < len(_LETTERS):
-            raise SpecError(str(labels), f"the label {n} is not in 0..{len(_LETTERS) - 1}", "use others for the axes")
-    return "".join("..." if n is Ellipsis else _LETTERS[n] for n in labels)
+        if n is not Ellipsis and not 0 <= n < len(LETTERS):
+            raise SpecError(str(labels), f"the label {n} is not in 0..{len(LETTERS) - 1}", "use others for the axes")
+    return "".join("..." if n is Ellipsis else LETTERS[n] for n in labels)
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
@@ -111,7 +111,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
 
 def _term(equation: str, term: str, rank: int) -> Labels:
     head, dots, tail = term.partition("...")
-    if not all(c in _LETTERS for c in head + tail):
+    if not all(c in LETTERS for c in head + tail):
         raise _fail(equation, f"has characters that are no labels in {term!r}")
     spare = rank - len(head) - len(tail)
     if spare < 0 or (spare > 0 and not dots):
@@ -146,19 +146,30 @@ class _Contraction:
             self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [found[a] for a in left]), left
 
     def run(self) -> Any:
-        for i, j in self._order():
+        """In pairs, in the order that is best; where that is not settled, plans have to choose it."""
+        choice = self._order()
+        if not choice.settled:
+            self.terms = [_summed(*term, self._needed(i)) for i, term in enumerate(self.terms)]
+            equation = equation_of([labels for _, labels in self.terms], self.output)
+            if equation and self.terms[0][0].dtype.kind != "b":
+                return product([x for x, _ in self.terms], equation)
+        for i, j in choice.path:
             y, x = self.terms.pop(j), self.terms.pop(i)
             self.terms.insert(i, self._pair(x, y))
         x, labels = _summed(*self.terms[0], set(self.output))
         return mv.transpose(x, [labels.index(a) for a in self.output])
 
-    def _order(self) -> Path:
+    def _order(self) -> Choice:
         """The pairs to contract."""
         if len(self.terms) < 3:
-            return ((0, 1),) if len(self.terms) == 2 else ()
+            return Choice(((0, 1),) if len(self.terms) == 2 else (), True)
         ctx = context_of("einsum", *[x for x, _ in self.terms])
         found = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
         return chosen(ctx, [labels for _, labels in self.terms], self.output, found)
+
+    def _needed(self, i: int) -> set[Any]:
+        """The labels that other operands have, or the result."""
+        return set(self.output).union(*[labels for j, (_, labels) in enumerate(self.terms) if j != i])
 
     def _pair(self, first: tuple[Any, Labels], second: tuple[Any, Labels]) -> tuple[Any, Labels]:
         """The product of two operands, summed over the labels that are not needed any more."""

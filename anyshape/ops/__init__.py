@@ -1,6 +1,6 @@
 """The primitives: what a program can say. Operands are traced arrays, or NumPy arrays outside a trace."""
 
-from anyshape.ops.contraction import dot_general
+from anyshape.ops.contraction import dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
 from anyshape.ops.dynamic import (
@@ -179,6 +179,7 @@ __all__ = [
     "dynamic_slice",
     "dynamic_truncate",
     "dynamic_update_slice",
+    "einsum",
     "eq",
     "exp",
     "exp2",

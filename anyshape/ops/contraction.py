@@ -1,4 +1,7 @@
-"""dot_general, the one op of products summed over axes: matmul, tensordot and einsum are compositions of it."""
+"""Products summed over axes. dot_general is what runs: matmul, tensordot and einsum are compositions of it.
+
+einsum_op is a product of several operands of which no order to contract them in is best at all sizes: plans choose one.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from anyshape.graph.shapes import free_axes
 from anyshape.ops.core import Operand, apply
 
 Axes = tuple[int, ...]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _agree(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, pairs: tuple[Axes, Axes], what: str) -> None:
@@ -59,3 +63,53 @@ def dot_general(
         contract=(tuple(contract[0]), tuple(contract[1])),
         batch=(tuple(batch[0]), tuple(batch[1])),
     )
+
+
+def terms_of(equation: str) -> tuple[list[str], str]:
+    """The labels of the axes of each operand, and of the result: ab,bc->ac."""
+    left, _, out = equation.partition("->")
+    return left.split(","), out
+
+
+def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
+    """Labels of any kind as an equation; "" where that is no product, or of more labels than half of the letters."""
+    letter = dict(zip(dict.fromkeys(a for t in terms for a in t), LETTERS[: len(LETTERS) // 2], strict=False))
+    if not all(a in letter for t in terms for a in t):
+        return ""
+    left, (right,) = (["".join(letter[a] for a in t) for t in labels] for labels in (terms, [out]))
+    equation = f"{','.join(left)}->{right}"
+    return equation if is_product(equation) else ""
+
+
+def is_product(equation: str) -> bool:
+    """No label is twice in an operand, and each is in two places at least: then the cotangent of an operand, too, is a
+    product of the others and that of the result.
+    """
+    terms, out = terms_of(equation)
+    places = [*terms, out]
+    count = {a: sum(a in place for place in places) for place in places for a in place}
+    distinct = all(len({*place}) == len(place) for place in places)
+    return distinct and all(n > 1 for n in count.values()) and {*out} <= {*"".join(terms)} <= {*LETTERS}
+
+
+def _einsum_type(ctx: ShapeGuardContext, *operands: TensorMeta, equation: str) -> TensorMeta:
+    terms, out = terms_of(equation)
+    if len({x.dtype for x in operands}) > 1:
+        found = ", ".join(str(x.dtype) for x in operands)
+        raise ctx.bad_dtype(f"operands are {found}", "convert them to one dtype with astype")
+    sizes: dict[str, Exact] = {}
+    for labels, x in zip(terms, operands, strict=True):
+        for axis, (label, extent) in enumerate(zip(labels, x.extents, strict=True)):
+            if not isinstance(extent, Exact):
+                raise ctx.unsupported("an axis of a product", axis, extent)
+            known = sizes.setdefault(label, extent)
+            ctx.require_equal(known.size, extent.size, f"axes of the label {label!r} have sizes {known} and {extent}")
+    return TensorMeta(operands[0].dtype, tuple([sizes[a] for a in out]))
+
+
+einsum_op = define("einsum", _einsum_type)
+
+
+def einsum(operands: Sequence[Operand], equation: str) -> Any:
+    """The product of several operands, summed over the labels that the result has not; `is_product` holds for it."""
+    return apply(einsum_op, *operands, equation=equation)

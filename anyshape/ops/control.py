@@ -9,10 +9,10 @@ from typing import Any
 from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op, define
-from anyshape.ops.contraction import dot_general_op
+from anyshape.ops.contraction import dot_general_op, einsum_op
 from anyshape.ops.core import Operand, apply
 
-POLICIES: dict[str, tuple[Op, ...]] = {"": (), "contractions": (dot_general_op,)}  # what checkpoints keep, by name
+POLICIES: dict[str, tuple[Op, ...]] = {"": (), "contractions": (dot_general_op, einsum_op)}  # what checkpoints keep
 
 
 def _same_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:

@@ -12,6 +12,7 @@ Every formula grows with each size, so that upper bounds of sizes give an upper 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -19,9 +20,22 @@ from weakref import WeakValueDictionary
 
 from anyshape.errors import MissingRuleError
 from anyshape.graph import dims
+from anyshape.graph.context import ShapeGuardContext
 from anyshape.graph.dims import DimExpr, DimVar, Size
 from anyshape.graph.ir import Op
-from anyshape.ops import contraction, control, dynamic, elementwise, gathering, indexing, movement, reduction, sorting
+from anyshape.graph.scope import Scope
+from anyshape.ops import (
+    contraction,
+    control,
+    dynamic,
+    elementwise,
+    gathering,
+    indexing,
+    movement,
+    paths,
+    reduction,
+    sorting,
+)
 
 Shape: TypeAlias = tuple[Size, ...]
 
@@ -100,6 +114,15 @@ def _products(a: Applied) -> Size:
     return dims.mul(2, dims.mul(elements(a.outputs[0]), summed))
 
 
+def _pairs(a: Applied) -> Size:
+    """Those of the pairs in the order that a plan takes which knows nothing more of the sizes."""
+    terms, out = contraction.terms_of(a.params["equation"])
+    sizes = {label: s for labels, shape in zip(terms, a.inputs, strict=True) for label, s in zip(labels, shape)}
+    path = paths.chosen(ShapeGuardContext(Scope(), "einsum"), terms, out, sizes).path
+    works = [elements(tuple([sizes[label] for label in work])) for work in paths.pairs_of(terms, out, path)]
+    return functools.reduce(dims.add, [dims.mul(2, work) for work in works])
+
+
 def _comparisons(a: Applied) -> Size:
     """Of a merge sort of each line."""
     return dims.mul(elements(a.inputs[0]), ceil_log2(a.inputs[0][a.params["axis"]]))
@@ -145,6 +168,7 @@ OVERRIDES: dict[Op, OpCost] = {
     elementwise.narrow_op: _MOVES,
     movement.slice_op: _PICKS,
     contraction.dot_general_op: OpCost(_products),
+    contraction.einsum_op: OpCost(_pairs),
     control.check_op: _per_operand(1),
     dynamic.size_token_op: _MOVES,
     dynamic.repeated_op: _per_result(1),

@@ -21,6 +21,7 @@ from anyshape.graph.ir import Node, Op, freeze, has_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
 from anyshape.ops.callback import UNKNOWN, Callback
+from anyshape.ops.contraction import is_product, terms_of
 from anyshape.ops.control import POLICIES
 from anyshape.ops.core import find_kernel
 from anyshape.ops.gathering import GATHER, SCATTER
@@ -32,6 +33,7 @@ _TWO = (
 )
 _OPERANDS = dict.fromkeys(_TWO.split(" "), (2, 2)) | {  # where the shape rule takes any number
     "betainc": (3, 3),
+    "einsum": (3, 26),
     **dict.fromkeys(("take", "put_add"), (2, 64)),
     "dynamic_slice": (1, 65),
     "dynamic_update_slice": (2, 66),
@@ -152,6 +154,13 @@ def _pair_of_axes(node: Node, x: Any) -> bool:
     return pair and len(x[0]) == len(x[1])
 
 
+def _equation(node: Node, x: Any) -> bool:
+    """Labels for each axis of each operand."""
+    if not isinstance(x, str) or not is_product(x):
+        return False
+    return [len(labels) for labels in terms_of(x)[0]] == [v.meta.rank for v in node.inputs]
+
+
 _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "function": lambda node, x: isinstance(x, Callback),  # which no file can say
     "results": lambda node, x: all(isinstance(dtype, np.dtype) and _promised(node, sizes) for dtype, sizes in x),
@@ -173,6 +182,7 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "axis": _axis,
     "axes": _axes,
     "contract": _pair_of_axes,
+    "equation": _equation,
     "batch": lambda node, x: _pair_of_axes(node, x) if node.op.name == "dot_general" else type(x) is int and x >= 0,
     "value": _number,
     "exponent": _number,

@@ -63,6 +63,9 @@ PRODUCTS = [
     Sample("vecmat", lambda np, x, y: np.vecmat(x, y), ("k, n", "k, n, m"), OP, INEXACT),
     Sample("multi_dot", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n, m", "m, k", "k"), OP, INEXACT),
     Sample("multi_dot of matrices", lambda np, x, y, z: numpy.linalg.multi_dot([x, y, z]), ("n", "n, k", "k, m"), OP),
+    Sample(
+        "multi_dot of many", lambda np, *xs: numpy.linalg.multi_dot(xs), ("n, m", "m, k", "k, l", "l, n"), ("einsum",)
+    ),
     Sample("matrix_power", lambda np, x: numpy.linalg.matrix_power(x, 3), ("n, n",), OP, INEXACT),
     Sample(
         "matrix_power of stacks",
@@ -113,6 +116,16 @@ EINSUMS = [
     _einsum("i,j->ij", "n", "m"),
     _einsum("i,ij,j", "n", "n, m", "m"),
     _einsum("ij,jk,kl,lm->im", "n, m", "m, k", "k, 2", "2, n", order=1),
+    *[
+        Sample(f"einsum {equation}", lambda np, *xs, e=equation: np.einsum(e, *xs), shapes, ("einsum",), dtypes, **more)
+        for equation, shapes, dtypes, more in (
+            ("ij,jk,kl->il", ("n, m", "m, k", "k, l"), (*INEXACT, "int64", "int8"), {}),
+            ("bi,ijk,bj->kb", ("b, n", "n, m, k", "b, m"), INEXACT, {}),
+            ("hij,hjk,kl,i->l", ("2, n, m", "2, m, k", "k, n", "n"), ("float64",), {"order": 1}),
+            ("iij,jk,kl->l", ("n, n, m", "m, k", "k, l"), ("float64",), {"order": 1}),
+            ("i...,ij,j...->...i", ("n, k", "n, m", "m, 1"), ("float64", "float32"), {}),
+        )
+    ],
     _einsum("bqhd,bkhd->bhqk", "b, q, 2, 3", "b, k, 2, 3", dtypes=("float64",)),
     _einsum("bij,bjk->bik", "b, n, m", "b, m, 2"),
     _einsum("bji,bkj->bik", "b, n, m", "b, 2, n"),

@@ -1,8 +1,8 @@
-"""Batching of dot_general: one batched operand has one more free axis, two have one more batch axis."""
+"""Batching of products: an operand that is batched has one more axis, which the result has too."""
 
 from anyshape.autodiff.tables import BATCHERS
 from anyshape.graph.shapes import free_axes
-from anyshape.ops.contraction import dot_general, dot_general_op
+from anyshape.ops.contraction import LETTERS, dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 
 
@@ -24,4 +24,12 @@ def _dot_general(ctx, size, batched, x, y, *, contract, batch):
     return transpose(out, (place, *[a for a in range(rank) if a != place]))
 
 
+def _einsum(ctx, size, batched, *xs, equation):
+    terms, out = terms_of(equation)
+    new = next(a for a in LETTERS if a not in equation)
+    terms = [new + labels if flag else labels for labels, flag in zip(terms, batched, strict=True)]
+    return einsum(xs, f"{','.join(terms)}->{new}{out}")
+
+
 BATCHERS[dot_general_op] = _dot_general
+BATCHERS[einsum_op] = _einsum

@@ -1,8 +1,12 @@
-"""Derivatives of dot_general: bilinear; each transpose is another dot_general, and a permutation if it needs one."""
+"""Derivatives of products, which are linear in each operand.
 
-from anyshape.autodiff.tables import bilinear
+The transpose of a dot_general is another one, and a permutation if it needs one; that of an einsum is the einsum with
+the cotangent in the place of the operand, and the labels of the operand for the result.
+"""
+
+from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear
 from anyshape.graph.shapes import free_axes
-from anyshape.ops.contraction import dot_general, dot_general_op
+from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 
 
@@ -27,3 +31,22 @@ bilinear(
     lambda ctx, ct, x, y, *, contract, batch: _back(ctx, ct, x, y, contract, batch, first=True),
     lambda ctx, ct, x, y, *, contract, batch: _back(ctx, ct, y, x, contract[::-1], batch[::-1], first=False),
 )
+
+
+def _einsum_jvp(ctx, tangents, out, *xs, equation):
+    total = None
+    for i, t in enumerate(tangents):
+        if t is not None:
+            total = add_tangents(total, einsum((*xs[:i], t, *xs[i + 1 :]), equation))
+    return total
+
+
+def _einsum_back(ctx, ct, *xs, equation):
+    (i,) = [i for i, x in enumerate(xs) if isinstance(x, Linear)]
+    terms, out = terms_of(equation)
+    back = f"{','.join([*terms[:i], out, *terms[i + 1 :]])}->{terms[i]}"
+    return (*[None] * i, einsum((*xs[:i], ct, *xs[i + 1 :]), back), *[None] * (len(xs) - i - 1))
+
+
+JVPS[einsum_op] = _einsum_jvp
+TRANSPOSES[einsum_op] = _einsum_back

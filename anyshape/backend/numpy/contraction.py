@@ -16,7 +16,7 @@ import numpy as np
 from anyshape.backend.plan_ops import contract_op
 from anyshape.backend.shared import shared
 from anyshape.graph.shapes import free_axes
-from anyshape.ops.contraction import dot_general_op
+from anyshape.ops.contraction import dot_general_op, einsum_op
 from anyshape.ops.core import kernel
 
 Labels = tuple[Any, ...]
@@ -287,3 +287,4 @@ def _contract_shared(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]
 
 kernel(dot_general_op, _dot_general, specialise=_dot_general_case, shared=_dot_general_shared)
 kernel(contract_op, _contract, specialise=_contract_case, shared=_contract_shared)
+kernel(einsum_op, lambda *xs, equation: np.einsum(equation, *xs, optimize="greedy"))  # which plans never run

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.passes.dead_code import remove_dead_code
+from anyshape.backend.passes.in_pairs import in_pairs
 from anyshape.backend.passes.rewrite import rewrite
 from anyshape.graph.ir import Graph, Op, Value
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
@@ -32,9 +33,10 @@ def simplify(graph: Graph, relied: list[Any] | None = None) -> Graph:
 def to_run(graph: Graph) -> Graph:
     """The graph to run: nothing will be differentiated any more, so what only derivatives care about is left out.
 
-    Marks of checkpoints go last: without them, what is computed again looks like what was computed before.
+    Products of several operands become pairs. Marks of checkpoints go last: without them, what is computed again looks
+    like what was computed before.
     """
-    bare = _without(graph, (stop_gradient_op,))
+    bare = in_pairs(_without(graph, (stop_gradient_op,)))
     return _without(bare if bare is graph else simplify(bare), (enter_checkpoint_op, leave_checkpoint_op))
 
 

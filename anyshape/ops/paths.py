@@ -1,18 +1,19 @@
-"""In which order more than two operands are contracted, chosen by what is known of their sizes.
+"""In which order more than two operands are contracted.
 
 The work of contracting two operands is the product of the sizes of their labels. Of all orders (of up to five operands;
 with more, of pairs step by step) the one with the least work is taken, where a size of which only a range is known
 counts as 64, or as what is nearest to that in its range. Of equals one is taken that is proved to be no dearer than any
-other, whatever the sizes; else the first, from the left. Sizes of calls play no part: a program is traced once, and is
-right at all of them.
+other, whatever the sizes; else the first, from the left. An order that is not proved to be best at all sizes is not
+settled: a call that has the sizes may take another, `cheapest` for them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from anyshape.errors import ShapeError
 from anyshape.graph import dims
@@ -28,6 +29,13 @@ _USUAL = 64
 _MOST = 5  # operands of which all orders are looked at
 
 
+class Choice(NamedTuple):
+    """An order, and whether it is known to be best at all sizes."""
+
+    path: Path
+    settled: bool
+
+
 def chosen(
     ctx: ShapeGuardContext,
     terms: Sequence[Sequence[Any]],
@@ -35,19 +43,42 @@ def chosen(
     sizes: Mapping[Any, Size],
     *,
     neighbours: bool = False,
-) -> Path:
+) -> Choice:
     """The order for operands with these labels; of `neighbours` alone, for products of matrices."""
     sets, kept = [frozenset(t) for t in terms], frozenset(output)
     count = {label: _count(size) for label, size in sizes.items()}
+    known = all(isinstance(size, int) for size in sizes.values())
     if len(sets) > _MOST:
-        return tuple(_step_by_step(sets, kept, count, neighbours))
-    orders = list(_orders(sets, kept, neighbours))
-    work = [sum(_product(w, count) for w in works) for _, works in orders]
-    best = [order for order, amount in zip(orders, work, strict=True) if amount == min(work)]
-    if len({frozenset(works) for _, works in best}) > 1:
-        prover = _Prover(ctx, sizes)
-        best = [o for o in best if all(prover.no_dearer(o[1], works) for _, works in orders)] or best
-    return best[0][0]
+        return Choice(tuple(_step_by_step(sets, kept, count, neighbours)), known)
+    orders = {frozenset(Counter(works).items()): (path, works) for path, works in _orders(sets, kept, neighbours)[::-1]}
+    found = list(orders.values())[::-1]
+    work = [sum(_product(w, count) for w in works) for _, works in found]
+    best = [order for order, amount in zip(found, work, strict=True) if amount == min(work)]
+    if known or len(found) == 1:
+        return Choice(best[0][0], True)
+    prover = _Prover(ctx, sizes)
+    proved = [path for path, mine in best if all(prover.no_dearer(mine, works) for _, works in found)]
+    return Choice(proved[0], True) if proved else Choice(best[0][0], False)
+
+
+def cheapest(
+    terms: Sequence[Sequence[Any]], output: Sequence[Any], count: Mapping[Any, int], otherwise: Path
+) -> Path:
+    """The order with the least work at these sizes; `otherwise` where no other has less."""
+    sets, kept = [frozenset(t) for t in terms], frozenset(output)
+    work = lambda path: sum(_product(w, count) for w in pairs_of(sets, kept, path))
+    if len(sets) > _MOST:
+        return min(otherwise, tuple(_step_by_step(sets, kept, count, False)), key=work)
+    return min([otherwise, *[path for path, _ in _orders(sets, kept, False)]], key=work)
+
+
+def pairs_of(terms: Sequence[Iterable[Any]], output: Iterable[Any], path: Path) -> list[Term]:
+    """The labels of each pair along an order."""
+    left, kept, works = [frozenset(t) for t in terms], frozenset(output), []
+    for i, j in path:
+        work, left = _contracted(left, kept, i, j)
+        works.append(work)
+    return works
 
 
 def _count(size: Size) -> int:
@@ -80,13 +111,14 @@ def _contracted(terms: Sequence[Term], output: Term, i: int, j: int) -> tuple[Te
     return work, [*rest[:i], work & needed, *rest[i:]]
 
 
-def _orders(terms: Sequence[Term], output: Term, neighbours: bool) -> Iterator[tuple[Path, Works]]:
+def _orders(terms: Sequence[Term], output: Term, neighbours: bool) -> list[tuple[Path, Works]]:
     if len(terms) < 2:
-        yield (), ()
+        return [((), ())]
+    found = []
     for i, j in _pairs(terms, neighbours):
         work, left = _contracted(terms, output, i, j)
-        for path, works in _orders(left, output, neighbours):
-            yield ((i, j), *path), (work, *works)
+        found += [(((i, j), *path), (work, *works)) for path, works in _orders(left, output, neighbours)]
+    return found
 
 
 def _step_by_step(

@@ -1,0 +1,185 @@
+"""Products of several operands: the sizes of a call choose in which order they are contracted, of one trace."""
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.backend.passes.in_pairs import in_pairs
+from anyshape.errors import DTypeError, ShapeError
+from anyshape.graph.ir import OPS
+from anyshape.ops.contraction import equation_of, is_product
+
+CHAIN = lambda *xs: np.einsum("ij,jk,kl->il", *xs)
+
+
+def matrices(*sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=pair) for pair in itertools.pairwise(sizes)]
+
+
+def flops(plan, arrays):
+    """Multiplications of the contractions of a plan, at the sizes of a call of arrays with a size for each axis."""
+    sizes = {f"{name}_{axis}": n for name, x in zip("abcdef", arrays, strict=False) for axis, n in enumerate(x.shape)}
+    named = {str(s.variable): sizes[str(s.variable)] for s in plan.dims}
+    shape = lambda meta: [eval(str(e), {"broadcast": max}, named) for e in meta.extents]
+    count = 0
+    for step in plan.steps:
+        if step.op.name in ("dot_general", "contract"):
+            (x, y), params = map(shape, step.metas), dict(step.params)
+            if "equation" in params:
+                left, right = params["equation"].partition("->")[0].split(",")
+                count += math.prod({**dict(zip(left, x, strict=True)), **dict(zip(right, y, strict=True))}.values())
+            else:
+                met = {j for side in (params["contract"], params["batch"]) for j in side[1]}
+                count += math.prod(x) * math.prod([n for j, n in enumerate(y) if j not in met])
+    return count
+
+
+SIZES = [(30, 30, 30, 1), (1, 30, 30, 30), (30, 2, 30, 3), (30, 1, 30, 30), (7, 7, 7, 7), (2, 30, 3, 30), (5, 0, 4, 2)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_sizes_of_a_call_choose_the_order(sizes):
+    n, m, k, l = sizes
+    jitted = anyshape.jit(lambda a, b, c: anp.sin(CHAIN(a, b, c)))
+    xs = matrices(*sizes)
+    for _ in range(2):
+        np.testing.assert_allclose(jitted(*xs), np.sin(functools.reduce(np.dot, xs)), atol=1e-9)
+    (program,) = jitted.programs()
+    assert flops(program.plan_for(*xs), xs) == min(n * m * k + n * k * l, m * k * l + n * m * l)
+
+
+def test_one_trace_serves_all_sizes_and_orders_with_derivatives():
+    loss = lambda a, b, c: anp.sum(anp.sin(CHAIN(a, b, c)))
+    jitted = anyshape.jit(anyshape.value_and_grad(loss, argnums=(0, 1, 2)))
+    for sizes in [*SIZES, *SIZES[::-1], (0, 0, 0, 0), (1, 1, 1, 1)]:
+        a, b, c = matrices(*sizes)
+        y = a @ b @ c
+        value, grads = jitted(a, b, c)
+        assert np.allclose(value, np.sum(np.sin(y)))
+        for got, expected in zip(
+            grads, (np.cos(y) @ (b @ c).T, a.T @ np.cos(y) @ c.T, (a @ b).T @ np.cos(y)), strict=True
+        ):
+            np.testing.assert_allclose(got, expected, atol=1e-9 * max(1, np.abs(expected).max(initial=0)))
+    assert jitted.cache_info().traces == 1
+
+
+def test_what_products_have_in_common_is_computed_once():
+    """With a single column, the gradients in three matrices take no product of two matrices."""
+    jitted = anyshape.jit(anyshape.grad(lambda a, b, c: anp.sum(anp.sin(CHAIN(a, b, c))), argnums=(0, 1, 2)))
+    xs = matrices(40, 40, 40, 1)
+    jitted(*xs)
+    plan = jitted.programs()[0].plan_for(*xs)
+    assert flops(plan, xs) == 6 * 40 * 40 and "einsum" not in str(plan)
+
+
+def test_equal_calls_give_equal_bits_from_the_first_one():
+    jitted = anyshape.jit(CHAIN)
+    for sizes in ((3, 4, 5, 2), (6, 5, 4, 1), (2, 9, 9, 9)):
+        xs = matrices(*sizes)
+        first = jitted(*xs)
+        for _ in range(40):
+            np.testing.assert_array_equal(jitted(*xs), first)
+
+
+def test_many_orders_keep_a_bounded_number_of_plans():
+    jitted = anyshape.jit(lambda *xs: np.linalg.multi_dot(xs))
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        xs = matrices(*rng.choice([1, 2, 9, 20], size=6))
+        np.testing.assert_allclose(jitted(*xs), functools.reduce(np.dot, xs), atol=1e-8)
+    (program,) = jitted.programs()
+    assert jitted.cache_info().traces == 1 and 2 < len(program.related.runs) <= 8
+
+
+def test_matrices_with_one_column_are_multiplied_from_the_right():
+    """NumPy would; an order fixed by the trace made a matrix of two."""
+    jitted = anyshape.jit(lambda a, b, c: np.linalg.multi_dot([a, b, c]))
+    xs = matrices(50, 50, 50, 1)
+    np.testing.assert_allclose(jitted(*xs), xs[0] @ (xs[1] @ xs[2]))
+    assert flops(jitted.programs()[0].plan_for(*xs), xs) == 2 * 50 * 50
+
+
+def test_transforms_of_a_product_without_a_settled_order():
+    a, b, c = matrices(3, 4, 2, 5)
+    stacked = np.stack([a, 2 * a, -a])
+    mapped = anyshape.jit(anyshape.vmap(CHAIN, in_axes=(0, None, None)))
+    np.testing.assert_allclose(mapped(stacked, b, c), stacked @ b @ c)
+    mapped = anyshape.jit(anyshape.vmap(CHAIN, in_axes=(None, 1, 2), out_axes=1))
+    bs, cs = np.stack([b, 3 * b], 1), np.stack([c, -c], 2)
+    np.testing.assert_allclose(mapped(a, bs, cs), np.stack([a @ b @ c, -3 * a @ b @ c], 1))
+    curved = lambda a: anp.sum(CHAIN(a, b, c) ** 3)
+    h = anyshape.jit(anyshape.hessian(curved))(a)
+    m, y = b @ c, a @ b @ c
+    np.testing.assert_allclose(h, 6 * np.einsum("il,jl,ik,pl->ijkp", y, m, np.eye(3), m), atol=1e-9)
+
+
+def test_a_checkpoint_keeps_a_product_by_policy():
+    xs = matrices(4, 3, 5, 1)
+    for policy in (None, "contractions"):
+        f = anyshape.checkpoint(lambda *xs: anp.sin(CHAIN(*xs)), policy=policy)
+        got = anyshape.jit(anyshape.grad(lambda *xs, f=f: anp.sum(f(*xs))))(*xs)
+        np.testing.assert_allclose(got, np.cos(xs[0] @ xs[1] @ xs[2]) @ (xs[1] @ xs[2]).T)
+
+
+def test_a_saved_program_chooses_too(tmp_path):
+    program = anyshape.export(CHAIN)(*[anyshape.ShapeDtypeStruct(s) for s in ("n, m", "m, k", "k, l")])
+    program.save(tmp_path / "chain")
+    loaded = anyshape.load(tmp_path / "chain")
+    for sizes in SIZES:
+        xs = matrices(*sizes)
+        np.testing.assert_array_equal(loaded(*xs), program(*xs))
+    assert str(loaded.graph) == str(program.graph) and "einsum" in str(loaded.graph)
+    plan = loaded.plan_for(*matrices(30, 30, 30, 1))
+    assert plan.steps[0].inputs == ("x1", "x2")
+
+
+def test_sizes_that_depend_on_data_have_the_usual_order():
+    jitted = anyshape.jit(lambda x, b, c: np.einsum("i,ij,jk->k", x[x > 0], b, c))
+    rng = np.random.default_rng(0)
+    x = np.array([1.0, -1, 2, 3])
+    for columns in (1, 7):
+        b, c = rng.normal(size=(3, 5)), rng.normal(size=(5, columns))
+        np.testing.assert_allclose(jitted(x, b, c), x[x > 0] @ b @ c)
+
+
+def test_a_budget_holds_for_each_order():
+    xs = matrices(200, 200, 200, 1)
+    jitted = anyshape.jit(CHAIN, max_bytes=330_000)
+    np.testing.assert_allclose(jitted(*xs), xs[0] @ (xs[1] @ xs[2]))
+
+
+def test_a_product_says_which_operands_it_cannot_take():
+    x = np.ones((2, 3))
+    with pytest.raises(DTypeError, match="operands are float64, float32, float64"):
+        anyshape.ops.einsum([x, np.ones((3, 4), np.float32), np.ones((4, 2))], "ij,jk,kl->il")
+    with pytest.raises(ShapeError, match="axes of the label 'j' have sizes 3 and 4"):
+        anyshape.ops.einsum([x, np.ones((4, 4)), np.ones((4, 2))], "ij,jk,kl->il")
+
+
+@pytest.mark.parametrize(
+    ("equation", "fits"),
+    [("ab,bc,cd->ad", 1), ("ab,bc->ac", 1), ("aab,b->a", 0), ("ab,b->ab", 1), ("ab,c->ac", 0), ("ab,b->aa", 0),
+     ("a,b,ab->", 1), ("ab,bc->ad", 0), ("a,a,a->", 1), ("a1,a->1", 0)],
+)  # fmt: skip
+def test_products_whose_derivatives_are_products(equation, fits):
+    assert is_product(equation) == bool(fits)
+
+
+def test_more_labels_than_letters_are_contracted_in_pairs():
+    count = 30
+    terms = [(i, i + 1) for i in range(count)]
+    assert equation_of(terms, (0, count)) == "" and equation_of(terms[:3], (0, 3)) == "AB,BC,CD->AD"
+    xs = matrices(*[2] * (count + 1))
+    jitted = anyshape.jit(lambda *xs: np.linalg.multi_dot(xs))
+    np.testing.assert_allclose(jitted(*xs), functools.reduce(np.dot, xs))
+
+
+def test_a_graph_without_products_is_not_copied():
+    program = anyshape.trace(lambda x: x @ x)(anyshape.ShapeDtypeStruct("n, n"))
+    assert in_pairs(program.graph) is program.graph and "einsum" in OPS
