@@ -59,6 +59,7 @@ class Anyshape(Library):
         self.anyshape = importlib.import_module("anyshape")
         self.version = self.anyshape.__version__
         self.arena = importlib.import_module("anyshape.backend.arena")
+        self.kept = importlib.import_module("anyshape.backend.kept")
         self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=importlib.import_module("scipy.special").erf)
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
@@ -70,6 +71,7 @@ class Anyshape(Library):
 
     def forget(self) -> None:
         self.arena.forget()
+        self.kept.TABLE.forget()
 
 
 class Autograd(Library):

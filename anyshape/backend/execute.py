@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend import at_once
-from anyshape.backend.failures import teller
+from anyshape.backend.failures import teller, verify
+from anyshape.backend.kept import Kept
 from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Group, Literal, Plan, Step
 from anyshape.backend.shared import LARGE
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.backend.timers import Timers, begin, branch, done, end, shares_of, take_shares
-from anyshape.errors import MetadataError
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
 from anyshape.graph.dim_text import call_source, to_source
@@ -77,6 +77,7 @@ def compile_plan(
     space = writer.names | {"_told": teller(file, writer.starts())}
     exec(compile(source, file, "exec"), space)
     run = space["run"]
+    writer.kept.make = space.get("by_size")
     run.__source__ = source
     return run
 
@@ -125,6 +126,7 @@ class _Writer:
         self.reading: tuple[str, ...] = ()
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.functions: list[TileFunction] = []
+        self.kept = Kept()
         self.checks = checking()
         self.computed: dict[DimExpr | Call, str] = {}
 
@@ -152,6 +154,8 @@ class _Writer:
         if self.checks:
             for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
                 self._verify(slot, meta, None)
+        if plan.kept:
+            self._keep()
         if self.timers is not None:
             self.names |= self.timers.names(plan, tuple(self.size_name))
             self.lines += begin(len(plan.steps))
@@ -215,7 +219,7 @@ class _Writer:
             return set(self.size_name)
         claims = [*[c.claim for c in self._conditions()], *[c for turn in self.turns for c in turn.claims]]
         found = {v for c in claims for v in c.variables()}
-        for step in plan.steps:
+        for step in (*plan.first, *plan.steps):
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
                 found.update(_variables(param))
         if self.budget is not None:
@@ -254,19 +258,35 @@ class _Writer:
         shown = ", ".join(f"{n!r}: {local}" for n, local in sizes.items())
         self.lines.append(f"if not ({source}): _fail({self.bind('condition', condition)}, {{{shown}}})")
 
+    def _keep(self) -> None:
+        """Lines that take what is kept for the sizes, and the function that makes it."""
+        plan, kept, computed = self.plan, self.lines, self.computed
+        read = {v for s in plan.first for part in (s, *s.instead) for _, p in part.params for v in _variables(p)}
+        sizes = "".join(f"{name}, " for v, name in self.size_name.items() if v in read)
+        slots, self.lines, self.computed, marks = f"{', '.join(plan.kept)},", [], {}, []
+        for step in plan.first:
+            marks.append((2 + len(self.lines), step))
+            self._make(step)
+        body = "\n    ".join([*self.lines, f"return {slots}"])
+        self.functions.append(TileFunction(f"def by_size({sizes}):\n    {body}", tuple(marks)))
+        self.lines, self.computed = kept, computed
+        self.names |= {"_kept": self.kept.values.get, "_new": self.kept.new}
+        self.lines.append(f"{slots} = _kept(({sizes})) or _new(({sizes}))")
+
     # -- steps
 
-    def _step(self, step: Step) -> None:
-        self.marks.append((len(self.lines), step))
-        if step.instead:
-            self._view(step)
-        else:
-            self._call_kernel(step)
+    def _make(self, step: Step) -> None:
+        """The lines of a step, which check what it gives where that is asked for."""
+        (self._view if step.instead else self._call_kernel)(step)
         if self.pending:
             self._note(step)
         if self.checks:
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self._verify(slot, meta, step.where)
+
+    def _step(self, step: Step) -> None:
+        self.marks.append((len(self.lines), step))
+        self._make(step)
         drops = [d for d in step.drops if not d.startswith("x")]
         if drops:
             self.lines.append(f"del {', '.join(drops)}")
@@ -465,7 +485,7 @@ class _Writer:
     def _verify(self, slot: str, meta: TensorMeta, where: Any) -> None:
         """A line that checks a value against its metadata."""
         if "_verify" not in self.names:
-            self.names["_verify"] = _verify
+            self.names["_verify"] = verify
         sized = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
         bounds = ", ".join("None" if size is None else self._source(size) for size in sized)
         comma = "," if meta.rank == 1 else ""
@@ -478,16 +498,3 @@ def _variables(param: Any) -> list[DimVar]:
     if isinstance(param, tuple):
         return [v for p in param for v in _variables(p)]
     return list(dims.variables(param)) if isinstance(param, DimExpr) else []
-
-
-def _verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:
-    """Law 2: rank, dtype and extents of an actual value are what its metadata promise."""
-    shape, dtype = np.shape(value), np.asarray(value).dtype
-    fits = len(shape) == meta.rank and dtype == meta.dtype
-    for extent, size, bound in zip(meta.extents, shape, bounds, strict=False):
-        if isinstance(extent, Exact):
-            fits &= size == bound
-        elif isinstance(extent, UpperBound):
-            fits &= bound is not None and size <= bound
-    if not fits:
-        raise MetadataError(slot, f"{meta} with sizes {bounds}", f"{dtype}{list(shape)}", where)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from anyshape.backend.plan import Step
 from anyshape.errors import (
     AnyshapeError,
+    MetadataError,
     RunError,
     RunFloatingPointError,
     RunMemoryError,
@@ -16,6 +20,7 @@ from anyshape.errors import (
     ShapeError,
 )
 from anyshape.graph.conditions import Where
+from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 
 _TOLD: tuple[tuple[type[Exception], type[RunError], str], ...] = (
     (FloatingPointError, RunFloatingPointError, "mask such elements with np.where, or let np.errstate ignore them"),
@@ -73,3 +78,16 @@ def _structured(error: Exception, name: str, where: Where | None) -> AnyshapeErr
         if isinstance(error, kind):
             return told(name, why, advice, where)
     return None
+
+
+def verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:
+    """Law 2, under ANYSHAPE_CHECK=1: rank, dtype and extents of an actual value are what its metadata promise."""
+    shape, dtype = np.shape(value), np.asarray(value).dtype
+    fits = len(shape) == meta.rank and dtype == meta.dtype
+    for extent, size, bound in zip(meta.extents, shape, bounds, strict=False):
+        if isinstance(extent, Exact):
+            fits &= size == bound
+        elif isinstance(extent, UpperBound):
+            fits &= bound is not None and size <= bound
+    if not fits:
+        raise MetadataError(slot, f"{meta} with sizes {bounds}", f"{dtype}{list(shape)}", where)

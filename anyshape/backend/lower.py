@@ -8,6 +8,7 @@ from typing import Any
 
 from anyshape.backend.passes import simplify, to_run
 from anyshape.backend.passes.branches import side_by_side
+from anyshape.backend.passes.by_size import by_size
 from anyshape.backend.passes.contractions import contractions
 from anyshape.backend.passes.dead_code import asserted
 from anyshape.backend.passes.delay import delay
@@ -33,9 +34,12 @@ from anyshape.ops.movement import broadcast_in_dim_op
 Slot = str | Literal
 
 
-def lower(graph: Graph) -> Plan:
-    """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove."""
-    return _Lowering(to_run(graph)).plan()
+def lower(graph: Graph, keep: bool = False) -> Plan:
+    """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove.
+
+    To `keep` what depends on sizes alone is for sizes of which that takes few bytes: see `first_bytes`.
+    """
+    return _Lowering(to_run(graph)).plan(keep)
 
 
 def relied_by_passes(graph: Graph) -> list[Any]:
@@ -152,13 +156,16 @@ class _Lowering:
 
     # -- steps
 
-    def plan(self) -> Plan:
+    def plan(self, keep: bool = False) -> Plan:
         graph = self.graph
         given = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.needed]
         outputs = tuple([self._output(v) for v in graph.outputs])
         steps = contractions(steps, outputs, self.scope, reassociate=config.reassociate)
-        steps = padded_sums(collapse(steps, outputs, self.scope), outputs, self.scope)
+        steps, first = collapse(steps, outputs, self.scope), list[Step]()
+        if keep:
+            first, steps = by_size(steps, outputs, self.scope, {s.variable for s in graph.dims})
+        steps = padded_sums(steps, outputs, self.scope)
         parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope)
         parts, waves = side_by_side(parts)
         groups = tuple([p for p in parts if isinstance(p, Group)])
@@ -180,6 +187,7 @@ class _Lowering:
             values=graph.values,
             groups=groups,
             waves=tuple(tuple(step.outputs[0] for step in wave) for wave in waves),
+            first=tuple(first),
             runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
 
@@ -301,5 +309,3 @@ class _Buffers:
             if isinstance(slot, str) and i < len(self.steps) and not slot.startswith("c"):
                 drops.setdefault(taken.get(slot, i), []).append(slot)
         return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
-
-

@@ -39,6 +39,12 @@ def bytes_of(meta: TensorMeta, itemsize: int | None = None) -> Size | None:
     return dims.mul(numel(meta.sizes), meta.dtype.itemsize if itemsize is None else itemsize)
 
 
+def first_bytes(plan: Plan) -> Size:
+    """The bytes of the arrays that the steps make which depend on sizes alone."""
+    found = [bytes_of(m) for step in plan.first for m in step.results if m.rank]
+    return dims.total([size for size in found if size is not None])
+
+
 def _operands(step: Step, times: int = 1) -> Size | None:
     found = [bytes_of(m) for m in step.metas]
     known = [b for b in found if b is not None]

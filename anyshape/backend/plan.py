@@ -153,7 +153,8 @@ class Plan:
     `dims` says how a call finds the variables, `values` which inputs are sizes by their value, `runtime` which sizes
     depend on data: each is noted where a step first gives an array that has it. `copied` outputs may
     share memory with an input, a constant or each other, and are copied before they are returned. `waves` are the slots
-    of neighbouring steps that do not depend on each other and may run at once.
+    of neighbouring steps that do not depend on each other and may run at once. The steps that run `first` depend on
+    sizes alone: what others read of them is kept for calls of the same sizes.
     """
 
     name: str
@@ -171,12 +172,20 @@ class Plan:
     runtime: tuple[DimVar, ...] = ()
     groups: tuple[Group, ...] = ()
     waves: tuple[tuple[str, ...], ...] = ()
+    first: tuple[Step, ...] = ()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The slots of `first` that other steps read."""
+        read = {slot for step in self.steps for slot in (*step.inputs, *step.sources)}
+        return tuple([slot for step in self.first for slot in step.outputs if slot in read])
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
         sizes = [f"  {_found_text(s)}" for s in self.dims]
         checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
-        body = self._body()
+        body = [f"  {', '.join(self.kept)} are kept for calls of these sizes"] if self.first else []
+        body += [*[f"  | {step}" for step in self.first], *self._body()]
         ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))
         return "\n".join([f"plan {self.name}({arguments})", *sizes, *checks, *body, f"  return {ends}"])
 

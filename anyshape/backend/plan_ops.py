@@ -43,3 +43,7 @@ padded_view_op = _define("padded_view")  # a new array: a view of x from `starts
 scatter_sums_op = _define("scatter_sums", "gathering")  # scatter_add into zeros of this shape, which are not made first
 add_part_op = _define("add_part")  # x + y, y with `low` and `high` zeros before and after it along `axis`
 contract_op = _define("contract", "contraction")  # a product of two arrays with labelled axes, as np.einsum writes it
+bits_op = _define("bits", "elementwise")  # a mask as integers of all bits or none, of those that are chosen or not
+rest_op = _define("rest", "elementwise")  # the bits of a number where bits are not set
+masked_op = _define("masked", "elementwise")  # x where bits are set, else 0
+masked_else_op = _define("masked_else", "elementwise")  # x where bits are set, else what a rest has

@@ -25,13 +25,14 @@ class Config:
     """What can be set while programs run. `num_threads`: threads that one call may use; 1 runs everything in place.
 
     `reassociate`: sums of products of floating-point numbers become contractions, which add up in an order of BLAS and
-    not pairwise. Plans that are made from then on follow it.
+    not pairwise. Plans that are made from then on follow it. `kept_bytes`: what programs keep at most of arrays that
+    depend on the sizes of calls alone, such as masks; 0 keeps none.
     """
 
-    __slots__ = ("_num_threads", "_reassociate")
+    __slots__ = ("_kept_bytes", "_num_threads", "_reassociate")
 
-    def __init__(self, num_threads: int, reassociate: bool = False) -> None:
-        self.num_threads, self.reassociate = num_threads, reassociate
+    def __init__(self, num_threads: int, reassociate: bool = False, kept_bytes: int = 1 << 25) -> None:
+        self.num_threads, self.reassociate, self.kept_bytes = num_threads, reassociate, kept_bytes
 
     @property
     def num_threads(self) -> int:
@@ -39,13 +40,15 @@ class Config:
 
     @num_threads.setter
     def num_threads(self, number: int) -> None:
-        try:
-            asked = 0 if isinstance(number, bool) else operator.index(number)
-        except TypeError:
-            asked = 0
-        if asked < 1:
-            raise ArgumentError("config", "num_threads", f"is {number!r}", "give a number of threads, 1 or more")
-        self._num_threads = asked
+        self._num_threads = _at_least(1, number, "num_threads", "threads")
+
+    @property
+    def kept_bytes(self) -> int:
+        return self._kept_bytes
+
+    @kept_bytes.setter
+    def kept_bytes(self, number: int) -> None:
+        self._kept_bytes = _at_least(0, number, "kept_bytes", "bytes")
 
     @property
     def reassociate(self) -> bool:
@@ -58,7 +61,19 @@ class Config:
         self._reassociate = asked
 
     def __repr__(self) -> str:
-        return f"Config(num_threads={self.num_threads}, reassociate={self.reassociate})"
+        values = (self.num_threads, self.reassociate, self.kept_bytes)
+        return "Config(num_threads={}, reassociate={}, kept_bytes={})".format(*values)
+
+
+def _at_least(least: int, number: object, name: str, of: str) -> int:
+    """The number, if it is an int of at least so much."""
+    try:
+        asked = least - 1 if isinstance(number, bool) else operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        asked = least - 1
+    if asked < least:
+        raise ArgumentError("config", name, f"is {number!r}", f"give a number of {of}, {least} or more")
+    return asked
 
 
 def _from_environment() -> int:

@@ -108,14 +108,18 @@ def cost(program: Any) -> ProgramCost:
     """What a program, or a graph, costs."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
     nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
-    plan, threads = (lower(graph), None) if isinstance(program, Graph) else (program.plan, program.threads)
-    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan, threads))
+    alone = isinstance(program, Graph)
+    plan, threads, kept = (lower(graph), None, 0) if alone else (program.plan, program.threads, program.kept_bytes)
+    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan, threads, kept))
 
 
-def peak(graph: Graph, plan: Plan, threads: int | None = None) -> ShapeExtent:
-    """The bytes that a run of the plan of a graph allocates at most, over the sizes of its inputs."""
+def peak(graph: Graph, plan: Plan, threads: int | None = None, kept: Size = 0) -> ShapeExtent:
+    """The bytes that a run of the plan of a graph allocates at most, over the sizes of its inputs.
+
+    A run whose plan keeps what depends on sizes alone holds that, and what the other plan would.
+    """
     size = peak_bytes(plan, threads).size
-    return Unknown() if size is None else _projected(graph, UpperBound(size))
+    return Unknown() if size is None else _projected(graph, UpperBound(dims.add(size, kept)))
 
 
 def bound(graph: Graph, size: Size | None) -> Size | None:

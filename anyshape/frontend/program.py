@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from anyshape.backend.execute import Run, Turn, compile_plan, logged
+from anyshape.backend.kept import LARGEST
 from anyshape.backend.lower import lower, solved_of
-from anyshape.backend.memory import Budget, peak_bytes
+from anyshape.backend.memory import Budget, first_bytes, peak_bytes
 from anyshape.backend.passes import simplify
 from anyshape.backend.plan import Plan
 from anyshape.backend.pool import config
@@ -28,10 +29,12 @@ from anyshape.frontend.structures import Reader, maker, reader
 from anyshape.frontend.tracing import Trace
 from anyshape.frontend.trees import as_leaf, flatten
 from anyshape.frontend.wording import show_call
+from anyshape.graph import dims
 from anyshape.graph.builder import active_builders
-from anyshape.graph.conditions import Claim
+from anyshape.graph.conditions import Claim, at_least
+from anyshape.graph.dims import Size
 from anyshape.graph.entry import Entry
-from anyshape.graph.guards import guard_predicate
+from anyshape.graph.guards import guard_predicate, size_function
 from anyshape.graph.ir import Graph
 from anyshape.graph.linear_forms import divides_by_size
 
@@ -86,19 +89,52 @@ class Program:
         [2, 4]
         """
         arrays = self._checked(self._flat(args, kwargs))
-        return self.plan if self.related is None else self._planned(simplify(self.related.graph_for(arrays)))
+        graph = self.graph if self.related is None else simplify(self.related.graph_for(arrays))
+        plan = self._keeping(graph)
+        return plan if self._keeps(plan, arrays) else self._planned(graph)
 
-    def _planned(self, graph: Graph) -> Plan:
-        plan = lower(graph)
+    def _planned(self, graph: Graph, keep: bool = False) -> Plan:
+        if graph is self.graph and not keep and "plan" in self.__dict__:
+            return self.plan
+        plan = lower(graph, keep)
         return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
+
+    def _keeping(self, graph: Graph) -> Plan:
+        """The plan for sizes at which what depends on them alone is kept, if any is; not within a limit of memory."""
+        plan = self._planned(graph, keep=self.max_bytes is None)
+        size = first_bytes(plan)
+        return self._planned(graph) if isinstance(size, int) and size > LARGEST else plan
+
+    @property
+    def kept_bytes(self) -> Size:
+        """What depends on sizes alone takes so many bytes at most while it is kept."""
+        return dims.minimum(first_bytes(self._keeping(self.graph)), LARGEST)
+
+    def _keeps(self, plan: Plan, arrays: Sequence[Any]) -> bool:
+        size = first_bytes(plan)
+        return (size if isinstance(size, int) else size_function(self.entry, [size], "{}")(*arrays)) <= LARGEST
 
     def _compiled(self, graph: Graph, turns: Sequence[Turn] = ()) -> Run:
         """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`."""
         if graph is not self.graph:
             graph = simplify(graph)
-        plan = self.plan if graph is self.graph else self._planned(graph)
+        plan = self._keeping(graph)
         guards = [Turn(tuple(self._guards()))] if self.asks_itself else []
-        return compile_plan(plan, self._budget(graph, plan), [*guards, *turns], self.timers, self.threads)
+        size = first_bytes(plan)
+        large = [] if isinstance(size, int) else [Turn((at_least(LARGEST, size),), self._large(graph))]
+        turns = [*guards, *turns, *large]
+        return compile_plan(plan, self._budget(graph, plan), turns, self.timers, self.threads)
+
+    def _large(self, graph: Graph) -> Run:
+        """The function at sizes at which nothing is kept, made when it is first called."""
+        made: list[Run] = []
+
+        def run(*arrays: Any) -> Any:
+            if not made:
+                made.append(compile_plan(self._planned(graph), timers=self.timers))
+            return made[0](*arrays)
+
+        return run
 
     def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""

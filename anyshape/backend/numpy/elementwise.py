@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend import plan_ops as po
 from anyshape.ops import elementwise as ew
 from anyshape.ops.core import kernel
 
@@ -222,6 +223,38 @@ kernel(ew.complex_op, _complex)
 kernel(ew.select_op, _select, specialise=_select_case, write=_write_select)
 kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
 kernel(ew.narrow_op, _narrow)
+
+# -- choices by a mask that is kept as bits: see passes/by_size
+
+
+def _as_bits(mask, *, dtype, chosen):
+    bits = (mask if chosen else np.logical_not(mask)).astype(dtype)
+    return np.negative(bits, bits)
+
+
+def _rest(bits, number):
+    rest = np.invert(bits)
+    return np.bitwise_and(rest, number.view(bits.dtype), rest)
+
+
+def _masked(x, bits, out=None):
+    if out is None:
+        return np.bitwise_and(x.view(bits.dtype), bits).view(x.dtype)
+    np.bitwise_and(x.view(bits.dtype), bits, out.view(bits.dtype))
+    return out
+
+
+def _masked_else(x, bits, rest, out=None):
+    kind = bits.dtype
+    found = np.bitwise_and(x.view(kind), bits, None if out is None else out.view(kind))
+    np.bitwise_or(found, rest, found)
+    return found.view(x.dtype) if out is None else out
+
+
+kernel(po.bits_op, _as_bits)
+kernel(po.rest_op, _rest)
+kernel(po.masked_op, _masked, out=True)
+kernel(po.masked_else_op, _masked_else, out=True)
 
 # -- what derivatives need at their edges
 
