@@ -100,6 +100,9 @@ def exact(
     """
     asked = [(Verdict.YES, denial_of(claim))] if maybe_false else []
     asked += [(Verdict.NO, [rows_of(claim)])] if maybe_true else []
+    verdict = _by_own_facts(claim, facts, asked)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict, []
     known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
     examples: list[dict[DimVar, int]] = []
     while asked:
@@ -119,6 +122,22 @@ def exact(
         first = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *first[: len(known)]], first[len(known) :]
     return Verdict.UNKNOWN, examples
+
+
+def _by_own_facts(
+    claim: Claim, facts: Sequence[Claim], asked: Sequence[tuple[Verdict, Sequence[Alternatives]]]
+) -> Verdict:
+    """The verdict of the facts about nothing but the sizes of the claim, where others are connected with it as well.
+
+    A graph that is replayed has sizes of its own each time. What is known of all of them, connected through a size that
+    they share, has more cases than one question may take: what was proved of the first would not be of the third.
+    """
+    sizes = set(claim.variables())
+    own = [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
+    if not 0 < len(own) < len(facts):
+        return Verdict.UNKNOWN
+    possible = IntegerSet(own)
+    return next((v for v, question in asked if _first_example(possible, question) is None), Verdict.UNKNOWN)
 
 
 def _first_example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
