@@ -77,6 +77,7 @@ class Builder:
     ) -> None:
         """`whole`: what is applied while it is active belongs to it, though it be to values of its parents alone."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
+        self.settled = scope.settled  # when it was begun
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []
@@ -202,7 +203,7 @@ class Builder:
         """The finished graph. Captured values are its last inputs, in the order of `captures()`."""
         ends = tuple([self.adopt(x) for x in outputs])
         self.closed = True
-        return Graph(
+        graph = Graph(
             name=name,
             inputs=(*self.inputs, *[inner for _, inner in self.captured.values()]),
             constants=tuple(self.constants.values()),
@@ -214,13 +215,13 @@ class Builder:
             values=tuple(self.values.items()),
             hidden=len(self.hidden),
         )
+        if self.parent is not None and self.runtime:
+            self.scope.forget(self.runtime, self.settled)
+        return graph
 
     def _conditions(self) -> tuple[Condition, ...]:
-        """What the graph relies on; without what is known of sizes that only graphs inside this one had."""
-        if self.parent is not None:
-            return tuple(self.scope.conditions)
-        foreign = self.scope.runtime.keys() - self.runtime.keys()
-        return essential([c for c in self.scope.conditions if foreign.isdisjoint(c.claim.variables())])
+        """What the graph relies on."""
+        return tuple(self.scope.conditions) if self.parent is not None else essential(self.scope.conditions)
 
     def captures(self) -> list[Traced]:
         """The values of enclosing graphs that the graph reads."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from anyshape.errors import ShapeError, SizeLimitError
 from anyshape.graph import dims, intervals, term_bounds
@@ -77,6 +77,20 @@ class Knowledge:
         self._open.clear()
         self._unproved.clear()
         self._bounds.clear()
+
+    def without(self, sizes: Set[DimVar], settled: int) -> Knowledge:
+        """What is known without the claims about these sizes, which were made when so much was `settled`."""
+        new = Knowledge()
+        new._examples, new._allowance = list(self._examples), self._allowance
+        for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
+            new.believe(claim)
+        new._settled = dict(itertools.islice(self._settled.items(), settled))
+        return new
+
+    @property
+    def settled(self) -> int:
+        """How many questions are answered for good."""
+        return len(self._settled)
 
     def _stated_form(self, claim: Claim) -> list[Claim]:
         """The claim over variables that no equality determines, and what it loses by that."""

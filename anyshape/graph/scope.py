@@ -92,6 +92,21 @@ class Scope:
         """The normal form, or a shorter size met before that is proved equal to it."""
         return self._known.simplest(size)
 
+    @property
+    def settled(self) -> int:
+        """How many questions are answered for good."""
+        return self._known.settled
+
+    def forget(self, sizes: Iterable[DimVar], settled: int) -> None:
+        """Unlearn what is known of sizes that only a graph inside had, begun when so much was `settled`.
+
+        It is required of the sizes that a replay of the graph has in their place. Were it still believed, what follows
+        for sizes of the program would count as proved, and nothing would check it.
+        """
+        gone = set(sizes)
+        self.conditions = [c for c in self.conditions if gone.isdisjoint(c.claim.variables())]
+        self._known = self._known.without(gone, settled)
+
     def decide(self, claim: Claim) -> Verdict:
         """What follows about the claim."""
         return self._known.decide(claim)
