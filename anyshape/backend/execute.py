@@ -261,7 +261,8 @@ class _Writer:
     def _keep(self) -> None:
         """Lines that take what is kept for the sizes, and the function that makes it."""
         plan, kept, computed = self.plan, self.lines, self.computed
-        read = {v for s in plan.first for part in (s, *s.instead) for _, p in part.params for v in _variables(p)}
+        params = [p for s in plan.first for part in (s, *s.instead) for _, p in part.params]
+        read = _variables((*params, *[m.sizes for s in plan.first for m in s.results if self.checks]))
         sizes = "".join(f"{name}, " for v, name in self.size_name.items() if v in read)
         slots, self.lines, self.computed, marks = f"{', '.join(plan.kept)},", [], {}, []
         for step in plan.first:
@@ -280,9 +281,7 @@ class _Writer:
         (self._view if step.instead else self._call_kernel)(step)
         if self.pending:
             self._note(step)
-        if self.checks:
-            for slot, meta in zip(step.outputs, step.results, strict=True):
-                self._verify(slot, meta, step.where)
+        self._verify_results([step], step.outputs)
 
     def _step(self, step: Step) -> None:
         self.marks.append((len(self.lines), step))
