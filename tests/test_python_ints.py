@@ -7,7 +7,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.errors import RunOverflowError
+from anyshape.errors import AnyshapeError, RunOverflowError, RunZeroDivisionError
 
 UINT64 = (2**63, 2**63 + 5, 2**64 - 1)  # what no int64 holds: traced as uint64
 INTS = (*UINT64, 2**62, 300, 100, 1, 0, -1, -300, -(2**63))
@@ -56,6 +56,8 @@ def outcome(f, *args):
         return f(*args)
     except OverflowError:
         return OverflowError
+    except ZeroDivisionError:
+        return ZeroDivisionError
     except (TypeError, ValueError):
         return TypeError
 
@@ -114,11 +116,64 @@ def test_derivatives_and_batches_know_such_an_int(k):
     np.testing.assert_array_equal(slope, [float(k)] * 2, strict=True)
 
 
-def test_what_python_makes_of_such_an_int_is_right_or_refused():
-    for f in (lambda k: -k, lambda k: ~k, lambda k: k + 1, lambda k: k * 2, lambda k: 1 - k, lambda k: k**2):
-        with pytest.raises(RunOverflowError, match="Python integer 9223372036854775808 out of bounds for int64"):
-            anyshape.jit(f)(2**63)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for f in (lambda k: +k, abs, lambda k: k / 3, round):
-            assert anyshape.jit(f)(2**63) == f(2**63)
+OPERATORS = {
+    "k + 1": lambda k: k + 1, "k - 2**63": lambda k: k - 2**63, "1 - k": lambda k: 1 - k, "k * 2": lambda k: k * 2,
+    "k * k": lambda k: k * k, "k**2": lambda k: k**2, "k**1": lambda k: k**1, "2**k": lambda k: 2 ** (k % 100),
+    "k**100": lambda k: k**100, "k << 2": lambda k: k << 2, "1 << k": lambda k: 1 << (k % 100),
+    "k >> 70": lambda k: k >> 70,
+    "k // -1": lambda k: k // -1, "k % 7": lambda k: k % 7, "divmod": lambda k: divmod(k, -5),
+    "7 // k": lambda k: 7 // k,
+    "7 % k": lambda k: 7 % k, "1 >> -k": lambda k: 1 >> -k,
+    "-k": lambda k: -k, "abs": abs, "~k": lambda k: ~k, "+k": lambda k: +k, "k / 3": lambda k: k / 3, "round": round,
+    "True + k": lambda k: True + k, "k - True": lambda k: k - True,
+    "sum": lambda k: sum([k, k]), "several": lambda k: (k - 1) * 2 + 3 * k % 5,
+}  # fmt: skip
+STEPS = {  # what is computed on the way
+    "sum": lambda k: (0 + k,), "several": lambda k: (k - 1, (k - 1) * 2, 3 * k),
+    "1 >> -k": lambda k: (-k,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_what_python_makes_of_ints_is_right_or_refused(name):
+    """It is exact, or an error of the run where a step is beyond what an int64 holds."""
+    f = OPERATORS[name]
+    jitted = anyshape.jit(f)
+    for k in (*INTS, 2**63 - 1, 2**62 - 1, 2**31, 3, -7, 64, 63, True, False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = outcome(jitted, k)
+        expected = outcome(f, k)
+        if got is OverflowError:
+            steps = [x for x in (expected, *STEPS.get(name, lambda k: ())(k)) if isinstance(x, int)]
+            assert not all(-(2**63) <= step < 2**63 for step in steps), f"{name} of {k} is {expected}"
+        else:
+            assert got == expected, f"{name} of {k}"
+
+
+def test_the_error_of_an_int_that_is_too_large_shows_the_operation():
+    with pytest.raises(RunOverflowError, match=r"4611686018427387904 \* 2 of Python ints is out of bounds for int64"):
+        anyshape.jit(lambda k: k * 2)(2**62)
+    with pytest.raises(RunOverflowError, match=r"-\(-9223372036854775808\) of Python ints"):
+        anyshape.jit(lambda k: -k)(-(2**63))
+    for f in (lambda k: 1 << k, lambda k: 3**k):  # which would take all memory
+        with pytest.raises(RunOverflowError, match="1099511627776 of Python ints"):
+            anyshape.jit(f)(2**40)
+    with pytest.raises(RunZeroDivisionError, match="integer division or modulo by zero"):
+        anyshape.jit(lambda k: 5 // k)(0)
+    with pytest.raises(AnyshapeError, match=r"2 \*\* -1 is no integer: make one of them a float"):
+        anyshape.jit(lambda k: 2**k)(-1)
+    with pytest.raises(AnyshapeError, match="an operand is 1180591620717411303424, which 64 bits do not hold"):
+        anyshape.jit(lambda k: k // 2**70)(1)
+
+
+def test_arrays_wrap_as_in_numpy_beside_ints_that_do_not():
+    x = np.array([2**62, 5])
+    np.testing.assert_array_equal(anyshape.jit(lambda x, k: x * (k + 1))(x, 1), x * 2, strict=True)
+    np.testing.assert_array_equal(anyshape.jit(lambda x, k: np.multiply(x[0], k))(x, 2), np.int64(-(2**63)))
+    slope = anyshape.grad(lambda x, k: np.sum(x * k**2) * (k - 1))(np.ones(2), 3)
+    np.testing.assert_array_equal(slope, [18.0, 18.0], strict=True)
+    doubled = anyshape.vmap(lambda x, k: x * (k * 2), in_axes=(0, None))
+    np.testing.assert_array_equal(doubled(np.arange(3), 4), [0, 8, 16], strict=True)
+    with pytest.raises(RunOverflowError, match="of Python ints is out of bounds"):
+        doubled(np.arange(3), 2**62)

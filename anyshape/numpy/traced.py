@@ -19,6 +19,7 @@ from anyshape.graph.ir import Value
 from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import is_weak, typed
 from anyshape.numpy.namespace import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
+from anyshape.numpy.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.size_operands import check_divisor
 from anyshape.numpy.size_quotient import Quotient, exactly
 from anyshape.numpy.symdim import as_shape
@@ -54,21 +55,26 @@ def _counted(x: Any) -> Any:
     if isinstance(x, Array) and x.dtype.kind == "b":
         x = NAMESPACE["astype"](x, int)
         x.weak = True
-    return x
+    return int(x) if isinstance(x, bool) else x
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """A binary operator and its reflection."""
     bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
 
+    def compute(x: Any, y: Any) -> Any:
+        if is_weak(x) and is_weak(y):
+            x, y = (x, y) if bools else (_counted(x), _counted(y))
+            if are_python_ints(name, x, y):
+                return of_python_ints(name, x, y)
+        return _weakly(NAMESPACE[name](x, y), x, y)
+
     def forward(self: Array, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
             return NotImplemented
-        if self.weak and not bools and is_weak(other):
-            self, other = _counted(self), _counted(other)
         if self.weak and name in _DIVISIONS:
             check_divisor(self, other)
-        result = _weakly(NAMESPACE[name](self, other), self, other)
+        result = compute(self, other)
         if self.exact is not None and name in _EXACT:
             result.exact = exactly(name, self.exact, getattr(other, "exact", other))
         return result
@@ -76,7 +82,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def backward(self: Array, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
             return NotImplemented
-        result = _weakly(NAMESPACE[name](other, self), self, other)
+        result = compute(other, self)
         if self.exact is not None and name == "divide":
             result.exact = exactly(name, other, self.exact)
         return result
@@ -86,11 +92,12 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 def _unary(name: str) -> Callable[..., Any]:
     """A unary operator. What Python makes of a number that only uint64 holds may be negative: it is refused there."""
-    signed = name in ("negative", "invert")
 
     def operate(self: Array) -> Any:
         x = _counted(self) if self.weak else self
-        if signed and x.weak and x.dtype.kind == "u":
+        if x.weak and are_python_ints(name, x):
+            return of_python_ints(name, x)
+        if name == "invert" and x.weak and x.dtype.kind == "u":
             x = typed(x, np.dtype(int))
         return _weakly(NAMESPACE[name](x), self)
 

@@ -19,6 +19,11 @@ from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_to
 
 BOOL = np.dtype(bool)
+PYTHON_INTS = {  # Python's operators whose results int64 may not hold, by NumPy's names; how many operands they take
+    **dict.fromkeys(("add", "subtract", "multiply", "floor_divide", "remainder", "power"), 2),
+    **dict.fromkeys(("left_shift", "right_shift"), 2),
+    **dict.fromkeys(("negative", "absolute"), 1),
+}
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
@@ -87,6 +92,15 @@ def _select_type(ctx: ShapeGuardContext, condition: TensorMeta, x: TensorMeta, y
 
 def _convert_type(ctx: ShapeGuardContext, x: TensorMeta, *, dtype: np.dtype) -> TensorMeta:
     return TensorMeta(dtype, x.extents)
+
+
+def _python_int_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, operator: str) -> TensorMeta:
+    """Integers of any dtypes make an int64."""
+    _check_equal(ctx, x, others)
+    for operand in (x, *others):
+        if operand.dtype.kind not in "iu":
+            raise ctx.bad_dtype(f"an operand is {operand.dtype}", "convert it to an integer dtype with astype")
+    return TensorMeta(np.dtype(np.int64), x.extents)
 
 
 def lift(x: Any, like: Operand) -> Any:
@@ -237,6 +251,7 @@ complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type)
 select_op = define("select", _select_type)
 convert_op = define("convert", _convert_type)
 narrow_op = define("narrow", _convert_type)
+python_int_op = define("python_int", _python_int_type)
 
 # -- what derivatives need at their edges
 
@@ -301,3 +316,8 @@ def narrow(x: Any, dtype: Any) -> Any:
     """Integers in another integer dtype; OverflowError when the program runs if one is out of its bounds."""
     dtype = np.dtype(dtype)
     return x if x.dtype == dtype else apply(narrow_op, x, dtype=dtype)
+
+
+def python_int(operator: str, *xs: Any) -> Any:
+    """What Python's operator makes of Python ints, exactly; an error when the program runs if no int64 holds it."""
+    return apply(python_int_op, *broadcast_operands(operator, *xs), operator=operator)

@@ -24,6 +24,7 @@ from anyshape.ops.callback import UNKNOWN, Callback
 from anyshape.ops.contraction import is_product, terms_of
 from anyshape.ops.control import POLICIES
 from anyshape.ops.core import find_kernel
+from anyshape.ops.elementwise import PYTHON_INTS
 from anyshape.ops.gathering import GATHER, SCATTER
 
 _TWO = (
@@ -34,6 +35,7 @@ _TWO = (
 _OPERANDS = dict.fromkeys(_TWO.split(" "), (2, 2)) | {  # where the shape rule takes any number
     "betainc": (3, 3),
     "einsum": (3, 26),
+    "python_int": (1, 2),
     **dict.fromkeys(("take", "put_add"), (2, 64)),
     "dynamic_slice": (1, 65),
     "dynamic_update_slice": (2, 66),
@@ -195,6 +197,7 @@ _KINDS: dict[str, Callable[[Node, Any], bool]] = {
     "dtype": _dtype,
     "decimals": lambda node, x: type(x) is int and abs(x) <= _LARGEST_ORDER,
     "order": lambda node, x: type(x) is int and 0 <= x <= _LARGEST_ORDER,
+    "operator": lambda node, x: PYTHON_INTS.get(x) == len(node.inputs),
     "side": lambda node, x: x in ("left", "right"),
     **dict.fromkeys(("empty", "reverse", "exclusive", "stable", "inverse", "vectorized"), _flag),
 }

@@ -2,6 +2,7 @@
 
 import numpy
 
+from anyshape import ops
 from tests.samples.sample import Sample
 
 F, FC = ("float64", "float32"), ("float64", "float32", "complex128")
@@ -271,6 +272,14 @@ SAMPLES = [
         ("n",),
         ("narrow",),
         ("int8", "uint8", "int32", "int64"),
+    ),
+    Sample(
+        "exact integers",
+        lambda np, x: (ops.python_int("multiply", x, 3), ops.python_int("negative", x), ops.python_int("power", 2, x)),
+        ("n",),
+        ("python_int",),
+        ("int64", "uint8"),
+        (0.0, 9.0),
     ),
     Sample("astype complex", lambda np, x: x.astype(complex) * (1 + 2j), ("n, 3",), ("convert",), F),
     Sample("astype int", lambda np, x: x.astype(int) * 2, ("n",), ("convert",), grad=False),

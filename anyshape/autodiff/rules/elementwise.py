@@ -227,6 +227,7 @@ TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype
 
 zero(ew.share_op)
 zero(ew.narrow_op)
+zero(ew.python_int_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp

@@ -1,5 +1,7 @@
 """Kernels of elementwise ops: NumPy's ufunc of the op wherever there is one."""
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -169,6 +171,57 @@ def _narrow(x, *, dtype):
     return x.astype(dtype)
 
 
+def _power_of_ints(x, y):
+    """Of large numbers it is not computed: it could take all memory, and is refused anyway."""
+    if y < 0:
+        raise ValueError(f"{x} ** {y} is no integer: make one of them a float")
+    return x**y if y <= 64 or abs(x) <= 1 else math.inf
+
+
+_PYTHON = {
+    "add": ("{} + {}", operator.add),
+    "subtract": ("{} - {}", operator.sub),
+    "multiply": ("{} * {}", operator.mul),
+    "floor_divide": ("{} // {}", operator.floordiv),
+    "remainder": ("{} % {}", operator.mod),
+    "power": ("{} ** {}", _power_of_ints),
+    "left_shift": ("{} << {}", lambda x, y: x << y if y <= 64 or not x else math.inf),
+    "right_shift": ("{} >> {}", operator.rshift),
+    "negative": ("-({})", operator.neg),
+    "absolute": ("abs({})", abs),
+}
+
+
+def _within_int64(text, compute):
+    """What Python computes of ints, where an int64 holds it."""
+
+    def function(*xs):
+        result = compute(*xs)
+        if -(2**63) <= result < 2**63:
+            return result
+        raise OverflowError(f"{text.format(*xs)} of Python ints is out of bounds for int64")
+
+    return function
+
+
+_PYTHON_INTS = {name: _within_int64(*row) for name, row in _PYTHON.items()}
+
+
+def _python_int(*xs, operator):
+    """Of numbers, as most are; of arrays, number by number."""
+    compute = _PYTHON_INTS[operator]
+    if any(x.ndim for x in xs):
+        return np.frompyfunc(compute, len(xs), 1)(*[x.astype(object) for x in xs]).astype(np.int64)
+    return np.int64(compute(*[x.item() for x in xs]))
+
+
+def _write_python_int(site):
+    if any(meta.rank for meta in site.metas):
+        return None
+    compute, ints = _PYTHON_INTS[site.params["operator"]], [f"{x}.item()" for x in site.operands]
+    return [f"{site.target} = {site.bind(np.int64)}({site.bind(compute)}({', '.join(ints)}))"]
+
+
 _BITS: dict[str, Any] = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 _BY_BITS = range(1 << 12, 1 << 17)  # choices: for fewer calls cost more, more are made tile by tile, in less memory
 
@@ -223,6 +276,7 @@ kernel(ew.complex_op, _complex)
 kernel(ew.select_op, _select, specialise=_select_case, write=_write_select)
 kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
 kernel(ew.narrow_op, _narrow)
+kernel(ew.python_int_op, _python_int, write=_write_python_int)
 
 # -- choices by a mask that is kept as bits: see passes/by_size
 

@@ -161,13 +161,16 @@ _ROUNDS = 8  # identities that feed each other, such as a transpose of a broadca
 
 
 def _fold(r: _Rewriter, node: Node) -> Rewritten:
-    """An elementwise op on literals is a literal."""
+    """An elementwise op on literals is a literal, unless it fails: then it does so where it runs, and is told of."""
     literals = [r.literal(v) for v in node.inputs]
     if any(x is None for x in literals):
         return None
     arrays = [np.array(x, v.meta.dtype) for x, v in zip(literals, node.inputs, strict=True)]
-    with np.errstate(all="ignore"):
-        result = np.asarray(find_kernel(node.op).run(*arrays, **dict(node.params)))
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(find_kernel(node.op).run(*arrays, **dict(node.params)))
+    except (ArithmeticError, ValueError):
+        return None
     return r.full(node, result.item())
 
 
