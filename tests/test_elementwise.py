@@ -8,7 +8,7 @@ import scipy.special as sc
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.errors import DTypeError, MissingRuleError, MutationError, UnsupportedFunctionError
+from anyshape.errors import ConcretizationError, DTypeError, MissingRuleError, MutationError, UnsupportedFunctionError
 from anyshape.numpy import special
 
 inf, nan = np.inf, np.nan
@@ -229,3 +229,50 @@ def test_a_size_that_does_not_fit_a_small_integer_is_an_error_and_compares_exact
         x = np.ones(n, np.int8)
         for got, expected in zip(below(x), (x < n, x == n, x >= 300), strict=True):
             np.testing.assert_array_equal(got, expected, strict=True)
+
+
+def test_a_bool_squared_by_the_operator_has_the_dtype_of_numpy():
+    for x in (np.array([True, False]), np.array(True)):
+        for f in (lambda x: x**2, lambda x: x**3, lambda x: x**1, lambda x: np.power(x, 2), lambda x: x**2.0):
+            np.testing.assert_array_equal(anyshape.jit(f)(x), f(x), strict=True)
+
+
+BOUNDS = (1.0, np.nan, -np.inf, 0.5 + 1j, complex(np.nan, 1), np.array([np.nan, 1, -1, 2, 0.5]))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i8", "?"])
+@pytest.mark.parametrize("low", BOUNDS, ids=str)
+@pytest.mark.parametrize("high", BOUNDS, ids=str)
+def test_clip_orders_complex_numbers_and_nans_as_numpy_does(dtype, low, high):
+    x = np.array([1, 0.5, 3, -1, 1]).astype(dtype)
+    if x.dtype.kind == "c":
+        x += np.array([2, 0, np.nan, -1, 1]).astype(dtype) * 1j
+    for given in ((low, high), (low, None), (None, high)):
+        expected = np.clip(x, *given)
+        np.testing.assert_array_equal(anyshape.jit(lambda x, given=given: np.clip(x, *given))(x), expected, strict=True)
+        if all(b is not None for b in given):
+            np.testing.assert_array_equal(anyshape.jit(np.clip)(x, *given), expected, strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4", "?"])
+def test_numpys_i0_has_the_dtype_that_numpy_gives(dtype):
+    x = np.array([0, 1, 2, 3]).astype(dtype)
+    expected = np.i0(x)
+    for f in (np.i0, anp.i0):
+        found = anyshape.jit(f)(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(expected.dtype).eps)
+    assert anyshape.jit(sc.i0)(x).dtype == sc.i0(x).dtype
+
+
+def test_like_makes_arrays_where_numpy_hands_over_its_arguments():
+    """np.zeros and np.empty read the shape themselves before they look at `like`: a traced number is refused there."""
+    x = np.ones(2)
+    for f in (
+        lambda k, x: np.ones(k, like=x), lambda k, x: np.full((k, 2), 3.0, like=x), lambda k, x: np.arange(k, like=x),
+        lambda k, x: np.tri(k, like=x), lambda k, x: np.eye(3, like=x), lambda k, x: np.zeros(3, int, like=x),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(anyshape.jit(f)(3, x), f(3, x), strict=True)
+    with pytest.raises(ConcretizationError, match=r"anyshape\.numpy\.zeros\(k\)"):
+        anyshape.jit(lambda k, x: np.zeros(k, like=x))(3, x)
+    np.testing.assert_array_equal(anyshape.jit(lambda k, x: anp.zeros(k, like=x))(3, x), np.zeros(3), strict=True)

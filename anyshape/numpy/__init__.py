@@ -49,7 +49,8 @@ from anyshape.numpy.reduction import (
     log_softmax, logsumexp, max, min, prod, ptp, softmax, sum,
 )
 from anyshape.numpy.sorting import argsort, median, percentile, quantile, searchsorted, sort
-from anyshape.numpy.special import i0, sinc
+from anyshape.numpy.special import numpy_i0 as i0
+from anyshape.numpy.special import sinc
 from anyshape.numpy.statistics import (
     average, corrcoef, cov, mean, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
     std, trapezoid, var,

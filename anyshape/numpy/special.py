@@ -168,3 +168,12 @@ def sinc(x: Any) -> Any:
     if not is_traced(x):
         return np.sinc(x)
     return sp.sinc(typed(x, result_type(x, 1.0), "sinc"))
+
+
+def numpy_i0(x: Any) -> Any:
+    """As `numpy.i0`: unlike SciPy's, it gives half precision for half precision."""
+    x = asarray(x, function="i0")
+    return ew.convert(i0(x), x.dtype) if x.dtype.kind == "f" else i0(x)
+
+
+FUNCTIONS = {np.i0: numpy_i0}

@@ -67,6 +67,8 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             x, y = (x, y) if bools else (_counted(x), _counted(y))
             if are_python_ints(name, x, y):
                 return of_python_ints(name, x, y)
+        if name == "power" and type(y) is int and y == 2:  # an int8 of bools, unlike np.power
+            return _weakly(NAMESPACE["square"](x), x, y)
         return _weakly(NAMESPACE[name](x, y), x, y)
 
     def forward(self: Array, other: Any) -> Any:

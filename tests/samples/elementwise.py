@@ -273,6 +273,7 @@ SAMPLES = [
         ("narrow",),
         ("int8", "uint8", "int32", "int64"),
     ),
+    Sample("square of a bool", lambda np, x: (x**2, x**3, x**1), ("n",), ("square",), ("bool", "int8")),
     Sample(
         "exact integers",
         lambda np, x: (ops.python_int("multiply", x, 3), ops.python_int("negative", x), ops.python_int("power", 2, x)),
