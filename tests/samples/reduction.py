@@ -349,6 +349,13 @@ NAN_FUNCTIONS = (
 
 CUMULATIVE = [
     Sample("cumsum", lambda np, x: np.cumsum(x, axis=0), ("n, m",), ("cumsum",), ALL),
+    Sample(
+        "running in small integers",
+        lambda np, x: (np.cumsum(x, 0, dtype="int8"), np.cumprod(x, axis=1, dtype="uint8"), np.cumsum(x, dtype=bool)),
+        ("n, m",),
+        ("cumsum", "cumprod"),
+        ("int64", "int8", "bool"),
+    ),
     Sample("cumsum of everything", lambda np, x: np.cumsum(x), ("n, m",), ("cumsum",), INEXACT),
     Sample("cumsum of a scalar", lambda np, x: np.cumsum(x), ("",), ("cumsum",), INEXACT),
     Sample(

@@ -74,7 +74,7 @@ def _cumulative(ufunc, identity):
             out[(*outer, slice(0, 1))] = identity(x.dtype)
             ufunc.accumulate(rows[(*outer, slice(0, -1))], axis=axis, out=out[(*outer, slice(1, None))])
         else:
-            out = ufunc.accumulate(rows, axis=axis)
+            out = ufunc.accumulate(rows, axis=axis, dtype=x.dtype)  # or small integers become large ones
         return out[backwards] if reverse else out
 
     return run
