@@ -13,6 +13,7 @@ from anyshape.graph.scope import SymbolicSize
 from anyshape.numpy.convert import asarray, axes_of, axis_of, is_traced, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
 from anyshape.ops.creation import iota
 
 ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's own mark of an argument that was not given
@@ -35,6 +36,13 @@ def reduced_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
 def keep(reduced: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     """The reduced axes put back with size 1, when asked."""
     return mv.expand(reduced, axes) if keepdims is not ABSENT and keepdims and axes else reduced
+
+
+def summed(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over the axes. Over none it is 0 + x as in NumPy, which gives 0 for -0."""
+    if axes or x.dtype.kind not in "fc":
+        return rd.reduce_sum(x, axes)
+    return ew.add(x, ew.lift(0, x))
 
 
 def spread(reduced: Any, x: Any, axes: tuple[int, ...]) -> Any:

@@ -21,6 +21,7 @@ from anyshape.numpy.arguments import (
     reduced_axes,
     refuse_out,
     spread,
+    summed,
     summed_dtype,
 )
 from anyshape.numpy.convert import asarray, axis_of, is_traced, result_type, sizes
@@ -53,15 +54,36 @@ def _accumulated(
         refuse_out(name, out)
         x = asarray(a, summed_dtype(ufunc, a, dtype))
         axes = reduced_axes(name, axis, x.ndim)
-        result = keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
-        return result if initial is ABSENT or initial is None else combine(result, asarray(initial, x.dtype))
+        x = masked(name, x, where, identity)
+        if initial is ABSENT or initial is None:
+            return keep(reduce(x, axes), axes, keepdims)
+        first = _initial(name, initial, x.dtype)
+        if axes and ufunc is np.multiply and x.dtype.kind in "fc":  # one that comes last may meet an overflow too late
+            return keep(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
+        return combine(keep(reduce(x, axes) if axes else x, axes, keepdims), first)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
     return function
 
 
-sum = _accumulated(np.add, "sum", rd.reduce_sum, ew.add, 0)
+def _initial(name: str, initial: Any, dtype: np.dtype) -> Any:
+    """What a reduction starts from: one number."""
+    first = asarray(initial, dtype)
+    if first.ndim:
+        raise ArgumentError(name, "initial", f"has {first.ndim} axes", "pass a number, and combine arrays afterwards")
+    return first
+
+
+def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """What is reduced on one axis in front, behind a number."""
+    kept = [a for a in range(x.ndim) if a not in axes]
+    shape = [sizes(x)[a] for a in kept]
+    rows = mv.reshape(mv.transpose(x, (*axes, *kept)), (numel(x, axes), *shape))
+    return mv.concatenate([mv.broadcast_to(first, (1, *shape)), rows], 0)
+
+
+sum = _accumulated(np.add, "sum", summed, ew.add, 0)
 prod = _accumulated(np.multiply, "prod", rd.reduce_prod, ew.mul, 1)
 
 
@@ -96,7 +118,7 @@ def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any],
                 raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
             return keep(reduce(x, axes), axes, keepdims)
         x = masked(name, x, where, infinite(x.dtype, sign))
-        return combine(keep(reduce(x, axes, empty=True), axes, keepdims), asarray(initial, x.dtype))
+        return combine(keep(reduce(x, axes, empty=True), axes, keepdims), _initial(name, initial, x.dtype))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."

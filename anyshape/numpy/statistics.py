@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.conditions import equal
+from anyshape.graph.conditions import at_least, equal
 from anyshape.numpy import reduction as rdn
-from anyshape.numpy.arguments import ABSENT, keep, mask_like, masked, numel, reduced_axes, refuse_out, spread
+from anyshape.numpy.arguments import ABSENT, keep, mask_like, masked, numel, reduced_axes, refuse_out, spread, summed
 from anyshape.numpy.convert import asarray, axes_of, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.elementwise import add, divide, multiply, subtract
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.contraction import dot_general
+from anyshape.ops.control import check
 from anyshape.ops.core import context_of
 from anyshape.ops.creation import full, iota, size_value
 
@@ -39,9 +41,14 @@ def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
     return _FLOAT if found.kind in "biu" else found
 
 
+def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ...]:
+    """The axes to average along: under a mask a scalar has an axis 0, unlike without one, as in NumPy."""
+    return axes_of(axis, rank, name) if where is ABSENT or where is True else reduced_axes(name, axis, rank)
+
+
 def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT) -> Any:
     """The mean without the reduced axes, in the dtype of x."""
-    total = rd.reduce_sum(masked(name, x, where, 0), axes)
+    total = summed(masked(name, x, where, 0), axes)
     return ew.div(total, _count(name, x, axes, where, x.dtype))
 
 
@@ -55,7 +62,7 @@ def mean(
     target = _averaged_dtype(a, dtype)
     half = dtype is None and target == np.float16  # NumPy adds up half precision in single precision
     x = asarray(a, np.float32 if half else target)
-    axes = reduced_axes("mean", axis, x.ndim)
+    axes = _averaged_axes("mean", axis, x.ndim, where)
     return ew.convert(keep(_mean("mean", x, axes, where), axes, keepdims), target)
 
 
@@ -85,16 +92,18 @@ def var(
         options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
         return np.var(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
     refuse_out("var", out)
-    x = asarray(a, _averaged_dtype(a, dtype))
-    axes = reduced_axes("var", axis, x.ndim)
+    target = _averaged_dtype(a, dtype)
+    x = asarray(a, np.result_type(target, asarray(a).dtype))  # all of a is squared, added up in `dtype`
+    axes = _averaged_axes("var", axis, x.ndim, where)
     if mean is ABSENT or mean is None:
-        center = spread(_mean("var", x, axes, where), x, axes)
+        center = spread(ew.convert(_mean("var", ew.convert(x, target), axes, where), x.dtype), x, axes)
     else:
         center = mv.broadcast_to(asarray(mean, x.dtype), sizes(x))
     squares = masked("var", _squared(ew.sub(x, center)), where, 0)
-    number = _count("var", x, axes, where, squares.dtype)
+    squares = ew.convert(squares, squares.dtype if dtype is None else target)
+    number = _count("var", x, axes, where, ew.real_dtype(squares.dtype))
     number = ew.maximum(ew.sub(number, ew.lift(_freedom(ddof, correction), number)), ew.lift(0, number))
-    return keep(ew.div(rd.reduce_sum(squares, axes), number), axes, keepdims)
+    return keep(ew.div(rd.reduce_sum(squares, axes), ew.convert(number, squares.dtype)), axes, keepdims)
 
 
 def std(
@@ -109,12 +118,15 @@ def std(
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:
-    """As `numpy.average`. Weights that sum to zero, an error in NumPy, give inf or NaN here."""
+    """As `numpy.average`. Weights that sum to zero are an error of the run, where NumPy raises a ZeroDivisionError."""
     if not is_traced(a, weights):
         return np.average(a, axis=axis, weights=weights, returned=returned, keepdims=keepdims)
     x = asarray(a)
-    axes = reduced_axes("average", axis, x.ndim)
+    axes = axes_of(axis, x.ndim, "average")
     if weights is None:
+        ctx = context_of("average", x)
+        for size in (s for i, s in enumerate(sizes(x)) if i not in axes):
+            ctx.require(at_least(size, 1), "there is nothing to give, which NumPy calls a division by zero")
         result = mean(x, axis, keepdims=keepdims)
         total = _count("average", x, axes, ABSENT, result.dtype)
     else:
@@ -122,8 +134,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         dtype = result_type(x, w, *[_FLOAT] * (x.dtype.kind in "biu"))
         x = asarray(x, dtype)
         w = _aligned_weights(x, asarray(w, dtype), axis, axes)
-        total = keep(rd.reduce_sum(w, axes), axes, keepdims)
-        result = ew.div(keep(rd.reduce_sum(ew.mul(x, w), axes), axes, keepdims), total)
+        total = keep(summed(w, axes), axes, keepdims)
+        check(ew.ne(total, ew.lift(0, total)), "average: the weights sum to zero")
+        result = ew.div(keep(summed(ew.mul(x, w), axes), axes, keepdims), total)
     return (result, mv.broadcast_to(total, sizes(result))) if returned else result
 
 
@@ -189,6 +202,8 @@ def _nan_extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., A
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         x = asarray(a)
+        if x.dtype.kind in "fc" and isinstance(initial, float) and isnan(initial):
+            initial = ABSENT  # left out as all of them
         if x.dtype.kind not in "fc" or initial is not ABSENT:
             return plain(x, axis, out, keepdims, initial, _numbers(x, where))
         if where is not ABSENT:
