@@ -226,7 +226,7 @@ class _Writer:
             found.update(s.variable for s in plan.dims)
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
-            metas += [*plan.input_metas, *[m for s in plan.steps for m in s.results]]
+            metas += [*plan.input_metas, *[m for s in (*plan.first, *plan.steps) for m in s.results]]
         named = [e.size for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound))]
         found.update(v for g in plan.groups for v in _variables(g.rows))
         found.update(v for size in named for v in dims.variables(size))

@@ -61,8 +61,9 @@ class _BySize:
         if data or step.op.raises or not self.outputs.isdisjoint(step.outputs):
             return False
         read = all(isinstance(slot, Literal) or slot in self.known for slot in step.inputs)
-        exact = all(self.ctx.sizes(m, field="results") is not None for m in step.results)
-        return read and exact and all(self._given(p) for s in (step, *step.instead) for _, p in s.params)
+        sizes = [self.ctx.sizes(m, field="results") for m in step.results]
+        params = [p for s in (step, *step.instead) for _, p in s.params]
+        return read and None not in sizes and self._given((*sizes, *params))
 
     def _given(self, param: object) -> bool:
         if isinstance(param, tuple):
