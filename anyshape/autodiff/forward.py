@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.invariance import idle_extremes
+from anyshape.autodiff.shares import shares_of, tangent
 from anyshape.autodiff.tables import find_jvp
 from anyshape.graph.builder import Builder, Traced, at_line
 from anyshape.graph.conditions import substitute_claim
@@ -115,10 +116,15 @@ def push(
     """
     env = start(builder, graph, inputs)
     slopes: dict[Value, Any] = {v: t for v, t in zip(graph.inputs, tangents, strict=True) if t is not None}
-    idle = idle_extremes(graph, builder.scope)
+    idle, shares = idle_extremes(graph, builder.scope), shares_of(graph, builder.scope)
     for node in graph.nodes:
         with at_line(builder, node.where):
             outputs = replay_node(builder, node, env)
+            share = shares.get(node.outputs[0]) if node.outputs else None
+            if share is not None and share.exponent in slopes:
+                context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
+                slopes[node.outputs[0]] = tangent(context, share, outputs[0], slopes[share.exponent])
+                continue
             ts = [slopes.get(v) for v in node.inputs]
             if any(t is not None for t in ts) and node.outputs[0] not in idle:
                 _push_node(builder, node, env, ts, outputs, slopes)

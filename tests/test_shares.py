@@ -1,0 +1,115 @@
+"""Softmaxes as programs write them: their derivative reads the quotient alone."""
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+
+
+def stable(x, axis, keep=True):
+    e = anp.exp(x - anp.max(x, axis=axis, keepdims=True))
+    return e / anp.sum(e, axis=axis, keepdims=keep)
+
+
+def uneven(e):
+    return e / anp.sum(e, axis=1)  # of square matrices: each column is divided by the sum of a row
+
+
+SHARES = {
+    "of rows": lambda x: stable(x, 1),
+    "of columns": lambda x: stable(x, 0),
+    "of columns without axes of size 1": lambda x: stable(x, 0, keep=False),
+    "of all": lambda x: stable(x, None),
+    "of all without axes of size 1": lambda x: stable(x, None, keep=False),
+    "of both axes": lambda x: stable(x, (0, 1)),
+    "with a new axis": lambda x: anp.exp(x) / anp.sum(anp.exp(x), axis=1)[:, None],
+    "twice": lambda x: stable(stable(x, 1), 0),
+    "of what is masked": lambda x: stable(anp.where(x > 0, x, -1e9), 1),
+    "of a stack": lambda x: stable(anp.stack([x, -x]) * 0.5, (0, 2)),
+    "with the power read elsewhere": lambda x: (anp.exp(x) / anp.exp(x).sum(axis=1, keepdims=True)) + anp.exp(x),
+}
+OTHERS = {
+    "of a row by another": lambda x: uneven(anp.exp(x @ x.T)),
+    "of other powers": lambda x: anp.exp(x) / anp.sum(anp.exp(2 * x), axis=1, keepdims=True),
+    "of no powers": lambda x: anp.cosh(x) / anp.sum(anp.cosh(x), axis=1, keepdims=True),
+    "by a maximum": lambda x: anp.exp(x) / anp.max(anp.exp(x), axis=1, keepdims=True),
+    "upside down": lambda x: anp.sum(anp.exp(x), axis=1, keepdims=True) / anp.exp(x),
+    "of part of them": lambda x: anp.exp(x) / anp.sum(anp.exp(x)[:, :1], axis=1, keepdims=True),
+}
+
+
+def weights(shape):
+    return np.cos(np.arange(float(np.prod(shape)))).reshape(shape)
+
+
+def loss(function):
+    return lambda x, w: anp.sum(function(x) * w)
+
+
+@pytest.mark.parametrize("name", [*SHARES, *OTHERS])
+def test_derivatives_agree_with_complex_steps_and_differences(name):
+    function = {**SHARES, **OTHERS}[name]
+    step = anyshape.jit(anyshape.value_and_grad(loss(function)))
+    bent = anyshape.jit(lambda x, w, v: anyshape.hvp(lambda x: loss(function)(x, w), (x,), (v,)))
+    rng = np.random.default_rng(0)
+    for shape in [(1, 1), (2, 2), (5, 5), (3, 4), (1, 4), (4, 1)]:
+        if name == "of a row by another" and shape[0] == 1:
+            continue
+        x, v = rng.normal(size=shape), rng.normal(size=shape)
+        w = weights(np.shape(anyshape.jit(function)(x)))
+        _, slope = step(x, w)
+        small = 1e-6
+        up, down = (step(x + s * v, w) for s in (small, -small))
+        assert abs((up[0] - down[0]) / (2 * small) - np.sum(slope * v)) < 1e-7
+        np.testing.assert_allclose(bent(x, w, v), (up[1] - down[1]) / (2 * small), atol=1e-6)
+    assert step.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_forward_mode_is_reverse_mode_transposed(name):
+    function = SHARES[name]
+    rng = np.random.default_rng(1)
+    for shape in [(0, 3), (3, 5), (1, 1)]:
+        if shape[0] == 0 and name not in {"of rows", "with a new axis"}:
+            continue
+        x, v = rng.normal(size=shape), rng.normal(size=shape)
+        y, t = anyshape.jit(lambda x, v: anyshape.jvp(function, (x,), (v,)))(x, v)
+        w = weights(np.shape(y))
+        slope = anyshape.jit(anyshape.grad(loss(function)))(x, w)
+        np.testing.assert_allclose(np.sum(t * w), np.sum(slope * v), atol=1e-12)
+
+
+def test_the_slope_of_a_softmax_has_no_division():
+    step = anyshape.trace(anyshape.grad(loss(SHARES["of rows"])))(*[anyshape.ShapeDtypeStruct("n, m")] * 2)
+    ops = [s.op.name for s in step.plan.steps]
+    assert ops.count("div") == 1 and ops.count("exp") == 1 and ops.count("sum_to") + ops.count("reduce_sum") <= 3
+
+
+def test_large_exponents_leave_finite_slopes():
+    """The power overflows nothing, as its maximum is 1, and a share of 0 has no slope."""
+    x = np.array([[1000.0, -1000, 3], [0, -np.inf, 2]])
+    slope = anyshape.jit(anyshape.grad(loss(SHARES["of rows"])))(x, np.array([[1.0, 2, 3]] * 2))
+    p = np.exp(x - x.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    w = np.array([1.0, 2, 3])
+    np.testing.assert_allclose(slope, p * (w - (p * w).sum(1, keepdims=True)), atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_other_dtypes(dtype):
+    rng = np.random.default_rng(2)
+    x, v = (rng.normal(size=(3, 4)).astype(dtype) for _ in range(2))
+    function = SHARES["with a new axis"]
+    y, t = anyshape.jit(lambda x, v: anyshape.jvp(function, (x,), (v,)))(x, v)
+    assert t.dtype == dtype and y.dtype == dtype
+    p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    np.testing.assert_allclose(t, p * (v - (p * v).sum(1, keepdims=True)), rtol=1e-5, atol=1e-6)
+
+
+def test_under_vmap():
+    rng = np.random.default_rng(3)
+    x, w = rng.normal(size=(4, 3, 5)), rng.normal(size=(3, 5))
+    slope = anyshape.grad(loss(SHARES["of columns"]))
+    mapped = anyshape.jit(anyshape.vmap(slope, in_axes=(0, None)))(x, w)
+    np.testing.assert_allclose(mapped, np.stack([slope(row, w) for row in x]), atol=1e-14)
