@@ -10,7 +10,10 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape import jit
 from anyshape.backend import arena, pool, tiles
+from anyshape.backend.kept import TABLE
+from anyshape.backend.memory import peak_bytes
 from anyshape.errors import ArgumentError, MemoryLimitError
+from anyshape.graph import dims
 from anyshape.graph.entry import compile_entry
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.extents import Unknown, UpperBound
@@ -25,6 +28,7 @@ def measured(run, arrays):
         warnings.simplefilter("ignore")
         run(*arrays)
         arena.forget()
+        TABLE.forget()
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -107,6 +111,40 @@ def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
         buffers = threads * max(tiles.BUFFERS, 2.5 * steps * 16 * tiles.SMALLEST)  # values of forward and backward
         if n > least:
             assert used <= 1.1 * x.nbytes + buffers + SLACK  # the gradient, and buffers of the threads
+
+
+def layers(w, b, x):
+    for _ in range(3):
+        x = anp.tanh(x @ w + b) * b - b
+    return anp.sum(x * x)
+
+
+RELATED = {
+    "layers": (layers, [(40, 40), (40,), (3000, 40)]),
+    "a row and a column": (lambda x, y, z: anp.sum(anp.exp(x * y - z) * y), [(900, 300), (300,), (900, 1)]),
+    "vectors": (lambda x, y, z: anp.sum(anp.sin(x) * y / (z * z + 1)), [(200_000,)] * 3),
+    "a mask": (lambda x: anp.sum(anp.where(anp.arange(x.shape[1]) > 3, x, 0) ** 2), [(500, 700)]),
+    "casts": (lambda x, y: anp.sum((x.astype("float32") * y).astype("float64") * x), [(100_000,)] * 2),
+}
+
+
+@pytest.mark.parametrize("name", RELATED)
+def test_the_cost_is_a_bound_of_what_runs_when_sizes_are_related(name):
+    """The plan that knows which sizes are equal may have other groups, and so other buffers."""
+    function, shapes = RELATED[name]
+    jitted = jit(anyshape.value_and_grad(function))
+    xs = [np.cos(np.arange(float(np.prod(shape)))).reshape(shape) for shape in shapes]
+    for _ in range(20):
+        jitted(*xs)
+    (program,) = jitted.programs()
+    read = dict(zip(program.labels, xs, strict=True))
+    sizes = {str(d.variable): read[str(d.variable).rpartition("_")[0]].shape[int(str(d.variable)[-1])]
+             for d in program.graph.dims}  # fmt: skip
+    bound = program.cost().at(sizes).peak_bytes.size
+    plan = peak_bytes(program.plan_for(*xs)).size
+    assert evaluate(plan, to_mapping({v: sizes[str(v)] for v in dims.variables(plan)})) <= bound
+    peak, _ = measured(jitted, xs)
+    assert peak <= bound + 20_000
 
 
 def test_more_threads_later_do_not_break_a_limit(monkeypatch):

@@ -108,18 +108,23 @@ def cost(program: Any) -> ProgramCost:
     """What a program, or a graph, costs."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
     nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
-    alone = isinstance(program, Graph)
-    plan, threads, kept = (lower(graph), None, 0) if alone else (program.plan, program.threads, program.kept_bytes)
-    return ProgramCost(graph, nodes, total(nodes), peak(graph, plan, threads, kept))
+    if isinstance(program, Graph):
+        return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
+    found = peak(graph, program.plans(), program.threads, program.kept_bytes)
+    return ProgramCost(graph, nodes, total(nodes), found)
 
 
-def peak(graph: Graph, plan: Plan, threads: int | None = None, kept: Size = 0) -> ShapeExtent:
-    """The bytes that a run of the plan of a graph allocates at most, over the sizes of its inputs.
+def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: Size = 0) -> ShapeExtent:
+    """The bytes that a run of a graph allocates at most by any of the plans, over the sizes of its inputs.
 
     A run whose plan keeps what depends on sizes alone holds that, and what the other plan would.
     """
-    size = peak_bytes(plan, threads).size
-    return Unknown() if size is None else _projected(graph, UpperBound(dims.add(size, kept)))
+    sizes = [peak_bytes(plan, threads).size for plan in plans]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return Unknown()
+    most = dims.maximum(*known) if len(known) > 1 else known[0]
+    return _projected(graph, UpperBound(dims.add(most, kept)))
 
 
 def bound(graph: Graph, size: Size | None) -> Size | None:

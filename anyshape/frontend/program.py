@@ -105,6 +105,11 @@ class Program:
         size = first_bytes(plan)
         return self._planned(graph) if isinstance(size, int) and size > LARGEST else plan
 
+    def plans(self) -> list[Plan]:
+        """The plan that assumes nothing, and that of calls in which sizes that are broadcast together are equal."""
+        related = self.related
+        return [self.plan, *([] if related is None else [self._planned(simplify(related.usual_graph()))])]
+
     @property
     def kept_bytes(self) -> Size:
         """What depends on sizes alone takes so many bytes at most while it is kept."""

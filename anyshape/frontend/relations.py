@@ -168,6 +168,10 @@ class Related:
         """The graph of the plan for the pattern of these arrays."""
         return self._graph(self._pattern(arrays))
 
+    def usual_graph(self) -> Graph:
+        """The graph of the plan for sizes that are equal where they are broadcast together, and none of them 1."""
+        return self._graph(Pattern(0, self.orders.usual))
+
     def _graph(self, pattern: Pattern) -> Graph:
         graph = in_pairs(self.graph, self.orders.by_value(pattern.orders))
         return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
