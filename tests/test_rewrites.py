@@ -31,6 +31,7 @@ FUNCTIONS = {
     "a product that is used twice": lambda x: 3.0 * (2.0 * x) + 2.0 * x,
     "a product that overflows": lambda x: np.finfo(x.dtype).max.item() * (2.0 * x),
     "a factor of none": lambda x: 2.0 * (1.0 * x) * -1.0,
+    "a negation that is read twice": lambda x: np.stack([-x + x[::-1], x[::-1] + -x, x[::-1] - -x, -x]),
     "a number moved about": lambda x: np.broadcast_to(first(x) * 2, (3, x.shape[0], 1)).reshape(3, x.shape[0]) * x,
     "a number turned round": lambda x: np.broadcast_to(first(x), (x.shape[0], 3)).T + x,
     "a number stretched twice": lambda x: (
@@ -101,3 +102,11 @@ def test_steps_that_are_saved():
     assert steps(FUNCTIONS["a power of two within a product"], x) == ["mul"]
     assert steps(FUNCTIONS["no power of two"], x) == steps(FUNCTIONS["a factor below one"], x) == ["mul", "mul"]
     assert "reshape" not in steps(FUNCTIONS["a number moved about"], x)
+
+
+def test_a_sum_with_a_negation_is_a_difference_though_others_read_that():
+    f = jit(lambda x, y: (-x + y) * np.exp(-x) + (y - -x))
+    x, y = np.array([1.0, -0.0, np.inf]), np.array([1.0, 0.0, 2.0])
+    np.testing.assert_array_equal(f(x, y), (-x + y) * np.exp(-x) + (y - -x))
+    (program,) = f.programs()
+    assert sorted(s.op.name for s in program.plan_for(x, y).steps) == ["add", "add", "exp", "mul", "neg", "sub"]

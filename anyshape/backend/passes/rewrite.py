@@ -266,9 +266,9 @@ def _twice(op: Op) -> Identity:
 
 
 def _negated(r: _Rewriter, value: Value) -> Value | None:
-    """y where the value is -y and nothing else reads it."""
+    """y where the value is -y."""
     inner = r.made_by(value, ew.neg_op)
-    return inner.inputs[0] if inner is not None and r.uses[value] == 1 else None
+    return None if inner is None else inner.inputs[0]
 
 
 _SYMMETRIC = {ew.mul_op: "iuf", ew.div_op: "iuf", rd.sum_to_op: "iu", rd.reduce_sum_op: "iu"}  # kinds of dtypes, by op
@@ -282,7 +282,7 @@ def _negation_outwards(r: _Rewriter, node: Node) -> Rewritten:
     if node.outputs[0].meta.dtype.kind not in _SYMMETRIC.get(node.op, "iufc"):
         return None
     for i, value in enumerate(node.inputs):
-        positive = _negated(r, value)
+        positive = _negated(r, value) if r.uses[value] == 1 else None
         if positive is not None:
             inputs = (*node.inputs[:i], positive, *node.inputs[i + 1 :])
             inner = Node(node.op, inputs, node.sources, node.params, (Value(node.outputs[0].meta),), node.where)
