@@ -183,3 +183,17 @@ def test_more_labels_than_letters_are_contracted_in_pairs():
 def test_a_graph_without_products_is_not_copied():
     program = anyshape.trace(lambda x: x @ x)(anyshape.ShapeDtypeStruct("n, n"))
     assert in_pairs(program.graph) is program.graph and "einsum" in OPS
+
+
+def test_a_product_of_many_operands_is_saved_and_loaded(tmp_path):
+    """More than a file may hold in one product: it could be saved and not loaded."""
+    labels = "abcdefgha"
+    terms = [labels[i % 8 : i % 8 + 2] for i in range(28)]
+    equation = f"{','.join(terms)}->{terms[0][0]}{terms[-1][1]}"
+    fn = lambda *xs: np.einsum(equation, *xs)
+    program = anyshape.export(fn)(*[anyshape.ShapeDtypeStruct(f"{a}, {b}") for a, b in terms])
+    program.save(tmp_path / "many")
+    xs = [np.random.default_rng(i).normal(size=(2, 2)) for i in range(28)]
+    got = anyshape.load(tmp_path / "many")(*xs)
+    np.testing.assert_array_equal(got, program(*xs))
+    np.testing.assert_allclose(got, np.einsum(equation, *xs, optimize=True))

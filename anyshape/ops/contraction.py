@@ -16,6 +16,7 @@ from anyshape.ops.core import Operand, apply
 
 Axes = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+MOST_OPERANDS = 26  # of an einsum_op: choosing an order takes their number to the third
 
 
 def _agree(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, pairs: tuple[Axes, Axes], what: str) -> None:
@@ -72,7 +73,11 @@ def terms_of(equation: str) -> tuple[list[str], str]:
 
 
 def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
-    """Labels of any kind as an equation; "" where that is no product, or of more labels than half of the letters."""
+    """Labels of any kind as an equation; "" where that is no product, or of more labels than half of the letters, or of
+    more operands than an einsum_op has.
+    """
+    if len(terms) > MOST_OPERANDS:
+        return ""
     letter = dict(zip(dict.fromkeys(a for t in terms for a in t), LETTERS[: len(LETTERS) // 2], strict=False))
     if not all(a in letter for t in terms for a in t):
         return ""

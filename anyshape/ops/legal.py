@@ -21,7 +21,7 @@ from anyshape.graph.ir import Node, Op, freeze, has_local
 from anyshape.graph.scope import Scope
 from anyshape.graph.substitution import leaves_of
 from anyshape.ops.callback import UNKNOWN, Callback
-from anyshape.ops.contraction import is_product, terms_of
+from anyshape.ops.contraction import MOST_OPERANDS, is_product, terms_of
 from anyshape.ops.control import POLICIES
 from anyshape.ops.core import find_kernel
 from anyshape.ops.elementwise import PYTHON_INTS
@@ -34,7 +34,7 @@ _TWO = (
 )
 _OPERANDS = dict.fromkeys(_TWO.split(" "), (2, 2)) | {  # where the shape rule takes any number
     "betainc": (3, 3),
-    "einsum": (3, 26),
+    "einsum": (3, MOST_OPERANDS),
     "python_int": (1, 2),
     **dict.fromkeys(("take", "put_add"), (2, 64)),
     "dynamic_slice": (1, 65),
