@@ -10,7 +10,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.kept import ENTRY, LARGEST, TABLE
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, ZeroDivisorError
 from tests.sweep import check_same_outcome, is_error, outcome
 
 
@@ -207,3 +207,13 @@ def test_the_plan_shows_what_is_kept(capsys):
     program.plan_for(np.ones((3, 2))).show()
     said = capsys.readouterr().out
     assert "kept for calls of these sizes" in said and "masked_else" in said
+
+
+def test_a_divisor_of_0_is_told_before_what_is_kept_is_measured():
+    program = anyshape.trace(lambda x: x + anp.sum(anp.arange(x.shape[0] // x.shape[1]) * x[0, 0]))(
+        anyshape.ShapeDtypeStruct("n, m")
+    )
+    np.testing.assert_array_equal(program(np.ones((6, 2))), np.full((6, 2), 4.0))
+    assert program.plan_for(np.ones((6, 2))).first and not program.plan_for(np.ones((6, 0))).first
+    with pytest.raises(ZeroDivisorError, match="got m = 0 from x"):
+        program(np.ones((6, 0)))

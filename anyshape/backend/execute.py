@@ -33,6 +33,7 @@ from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.entry import Entry, EntrySource, divides
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import has_local
+from anyshape.graph.linear_forms import divides_by_size
 from anyshape.ops.core import Site, find_kernel
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
@@ -146,9 +147,9 @@ class _Writer:
             self.names[slot] = array
         self.needed = self._needed()
         self._sizes()
-        for turn in self.turns:
-            self._turn(turn)
+        self._turn_away(divide=False)
         self._assertions()
+        self._turn_away(divide=True)
         if self.budget is not None:
             self._afford(self.budget)
         if self.checks:
@@ -198,13 +199,13 @@ class _Writer:
         self.lines += writer.lines(self.needed - self.pending)
         self.names |= writer.names
 
-    def _turn(self, turn: Turn) -> None:
-        """Lines that turn away what the function is not for, claim by claim."""
+    def _turn_away(self, *, divide: bool) -> None:
+        """Lines that turn away what it is not for; claims that `divide` come when it is asserted that they can."""
         arrays = ", ".join(self.plan.inputs)
-        outcome = "None" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
-        for claim in turn.claims:
-            test = claim.source(self.name, self._call)
-            self.lines.append(f"if not ({test}): return {outcome}")
+        for turn in [t for t in self.turns if any(map(divides_by_size, t.claims)) == divide]:
+            outcome = "None" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
+            tests = [claim.source(self.name, self._call) for claim in turn.claims]
+            self.lines += [f"if not ({test}): return {outcome}" for test in tests]
 
     def _afford(self, budget: Budget) -> None:
         """Lines that run something else, or refuse, at sizes whose arrays would take too many bytes."""

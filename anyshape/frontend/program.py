@@ -117,7 +117,10 @@ class Program:
 
     def _keeps(self, plan: Plan, arrays: Sequence[Any]) -> bool:
         size = first_bytes(plan)
-        return (size if isinstance(size, int) else size_function(self.entry, [size], "{}")(*arrays)) <= LARGEST
+        try:
+            return (size if isinstance(size, int) else size_function(self.entry, [size], "{}")(*arrays)) <= LARGEST
+        except ZeroDivisionError:  # sizes that a run refuses
+            return False
 
     def _compiled(self, graph: Graph, turns: Sequence[Turn] = ()) -> Run:
         """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`."""
