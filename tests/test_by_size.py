@@ -209,6 +209,28 @@ def test_the_plan_shows_what_is_kept(capsys):
     assert "kept for calls of these sizes" in said and "masked_else" in said
 
 
+def test_what_warns_is_made_once_a_call():
+    """Weights that underflow, of which nothing is kept: each call made them twice."""
+    jitted = anyshape.jit(lambda x: x * anp.exp(-50.0 * anp.arange(x.shape[0])))
+    with np.errstate(under="ignore"):
+        jitted(np.ones(100))
+        ((owner, sizes),) = TABLE.entries
+        make, made = owner().make, []
+        owner().make = lambda *sizes: made.append(sizes) or make(*sizes)
+        for _ in range(3):
+            np.testing.assert_array_equal(jitted(np.ones(100)), np.exp(-50.0 * np.arange(100)))
+    assert made == [sizes] * 3 and TABLE.held == ENTRY
+
+
+def test_a_bound_holds_after_an_interrupt_between_an_entry_and_its_bytes():
+    jitted = anyshape.jit(causal)
+    TABLE.held += 10**6  # of an entry that is gone
+    anyshape.config.kept_bytes = 0
+    for n in (3, 4):
+        np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
+    assert TABLE.held == 0
+
+
 def test_a_divisor_of_0_is_told_before_what_is_kept_is_measured():
     program = anyshape.trace(lambda x: x + anp.sum(anp.arange(x.shape[0] // x.shape[1]) * x[0, 0]))(
         anyshape.ShapeDtypeStruct("n, m")

@@ -2,7 +2,7 @@
 
 A function makes it at the first call of its sizes. All that is kept, by all programs, is bounded by
 `anyshape.config.kept_bytes`: what was made first goes first. Nothing may write to it. What made NumPy warn is not kept,
-so that every call warns.
+so that every call warns; that it did is.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ class Kept:
         self.make: Callable[..., Values] | None = None
 
     def new(self, sizes: Sizes) -> Values:
-        """What is made for sizes of which nothing is kept."""
+        """What is made for sizes of which nothing is kept, or that making it warns, as () tells."""
         assert self.make is not None
+        if self.values.get(sizes) == ():
+            return self.make(*sizes)
         try:
             with np.errstate(all="raise"):
                 values = self.make(*sizes)
         except ArithmeticError:
+            TABLE.add(self, sizes, ())
             return self.make(*sizes)
         for value in values:
             if isinstance(value, np.ndarray):
@@ -62,8 +65,10 @@ class Table:
             kept.values[sizes] = values
             self.entries[ref(kept), sizes] = size
             self.held += size
-            while self.held > config.kept_bytes:
+            while self.held > config.kept_bytes and self.entries:
                 self._drop_first()
+            if not self.entries:
+                self.held = 0  # also where Ctrl-C or a fork came between an entry and its bytes
 
     def forget(self) -> None:
         """Keep nothing."""
