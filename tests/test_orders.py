@@ -10,7 +10,7 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.passes.in_pairs import in_pairs
-from anyshape.errors import DTypeError, ShapeError
+from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
 from anyshape.graph.ir import OPS
 from anyshape.ops.contraction import equation_of, is_product
 
@@ -197,3 +197,15 @@ def test_a_product_of_many_operands_is_saved_and_loaded(tmp_path):
     got = anyshape.load(tmp_path / "many")(*xs)
     np.testing.assert_array_equal(got, program(*xs))
     np.testing.assert_allclose(got, np.einsum(equation, *xs, optimize=True))
+
+
+def test_the_usual_order_runs_where_the_cheapest_would_take_too_much_memory():
+    """The cheapest one has a product of 5 MB, the usual one of 0.1 MB: the call was refused."""
+    rng, equation = np.random.default_rng(0), "abc,ad,be->cde"
+    xs = [rng.normal(size=shape) for shape in ((1395, 12, 44), (1395, 70), (12, 9))]
+    jitted = anyshape.jit(lambda *xs: np.einsum(equation, *xs), max_bytes=7_400_000)
+    for _ in range(2):
+        np.testing.assert_allclose(jitted(*xs), np.einsum(equation, *xs, optimize=True))
+    tight = anyshape.jit(lambda *xs: np.einsum(equation, *xs), max_bytes=100_000)
+    with pytest.raises(MemoryLimitError, match="max_bytes is 100000"):
+        tight(*xs)

@@ -159,7 +159,8 @@ class Peak:
 class Budget:
     """At most `limit` bytes for a run; `needed` is the bound of what it takes, over the sizes of its inputs.
 
-    `less` gives for the sizes of a call a function that takes less, if there is one, and the bytes that it takes.
+    `less` gives for the sizes of a call a function that takes less, if there is one, and the bytes that it takes. Where
+    that does not fit, `otherwise` runs, which has a limit of its own.
     """
 
     program: str
@@ -167,12 +168,15 @@ class Budget:
     needed: Size | None
     where: Where | None
     less: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
+    otherwise: Callable[..., Any] | None = None
 
     def instead(self, sizes: Mapping[str, int]) -> Callable[..., Any]:
         """What runs in place of what would take too much at these sizes, or the error."""
         run, again = self.less(sizes) if self.less is not None and self.needed is not None else (None, None)
         if run is not None and again is not None and again <= self.limit:
             return run
+        if self.otherwise is not None:
+            return self.otherwise
         needed = None if self.needed is None else bytes_at(self.needed, sizes)
         read = {} if self.needed is None else {str(v): sizes[str(v)] for v in dims.variables(self.needed)}
         raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), read, self.where, again)

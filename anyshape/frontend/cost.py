@@ -43,7 +43,9 @@ class Cost:
 class ProgramCost:
     """The cost of each node, in the order of the graph, and of all of them; `peak_bytes` are alive at once at most.
 
-    Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program.
+    Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program. A product of
+    several operands of which no order is best at all sizes counts in the one that is for usual sizes: calls whose sizes
+    choose another compute less, and may take more memory.
     """
 
     graph: Graph

@@ -122,8 +122,11 @@ class Program:
         except ZeroDivisionError:  # sizes that a run refuses
             return False
 
-    def _compiled(self, graph: Graph, turns: Sequence[Turn] = ()) -> Run:
-        """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`."""
+    def _compiled(self, graph: Graph, turns: Sequence[Turn] = (), otherwise: Run | None = None) -> Run:
+        """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`.
+
+        Where it would take more than `max_bytes`, `otherwise` runs, if there is one.
+        """
         if graph is not self.graph:
             graph = simplify(graph)
         plan = self._keeping(graph)
@@ -131,7 +134,7 @@ class Program:
         size = first_bytes(plan)
         large = [] if isinstance(size, int) else [Turn((at_least(LARGEST, size),), self._large(graph))]
         turns = [*guards, *turns, *large]
-        return compile_plan(plan, self._budget(graph, plan), turns, self.timers, self.threads)
+        return compile_plan(plan, self._budget(graph, plan, otherwise), turns, self.timers, self.threads)
 
     def _large(self, graph: Graph) -> Run:
         """The function at sizes at which nothing is kept, made when it is first called."""
@@ -144,7 +147,7 @@ class Program:
 
         return run
 
-    def _budget(self, graph: Graph, plan: Plan) -> Budget | None:
+    def _budget(self, graph: Graph, plan: Plan, otherwise: Run | None) -> Budget | None:
         """What a run may allocate, beside what it takes by what is known of its sizes."""
         if self.max_bytes is None:
             return None
@@ -152,7 +155,7 @@ class Program:
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
         compiled = lambda plan: compile_plan(plan, timers=self.timers, threads=self.threads)
         again = Again(graph, self.max_bytes, self.threads, self._planned, compiled)
-        return Budget(self.name, self.max_bytes, needed, where, again)
+        return Budget(self.name, self.max_bytes, needed, where, again, otherwise)
 
     @property
     def name(self) -> str:

@@ -189,9 +189,22 @@ class Related:
             if soon or len(self.patterns) >= MOST_PATTERNS or (pattern.orders == self.orders.usual and not self.sizes):
                 return self.general
             self.patterns.add(pattern)
-        ones = self._ones(pattern)
+        return self._made(pattern)
+
+    def _made(self, pattern: Pattern) -> Run:
+        """The function of the plan for a pattern. The order with the least work may take more memory than the usual
+        one, which then runs if memory is limited.
+        """
+        usual, ones = pattern._replace(orders=self.orders.usual), self._ones(pattern)
+
+        def instead(*arrays: Any) -> Any:
+            run = self.runs.get(usual) or self._made(usual)
+            return run(*arrays)
+
         turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
-        return self.runs.setdefault(pattern, self.make(self._graph(pattern), [turn] if self.sizes else []))
+        otherwise = None if pattern == usual else instead
+        made = self.make(self._graph(pattern), [turn] if self.sizes else [], otherwise)
+        return self.runs.setdefault(pattern, made)
 
     @property
     def __source__(self) -> str:
