@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.passes.in_pairs import in_pairs
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
+from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.ir import OPS
 from anyshape.ops.contraction import equation_of, is_product
 
@@ -209,3 +211,34 @@ def test_the_usual_order_runs_where_the_cheapest_would_take_too_much_memory():
     tight = anyshape.jit(lambda *xs: np.einsum(equation, *xs), max_bytes=100_000)
     with pytest.raises(MemoryLimitError, match="max_bytes is 100000"):
         tight(*xs)
+
+
+@pytest.mark.parametrize("sizes", [(300, 300, 300, 1), (300, 20, 300, 20), (1, 300, 300, 300), (200, 210, 220, 230)])
+def test_the_cost_at_sizes_bounds_the_memory_of_the_order_that_they_choose(sizes):
+    names = dict(zip(("a_0", "a_1", "c_0", "c_1"), sizes, strict=True)) | {"b_0": sizes[1], "b_1": sizes[2]}
+    jitted = anyshape.jit(anyshape.value_and_grad(lambda a, b, c: anp.sum(CHAIN(a, b, c)), argnums=(0, 1, 2)))
+    xs = matrices(*sizes)
+    jitted(*xs)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        jitted(*xs)
+        taken = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    (program,) = jitted.programs()
+    assert taken <= program.cost().at(names).peak_bytes.size + 20_000
+
+
+def test_the_cost_of_an_order_that_takes_more_memory_than_the_usual_one():
+    function = lambda x, y, z: np.einsum("abc,ad,be->cde", x, y, z)
+    shapes = [(1395, 12, 44), (1395, 70), (12, 9)]
+    jitted = anyshape.jit(function)
+    jitted(*[np.ones(s) for s in shapes])
+    (program,) = jitted.programs()
+    cost = program.cost()
+    sizes = {f"{n}_{i}": k for n, s in zip("xyz", shapes, strict=True) for i, k in enumerate(s)}
+    names = {str(d.variable): sizes[str(d.variable)] for d in program.graph.dims}
+    usual = evaluate(cost.peak_bytes.size, to_mapping({d.variable: names[str(d.variable)] for d in program.graph.dims}))
+    assert cost.at(names).peak_bytes.size > usual

@@ -7,7 +7,7 @@ upper bound where they are bounds, and unknown where one of them is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from anyshape.backend.lower import lower
@@ -45,13 +45,14 @@ class ProgramCost:
 
     Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program. A product of
     several operands of which no order is best at all sizes counts in the one that is for usual sizes: calls whose sizes
-    choose another compute less, and may take more memory.
+    choose another compute less, and may take more memory, which `at` counts in.
     """
 
     graph: Graph
     nodes: tuple[Cost, ...]
     total: Cost
     peak_bytes: ShapeExtent
+    plan_at: Callable[[Mapping[DimVar, int]], Plan] | None = field(default=None, repr=False, compare=False)
 
     @property
     def flops(self) -> ShapeExtent:
@@ -73,7 +74,10 @@ class ProgramCost:
             return extent if isinstance(extent, Unknown) else type(extent)(value_at(extent.size, values))
 
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
-        return ProgramCost(self.graph, nodes, total(nodes), number(self.peak_bytes))
+        most = number(self.peak_bytes)
+        if self.plan_at is not None:
+            most = _larger(most, number(peak(self.graph, [self.plan_at(values)])))
+        return ProgramCost(self.graph, nodes, total(nodes), most)
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
         """A number for each dim, such that the program takes them."""
@@ -113,7 +117,7 @@ def cost(program: Any) -> ProgramCost:
     if isinstance(program, Graph):
         return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
     found = peak(graph, program.plans(), program.threads, program.kept_bytes)
-    return ProgramCost(graph, nodes, total(nodes), found)
+    return ProgramCost(graph, nodes, total(nodes), found, program.plan_at if program.has_orders else None)
 
 
 def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: Size = 0) -> ShapeExtent:
@@ -127,6 +131,11 @@ def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: 
         return Unknown()
     most = dims.maximum(*known) if len(known) > 1 else known[0]
     return _projected(graph, UpperBound(dims.add(most, kept)))
+
+
+def _larger(a: ShapeExtent, b: ShapeExtent) -> ShapeExtent:
+    unknown = isinstance(a, Unknown) or isinstance(b, Unknown)
+    return Unknown() if unknown else UpperBound(dims.maximum(a.size, b.size))  # type: ignore[union-attr]
 
 
 def bound(graph: Graph, size: Size | None) -> Size | None:

@@ -6,7 +6,7 @@ import inspect
 import itertools
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from anyshape.frontend.wording import show_call
 from anyshape.graph import dims
 from anyshape.graph.builder import active_builders
 from anyshape.graph.conditions import Claim, at_least
-from anyshape.graph.dims import Size
+from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.entry import Entry
 from anyshape.graph.guards import guard_predicate, size_function
 from anyshape.graph.ir import Graph
@@ -109,6 +109,15 @@ class Program:
         """The plan that assumes nothing, and that of calls in which sizes that are broadcast together are equal."""
         related = self.related
         return [self.plan, *([] if related is None else [self._planned(simplify(related.usual_graph()))])]
+
+    @property
+    def has_orders(self) -> bool:
+        """Sizes of calls choose in which order operands are contracted."""
+        return self.related is not None and bool(self.related.orders)
+
+    def plan_at(self, sizes: Mapping[DimVar, int]) -> Plan:
+        """The plan that runs at these sizes; what depends on sizes alone is made anew in it."""
+        return self.plan if self.related is None else self._planned(simplify(self.related.graph_at(sizes)))
 
     @property
     def kept_bytes(self) -> Size:

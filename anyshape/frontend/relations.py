@@ -9,7 +9,7 @@ of patterns; the plan that assumes nothing, with the usual orders, serves all ot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from anyshape.graph.builder import Builder, activate
 from anyshape.graph.conditions import Claim, Condition, Where, equal
 from anyshape.graph.dims import Atom, Call, DimVar, Size
 from anyshape.graph.entry import Entry, divides
+from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.graph.guards import size_function
 from anyshape.graph.ir import Graph
 from anyshape.graph.scope import Scope
@@ -161,8 +162,15 @@ class Related:
     def _found(self, read: Any) -> Pattern:
         if not self.orders:
             return Pattern(read, ())
-        at = dict(zip([*self.sizes, *self.orders.sizes], read, strict=True))
+        return self._at(dict(zip([*self.sizes, *self.orders.sizes], read, strict=True)))
+
+    def _at(self, at: Mapping[Size, int]) -> Pattern:
         return Pattern(sum((at[size] == 1) << i for i, size in enumerate(self.sizes)), self.orders(at))
+
+    def graph_at(self, values: Mapping[DimVar, int]) -> Graph:
+        """The graph of the plan for the pattern of these sizes."""
+        sizes = [*self.sizes, *self.orders.sizes]
+        return self._graph(self._at({size: evaluate(size, to_mapping(values)) for size in sizes}))
 
     def graph_for(self, arrays: Sequence[Any]) -> Graph:
         """The graph of the plan for the pattern of these arrays."""
