@@ -82,14 +82,14 @@ def check(graph, position, promise, arrays):
         return True
     simple = simplify(weak)
     check_graph(simple)
-    run = compile_plan(lower(simple))
-    for xs in arrays:
-        with np.errstate(all="ignore"):
-            plain, found, whole = evaluate(weak, xs), run(*map(np.asarray, xs)), evaluate(graph, xs)
-        for expected, got, same in zip(plain, found, whole, strict=True):
-            assert expected.shape == got.shape == same.shape and expected.dtype == got.dtype
-            np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
-            np.testing.assert_allclose(got, same, rtol=1e-9, atol=1e-12)
+    for run in [compile_plan(lower(simple, keep)) for keep in (False, True)]:
+        for xs in arrays:
+            with np.errstate(all="ignore"):
+                plain, found, whole = evaluate(weak, xs), run(*map(np.asarray, xs)), evaluate(graph, xs)
+            for expected, got, same in zip(plain, found, whole, strict=True):
+                assert expected.shape == got.shape == same.shape and expected.dtype == got.dtype
+                np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(got, same, rtol=1e-9, atol=1e-12)
     return False
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape.backend.kept import TABLE
 from anyshape.backend.passes.in_pairs import in_pairs
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
 from anyshape.graph.evaluate import evaluate, to_mapping
-from anyshape.graph.ir import OPS
 from anyshape.ops.contraction import equation_of, is_product
 
 CHAIN = lambda *xs: np.einsum("ij,jk,kl->il", *xs)
@@ -184,7 +184,7 @@ def test_more_labels_than_letters_are_contracted_in_pairs():
 
 def test_a_graph_without_products_is_not_copied():
     program = anyshape.trace(lambda x: x @ x)(anyshape.ShapeDtypeStruct("n, n"))
-    assert in_pairs(program.graph) is program.graph and "einsum" in OPS
+    assert in_pairs(program.graph) is program.graph
 
 
 def test_a_product_of_many_operands_is_saved_and_loaded(tmp_path):
@@ -216,9 +216,12 @@ def test_the_usual_order_runs_where_the_cheapest_would_take_too_much_memory():
 @pytest.mark.parametrize("sizes", [(300, 300, 300, 1), (300, 20, 300, 20), (1, 300, 300, 300), (200, 210, 220, 230)])
 def test_the_cost_at_sizes_bounds_the_memory_of_the_order_that_they_choose(sizes):
     names = dict(zip(("a_0", "a_1", "c_0", "c_1"), sizes, strict=True)) | {"b_0": sizes[1], "b_1": sizes[2]}
-    jitted = anyshape.jit(anyshape.value_and_grad(lambda a, b, c: anp.sum(CHAIN(a, b, c)), argnums=(0, 1, 2)))
+    mask = lambda a, c: anp.arange(a.shape[0])[:, None] >= anp.arange(c.shape[1])  # is kept, as bits
+    loss = lambda a, b, c: anp.sum(anp.where(mask(a, c), CHAIN(a, b, c), 0.5))
+    jitted = anyshape.jit(anyshape.value_and_grad(loss, argnums=(0, 1, 2)))
     xs = matrices(*sizes)
     jitted(*xs)
+    TABLE.forget()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

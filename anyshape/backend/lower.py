@@ -45,7 +45,7 @@ def lower(graph: Graph, keep: bool = False) -> Plan:
 def relied_by_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
     relied: list[Any] = []
-    _Lowering(to_run(simplify(graph, relied)), relied).plan()
+    _Lowering(to_run(simplify(graph, relied)), relied).plan(keep=True)
     return relied
 
 

@@ -61,8 +61,7 @@ class Config:
         self._reassociate = asked
 
     def __repr__(self) -> str:
-        values = (self.num_threads, self.reassociate, self.kept_bytes)
-        return "Config(num_threads={}, reassociate={}, kept_bytes={})".format(*values)
+        return f"Config(num_threads={self.num_threads}, reassociate={self.reassociate}, kept_bytes={self.kept_bytes})"
 
 
 def _at_least(least: int, number: object, name: str, of: str) -> int:

@@ -45,14 +45,14 @@ class ProgramCost:
 
     Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program. A product of
     several operands of which no order is best at all sizes counts in the one that is for usual sizes: calls whose sizes
-    choose another compute less, and may take more memory, which `at` counts in.
+    choose another compute less, and may take more memory, which `at` counts in: it asks the `program` for that order.
     """
 
     graph: Graph
     nodes: tuple[Cost, ...]
     total: Cost
     peak_bytes: ShapeExtent
-    plan_at: Callable[[Mapping[DimVar, int]], Plan] | None = field(default=None, repr=False, compare=False)
+    program: Any = field(default=None, repr=False, compare=False)
 
     @property
     def flops(self) -> ShapeExtent:
@@ -75,8 +75,9 @@ class ProgramCost:
 
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
         most = number(self.peak_bytes)
-        if self.plan_at is not None:
-            most = _larger(most, number(peak(self.graph, [self.plan_at(values)])))
+        if self.program is not None:
+            plan, threads, kept = self.program.plan_at(values), self.program.threads, self.program.kept_bytes
+            most = _larger(most, number(peak(self.graph, [plan], threads, kept)))
         return ProgramCost(self.graph, nodes, total(nodes), most)
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
@@ -117,7 +118,7 @@ def cost(program: Any) -> ProgramCost:
     if isinstance(program, Graph):
         return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
     found = peak(graph, program.plans(), program.threads, program.kept_bytes)
-    return ProgramCost(graph, nodes, total(nodes), found, program.plan_at if program.has_orders else None)
+    return ProgramCost(graph, nodes, total(nodes), found, program if program.has_orders else None)
 
 
 def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: Size = 0) -> ShapeExtent:

@@ -33,14 +33,16 @@ class Orders:
     """The products of a graph whose sizes the arguments of a call give. False where there are none."""
 
     def __init__(self, graph: Graph) -> None:
-        ctx = ShapeGuardContext(Scope(conditions=graph.conditions), "orders", rule="pass")
-        given = {s.variable for s in graph.dims}
-        found = [_Product(n.outputs[0], *terms_of(dict(n.params)["equation"]), labelled_sizes(ctx, n))
-                 for n in products_of(graph)]  # fmt: skip
-        known = lambda size: given.issuperset(dims.variables(size)) and not divides(size)
-        self.products = [p for p in found if all(map(known, p.sizes.values()))]
-        chosen = {p.value for p in self.products}
-        self.usual: Choice = tuple([usual_path(ctx, n) for n in products_of(graph) if n.outputs[0] in chosen])
+        self.products: list[_Product] = []
+        usual: list[Path] = []
+        nodes, given = products_of(graph), {s.variable for s in graph.dims}
+        ctx = ShapeGuardContext(Scope(conditions=graph.conditions if nodes else ()), "orders", rule="pass")
+        for node in nodes:
+            sizes = labelled_sizes(ctx, node)
+            if all(given.issuperset(dims.variables(s)) and not divides(s) for s in sizes.values()):
+                self.products.append(_Product(node.outputs[0], *terms_of(dict(node.params)["equation"]), sizes))
+                usual.append(usual_path(ctx, node))
+        self.usual: Choice = tuple(usual)
         self.sizes = list(dict.fromkeys(s for p in self.products for s in p.sizes.values()))
 
     def __bool__(self) -> bool:

@@ -220,7 +220,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """As `numpy.linalg.multi_dot`; what is known of sizes chooses the order, as for einsum."""
+    """As `numpy.linalg.multi_dot`; the sizes of a call choose the order, as for einsum."""
     if not is_traced(*arrays):
         return np.linalg.multi_dot(arrays, out=out)
     _no_options("multi_dot", {"out": out})

@@ -30,8 +30,8 @@ _ORDERS = ("C", "F", "A", "K")
 def einsum(
     *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None, casting: Any = "safe", order: Any = "K"
 ) -> Any:
-    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored: see `paths` for the order. So is `order`,
-    which is about memory.
+    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored, as the sizes of a call choose the order in
+    which operands are contracted. So is `order`, which is about memory.
     """
     if not is_traced(*operands):
         return np.einsum(*operands, out=out, optimize=optimize, dtype=dtype, casting=casting, order=order)

@@ -89,6 +89,17 @@ CONTRACT = (
         _asks("delay", "bytes", ""),
     ),
     Need(
+        "what depends on sizes alone",
+        "exact sizes that the arguments give",
+        "what has others is made by each call",
+        _asks("by_size", "results", ""),
+    ),
+    Need(
+        "products of several operands",
+        "exact sizes, without which there is none",
+        "sizes that depend on data count as usual ones in the choice of an order",
+    ),
+    Need(
         "steps along the same rows",
         "exact sizes, numbers of rows proved equal",
         "what has other sizes, or sizes without a name, is a step of its own",
