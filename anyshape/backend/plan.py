@@ -71,8 +71,8 @@ class Group:
     """Steps that work along the same rows, which a call may run a tile of rows at a time.
 
     `flags` tell for each step which operands have the rows; `escaping` are the slots that others read, `totals` those
-    whose rows are summed up; `ended` says why no further step is in it. So many axes behind the first may be `merged`
-    with it.
+    whose rows are summed up, `placed` those that hold the rows of another among rows of their own; `ended` says why no
+    further step is in it. So many axes behind the first may be `merged` with it.
     """
 
     steps: tuple[Step, ...]
@@ -80,6 +80,7 @@ class Group:
     flags: tuple[tuple[bool, ...], ...]
     escaping: tuple[str, ...]
     totals: tuple[str, ...] = ()
+    placed: tuple[str, ...] = ()
     ended: str = ""
     merged: int = 0
 
@@ -92,7 +93,7 @@ class Group:
     def rowed(self) -> tuple[TensorMeta, ...]:
         """What is known of the values that have the rows."""
         pairs = [(m, f) for s, flags in zip(self.steps, self.flags, strict=True) for m, f in zip(s.metas, flags)]
-        results = [s.results[0] for s in self.steps if s.outputs[0] not in self.totals]
+        results = [s.results[0] for s in self.steps if s.outputs[0] not in (*self.totals, *self.placed)]
         return (*[m for m, flag in pairs if flag], *results)
 
     @property

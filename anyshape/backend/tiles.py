@@ -78,6 +78,7 @@ class GroupSource:
         threads: int | None = None,
     ) -> None:
         self.timers = TileTimers(len(group.steps)) if timed else None
+        self.pads = {step.inputs[0]: step for step in group.steps if step.outputs[0] in group.placed}
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
         self.made = {slot for step in group.steps for slot in step.outputs}
         self.rowed = {
@@ -173,13 +174,33 @@ class GroupSource:
         step = next(s for s in self.group.steps if total in s.outputs)
         return self.bind("whole", TOTALS[step.op].reduce)
 
+    @property
+    def written(self) -> list[str]:
+        """The slots that tiles write their rows of into an array."""
+        escaping = [slot for slot in self.group.escaping if slot not in (*self.group.totals, *self.group.placed)]
+        return [*escaping, *map(str, self.pads)]
+
     def _results(self) -> list[str]:
         """Lines that make an array for each slot that the tiles of it are written to."""
-        slots = [slot for slot in self.group.escaping if slot not in self.group.totals]
-        return [f"o_{slot} = _result((n, {self._tail(slot)}), {self._dtype(self._meta(slot))})" for slot in slots]
+        return [line for slot in self.written for line in self._result(slot)]
 
-    def _tail(self, slot: str) -> str:
-        return self._shape((self._meta(slot).sizes or ())[1:])
+    def _result(self, slot: str) -> list[str]:
+        """An array of its own, or a part of the array that it is placed in, whose other rows are filled here."""
+        meta = self._meta(slot)
+        tail, dtype = self._shape((meta.sizes or ())[1:]), self._dtype(meta)
+        if slot not in self.pads:
+            return [f"o_{slot} = _result((n, {tail}), {dtype})"]
+        pad = self.pads[slot]
+        params, whole = dict(pad.params), f"o_{pad.outputs[0]}"
+        low, high = (params[side][0] for side in ("low", "high"))
+        start, fill = self._size(low), self.bind("p", params["value"])
+        end = "n" if low == 0 else f"{start} + n"
+        return [
+            f"{whole} = _result(({self._size((pad.results[0].sizes or ())[0])}, {tail}), {dtype})",
+            *([f"{whole}[:{start}] = {fill}"] if low != 0 else []),
+            *([f"{whole}[{end}:] = {fill}"] if high != 0 else []),
+            f"o_{slot} = {whole}[{start}:{end}]",
+        ]
 
     @property
     def blocks(self) -> bool:
@@ -198,7 +219,7 @@ class GroupSource:
     def _merged(self) -> list[str]:
         """Lines that let further axes count as rows, where rows are long and arrays lie in C order."""
         count, given = self.group.merged, [slot for slot in self.read if slot in self.rowed]
-        made = [f"o_{slot}" for slot in self.group.escaping if slot not in self.group.totals]
+        made = [f"o_{slot}" for slot in self.written]
         names = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
         test = " and ".join([f"row > {self.tile}", *[f"{slot}.flags.c_contiguous" for slot in given]])
         return [
@@ -211,7 +232,8 @@ class GroupSource:
         ]
 
     def _returned(self, slot: str) -> str:
-        return f"whole_o_{slot}" if self.group.merged and slot not in self.group.totals else f"o_{slot}"
+        reshaped = self.group.merged and slot in self.written
+        return f"whole_o_{slot}" if reshaped else f"o_{slot}"
 
     def _meta(self, slot: str) -> TensorMeta:
         return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)
@@ -238,11 +260,15 @@ class GroupSource:
     def _step(self, i: int, step: Step, flags: Sequence[bool]) -> None:
         self.marks.append((len(self.lines), step))
         (slot,), (meta,) = step.outputs, step.results
+        dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
+        if slot in self.group.placed:  # the step before wrote to it
+            self._let_go(i, step)
+            self._release(dying)
+            return
         operands = [self._operand(o, rowed) for o, rowed in zip(step.inputs, flags, strict=True)]
-        total, escapes = slot in self.group.totals, slot in self.group.escaping
+        total, escapes = slot in self.group.totals, slot in self.written
         kernel = find_kernel(step.op)
         function, arguments = self._kernel(step)
-        dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
         if total and self.blocks:
             place = f"p_{slot}[k // per, ...]"
             self.lines.append(f"q_{slot} = {function}({', '.join([*operands, *arguments])})")

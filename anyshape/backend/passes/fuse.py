@@ -30,7 +30,7 @@ class _Open:
     steps: list[tuple[int, Step, Work]] = field(default_factory=list)
     made: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
-    totals: set[str] = field(default_factory=set)
+    unfinished: set[str] = field(default_factory=set)  # what is there when all tiles are done
     ended: str = "the end of the plan"
 
     def add(self, position: int, step: Step, work: Work) -> None:
@@ -38,8 +38,8 @@ class _Open:
         self.steps.append((position, step, work))
         self.made.update(step.outputs)
         self.read.update(slot for slot in step.inputs if isinstance(slot, str))
-        if work.total:
-            self.totals.update(step.outputs)
+        if work.total or work.placed:
+            self.unfinished.update(step.outputs)
 
 
 def fuse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step | Group]:
@@ -58,6 +58,8 @@ class _Fusion:
         readers = _reads(steps)
         for position, step in enumerate(steps):
             work = self.rules.work(step)
+            if work is not None and work.placed and not self._takes_rows(step, readers):
+                work = None
             home = None if work is None else self._home(step, work)
             self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)], step)
             if home is None or work is None:
@@ -67,11 +69,17 @@ class _Fusion:
         self._close(list(self.open))
         return [part for item in self.found for part in self._finished(item, readers)]
 
+    def _takes_rows(self, step: Step, readers: Counter[str]) -> bool:
+        """Only this step reads what it places, and tiles make it, so that they can write it to its place."""
+        (slot,) = step.inputs
+        made = any(slot in g.made - g.unfinished for g in self.open)
+        return made and readers[str(slot)] == 1 and slot not in self.outputs
+
     def _home(self, step: Step, work: Work) -> _Open:
         """The group that a step joins, after those were closed that it has to wait for."""
         waited: set[str] = {str(s) for s, flag in zip(step.inputs, work.flags, strict=True) if not flag}
         self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
-        self._close([g for g in self.open if not g.totals.isdisjoint(step.inputs)], step)
+        self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
         near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
         if near:
             return self._merged(near)
@@ -85,7 +93,7 @@ class _Fusion:
             first.steps = sorted([*first.steps, *other.steps], key=lambda entry: entry[0])
             first.made |= other.made
             first.read |= other.read
-            first.totals |= other.totals
+            first.unfinished |= other.unfinished
             self.open.remove(other)
         return first
 
@@ -110,9 +118,10 @@ class _Fusion:
         if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(dear(s.op) for s in steps)):
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.total])
+        placed = tuple([s.outputs[0] for s, w in entries if w.placed])
         flags = tuple([w.flags for _, w in entries])
         merged = merged_axes(self.rules, entries)
-        return [Group(tuple(steps), item.rows, flags, escaping, totals, item.ended, merged), *after]
+        return [Group(tuple(steps), item.rows, flags, escaping, totals, placed, item.ended, merged), *after]
 
     def _without_views(self, entries: list[tuple[Step, Work]]) -> tuple[list[tuple[Step, Work]], list[Step]]:
         """Views that nothing in the group reads follow it: tiles would have to copy them."""

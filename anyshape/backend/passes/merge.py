@@ -31,7 +31,7 @@ def merged_axes(rules: RowRules, entries: Entries) -> int:
 def _rowed(step: Step, work: Work) -> list[TensorMeta]:
     """What is known of the values of a step that have the rows."""
     read = [m for m, flag in zip(step.metas, work.flags, strict=True) if flag]
-    return read if work.total else [*read, step.results[0]]
+    return read if work.total or work.placed else [*read, step.results[0]]
 
 
 def _merges(rules: RowRules, entries: Entries, rowed: Sequence[tuple[Size, ...]], count: int) -> bool:
@@ -83,8 +83,8 @@ def _transpose(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     return _leading(dict(step.params)["axes"], count)
 
 
-def _reshape(rules: RowRules, step: Step, work: Work, count: int) -> bool:
-    """The axes in front stay as they are, so what is behind them is one row before and after."""
+def _unmixed(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+    """A reshape leaves the axes in front as they are, so what is behind them is one row; a pad writes rows as such."""
     return True
 
 
@@ -113,7 +113,7 @@ _RULES: dict[Op, Rule] = {
         _axis,
     ),
     rd.sum_to_op: _sum_to,
-    mv.reshape_op: _reshape,
+    **dict.fromkeys((mv.reshape_op, mv.pad_op), _unmixed),
     mv.transpose_op: _transpose,
     mv.broadcast_in_dim_op: _broadcast_in_dim,
     ix.take_op: _take,

@@ -36,11 +36,15 @@ TOTALS: dict[Op, np.ufunc] = {  # reductions over rows too, by how the results o
 
 
 class Work(NamedTuple):
-    """A step along `rows`; `flags` tell which operands have them, `total` whether the result has none."""
+    """A step along `rows`; `flags` tell which operands have them, `total` whether the result has none.
+
+    What is `placed` is an array of more rows, into which those of the operand go as they are.
+    """
 
     rows: Size
     flags: tuple[bool, ...]
     total: bool = False
+    placed: bool = False
 
 
 class RowRules:
@@ -147,6 +151,13 @@ def _transpose(r: RowRules, step: Step) -> Work | None:
     return Work(rows, (True,)) if rows is not None and dict(step.params)["axes"][0] == 0 else None
 
 
+def _pad(r: RowRules, step: Step) -> Work | None:
+    """With rows before and after those that there are, and nothing else."""
+    rows, params = r.first(step.metas[0]), dict(step.params)
+    plain = all(size == 0 for size in (*params["interior"], *params["low"][1:], *params["high"][1:]))
+    return Work(rows, (True,), placed=True) if rows is not None and plain else None
+
+
 RULES: dict[Op, Rule] = {
     **dict.fromkeys(
         (
@@ -159,6 +170,7 @@ RULES: dict[Op, Rule] = {
     mv.reshape_op: _reshape,
     mv.broadcast_in_dim_op: _broadcast_in_dim,
     mv.transpose_op: _transpose,
+    mv.pad_op: _pad,
     ix.take_op: _take,
     **dict.fromkeys(
         (
@@ -168,5 +180,3 @@ RULES: dict[Op, Rule] = {
         _if_behind("axis"),
     ),
 }
-
-
