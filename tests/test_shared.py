@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.backend import blas, execute, pool, shared
+from anyshape.backend import blas, pool, shared, step_source
 
 CASES = {
     "matrices": (lambda x, y: x @ y, ("n, k", "k, m")),
@@ -23,7 +23,7 @@ CASES = {
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Threads share contractions of any size; `LARGE` is read when a program is made."""
-    monkeypatch.setattr(execute, "LARGE", 0)
+    monkeypatch.setattr(step_source, "LARGE", 0)
     monkeypatch.setattr(shared, "blas_threads", lambda: 1)
     monkeypatch.setattr(pool.config, "num_threads", 3)
 

@@ -23,18 +23,15 @@ from anyshape.backend.failures import teller, verify
 from anyshape.backend.kept import Kept
 from anyshape.backend.memory import Budget
 from anyshape.backend.plan import Group, Literal, Plan, Step
-from anyshape.backend.shared import LARGE
+from anyshape.backend.step_source import StepSource
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.backend.timers import Timers, begin, branch, done, end, shares_of, take_shares
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
-from anyshape.graph.dim_text import call_source, to_source
-from anyshape.graph.dims import Call, DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis
 from anyshape.graph.entry import Entry, EntrySource, divides
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
-from anyshape.graph.ir import has_local
 from anyshape.graph.linear_forms import divides_by_size
-from anyshape.ops.core import Site, find_kernel
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
 
@@ -104,8 +101,8 @@ def logged(run: Run, program: str, names: Sequence[str]) -> Run:
     return telling
 
 
-class _Writer:
-    """Collects the lines of the generated function and the objects its names are bound to."""
+class _Writer(StepSource):
+    """Writes the generated function."""
 
     def __init__(
         self,
@@ -118,28 +115,15 @@ class _Writer:
         self.threads = threads
         self.plan, self.budget, self.turns, self.timers = plan, budget, turns, timers
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
-        self.names: dict[str, Any] = {"_fail": self.entry.violated, "_array": np.array}
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
-        self.size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
+        size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
+        super().__init__(size_name, {"_fail": self.entry.violated, "_array": np.array})
         self.pending = set(plan.runtime)
         self.done = 0  # steps that are written
-        self.lines: list[str] = []
-        self.reading: tuple[str, ...] = ()
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.functions: list[TileFunction] = []
         self.kept = Kept()
         self.checks = checking()
-        self.computed: dict[DimExpr | Call, str] = {}
-
-    def name(self, leaf: Leaf) -> str:
-        if isinstance(leaf, InputAxis):  # a size without a name
-            return f"{self.reading[leaf.operand]}.shape[{leaf.axis}]"
-        return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
-
-    def bind(self, prefix: str, thing: Any) -> str:
-        name = f"{prefix}{len(self.names)}"
-        self.names[name] = thing
-        return name
 
     def source(self) -> str:
         plan = self.plan
@@ -204,13 +188,13 @@ class _Writer:
         arrays = ", ".join(self.plan.inputs)
         for turn in [t for t in self.turns if any(map(divides_by_size, t.claims)) == divide]:
             outcome = "None" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
-            tests = [claim.source(self.name, self._call) for claim in turn.claims]
+            tests = [claim.source(self.name, self.local_of) for claim in turn.claims]
             self.lines += [f"if not ({test}): return {outcome}" for test in tests]
 
     def _afford(self, budget: Budget) -> None:
         """Lines that run something else, or refuse, at sizes whose arrays would take too many bytes."""
         self.names["_instead"] = budget.instead
-        test = "True" if budget.needed is None else f"{self._source(budget.needed)} > {budget.limit}"
+        test = "True" if budget.needed is None else f"{self.text(budget.needed)} > {budget.limit}"
         sizes = ", ".join(f"{str(s.variable)!r}: {self.size_name[s.variable]}" for s in self.plan.dims)
         self.lines.append(f"if {test}: return _instead({{{sizes}}})({', '.join(self.plan.inputs)})")
 
@@ -253,7 +237,7 @@ class _Writer:
         self.waiting = [c for c in self.waiting if c not in ready]
         for condition in ready:
             sizes = {str(v): self.size_name[v] for v in condition.claim.variables()}
-            self._assert(condition.claim.source(self.name, self._call), condition, sizes)
+            self._assert(condition.claim.source(self.name, self.local_of), condition, sizes)
 
     def _assert(self, source: str, condition: Condition, sizes: Mapping[str, str]) -> None:
         shown = ", ".join(f"{n!r}: {local}" for n, local in sizes.items())
@@ -279,7 +263,7 @@ class _Writer:
 
     def _make(self, step: Step) -> None:
         """The lines of a step, which check what it gives where that is asked for."""
-        (self._view if step.instead else self._call_kernel)(step)
+        (self.call_view if step.instead else self.call_kernel)(step)
         if self.pending:
             self._note(step)
         self._verify_results([step], step.outputs)
@@ -303,10 +287,10 @@ class _Writer:
         name = f"tiled{len(self.names)}"
         self.names |= NAMES
         first, timed = self.done, self.timers is not None
-        writer = GroupSource(group, self.bind, self._atom, timed, self.threads)
+        writer = GroupSource(group, self.bind, self.atom, timed, self.threads)
         self.functions.append(writer.function(name))
-        rows = self._atom(group.rows)
-        elements = f"{rows} * {writer.widest(self._atom)}"
+        rows = self.atom(group.rows)
+        elements = f"{rows} * {writer.widest(self.atom)}"
         inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
         drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
         told = [shares_of(first)] if timed else []
@@ -323,7 +307,7 @@ class _Writer:
         computed, kept, parts, timed, first = self.computed, self.lines, [], self.timers is not None, self.done
         for i, step in enumerate(steps):
             self.computed, self.lines = dict(computed), []
-            self._call_kernel(step)
+            self.call_kernel(step)
             parts.append(branch(self.lines, i, len(steps)) if timed else self.lines)
         self.computed, self.lines = computed, kept
         self.names |= at_once.NAMES
@@ -333,7 +317,7 @@ class _Writer:
         lines = [call, *([f"del {', '.join(drops)}"] if drops else [])]
         if timed:
             lines = [take_shares(first), *lines, done(first + len(steps))]
-        self._either(at_once.test(steps, [self._work(s) for s in steps]), lines, steps)
+        self._either(at_once.test(steps, [self.work(s) for s in steps]), lines, steps)
 
     def _either(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
         """Lines where a test holds, and else the steps one by one."""
@@ -363,131 +347,15 @@ class _Writer:
                         self.lines.append(f"{self.size_name[variable]} = {slot}.shape[{axis}]")
         self._assert_what_is_known()
 
-    def _call_kernel(self, step: Step) -> None:
-        numbers = not any(meta.rank for meta in step.metas)
-        inputs = [self._operand(i, numbers) for i in step.inputs]
-        computed, self.reading = self.computed, step.sources
-        if step.sources:
-            self.computed = dict(computed)  # what is read of these arrays is for this step alone
-        lines = self._written(step, inputs)
-        if lines is None:
-            if step.reuse is not None:
-                inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
-            function, arguments = self._kernel(step)
-            function = self._or_shared(step, function)
-            lines = [f"{', '.join(step.outputs)} = {function}({', '.join([*inputs, *arguments])})"]
-        self.computed = computed
-        self.lines += lines
-
-    def _written(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
-        """The lines of a step that its kernel writes itself."""
-        write = find_kernel(step.op).write
-        if write is None:
-            return None
-        (target,), (result,) = step.outputs, step.results
-
-        def bind(thing: Any) -> str:
-            return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
-
-        params = dict(step.params)
-        return write(Site(target, tuple(operands), params, step.metas, result, step.reuse, self._param, bind))
-
-    def _or_shared(self, step: Step, function: str) -> str:
-        """The function, or the one that threads share, by how much there is to do."""
-        share = find_kernel(step.op).shared
-        if share is None or not all(isinstance(o, str) for o in step.inputs):
-            return function
-        shared, _ = share(dict(step.params), step.metas)
-        return f"({self.bind('shared', shared)} if {self._work(step)} >= {LARGE} else {function})"
-
-    def _work(self, step: Step) -> str:
-        """How many products a contraction adds up; how many elements any other step reads."""
-        share = find_kernel(step.op).shared
-        axes = () if share is None else share(dict(step.params), step.metas)[1]
-        return " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
-
-    def _view(self, step: Step) -> None:
-        """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""
-        (source,), (target,) = step.inputs, step.outputs
-        self.lines.append(f"{target} = None")
-        self._block(f"if {source}.flags.c_contiguous:", [step])
-        self._block(f"if {target} is None:", step.instead)
-        between = [slot for part in step.instead[:-1] for slot in part.outputs]
-        if between:
-            self.lines.append(f"    del {', '.join(between)}")
-
-    def _block(self, head: str, steps: Sequence[Step]) -> None:
-        """Steps that run on a condition, so that the locals which hold their sizes are theirs alone."""
-        lines, computed = self.lines, dict(self.computed)
-        self.lines = []
-        for step in steps:
-            self._call_kernel(step)
-        lines += [head, *[f"    {line}" for line in self.lines]]
-        self.lines, self.computed = lines, computed
-
-    def _kernel(self, step: Step) -> tuple[str, list[str]]:
-        """The name of the function to call, and its keyword arguments."""
-        kernel, params = find_kernel(step.op), dict(step.params)
-        if not any(has_local(p) for p in params.values()):
-            special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
-            if special is not None:
-                return self.bind("k_", special), []
-            run = functools.partial(kernel.run, **params) if params else kernel.run
-            return self.bind(f"k_{step.op.name}_", run), []
-        return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self._param(p)}" for k, p in params.items()]
-
-    def _param(self, param: Any) -> str:
-        if isinstance(param, tuple):
-            inner = ", ".join(self._param(p) for p in param)
-            return f"({inner},)" if len(param) == 1 else f"({inner})"
-        if isinstance(param, DimExpr):
-            return self._size(param)
-        if isinstance(param, (int, str, type(None))):
-            return repr(param)
-        return self.bind("p", param)
-
-    def _size(self, size: DimExpr) -> str:
-        """A local that holds the size; an expression is computed once."""
-        atom = dims.as_atom(size)
-        if isinstance(atom, DimVar):
-            return self.size_name[atom]
-        if size not in self.computed:
-            text = self._source(size)
-            self.computed[size] = text if text.isidentifier() else self._local(text)
-        return self.computed[size]
-
-    def _atom(self, size: Size) -> str:
-        return self._size(size) if isinstance(size, DimExpr) else str(size)
-
-    def _source(self, size: Size) -> str:
-        return to_source(size, self.name, self._call)
-
-    def _call(self, call: Call) -> str:
-        """A local that holds the value of the call: calls share parts, and Python nests only so deep."""
-        if call not in self.computed:
-            self.computed[call] = self._local(call_source(call, self.name, self._call))
-        return self.computed[call]
-
-    def _local(self, source: str) -> str:
-        local = f"s{len(self.computed)}"
-        self.lines.append(f"{local} = {source}")
-        return local
-
-    def _operand(self, operand: str | Literal, number: bool = False) -> str:
-        """A slot, or a literal as an array, which is what ufuncs take fastest, or as a number among numbers."""
-        if not isinstance(operand, Literal):
-            return operand
-        return self.bind("literal", operand.array()[()] if number else operand.array())
-
     def _output(self, slot: str | Literal, copied: bool) -> str:
-        return f"_array({self._operand(slot)})" if copied else str(slot)
+        return f"_array({self.operand(slot)})" if copied else str(slot)
 
     def _verify(self, slot: str, meta: TensorMeta, where: Any) -> None:
         """A line that checks a value against its metadata."""
         if "_verify" not in self.names:
             self.names["_verify"] = verify
         sized = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
-        bounds = ", ".join("None" if size is None else self._source(size) for size in sized)
+        bounds = ", ".join("None" if size is None else self.text(size) for size in sized)
         comma = "," if meta.rank == 1 else ""
         self.lines.append(
             f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"
