@@ -22,13 +22,13 @@ from anyshape.backend import at_once
 from anyshape.backend.failures import teller, verify
 from anyshape.backend.kept import Kept
 from anyshape.backend.memory import Budget
-from anyshape.backend.plan import Group, Literal, Plan, Step
+from anyshape.backend.plan import Group, Literal, Plan, Step, variables_in
 from anyshape.backend.step_source import StepSource
 from anyshape.backend.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.backend.timers import Timers, begin, branch, done, end, shares_of, take_shares
 from anyshape.graph import dims
 from anyshape.graph.conditions import Claim, Condition
-from anyshape.graph.dims import DimExpr, DimVar, InputAxis
+from anyshape.graph.dims import DimVar, InputAxis
 from anyshape.graph.entry import Entry, EntrySource, divides
 from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.linear_forms import divides_by_size
@@ -206,14 +206,14 @@ class _Writer(StepSource):
         found = {v for c in claims for v in c.variables()}
         for step in (*plan.first, *plan.steps):
             for _, param in [p for s in (step, *step.instead) for p in s.params]:
-                found.update(_variables(param))
+                found.update(variables_in(param))
         if self.budget is not None:
             found.update(s.variable for s in plan.dims)
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
             metas += [*plan.input_metas, *[m for s in (*plan.first, *plan.steps) for m in s.results]]
         named = [e.size for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound))]
-        found.update(v for g in plan.groups for v in _variables(g.rows))
+        found.update(v for g in plan.groups for v in variables_in(g.rows))
         found.update(v for size in named for v in dims.variables(size))
         return found
 
@@ -247,7 +247,7 @@ class _Writer(StepSource):
         """Lines that take what is kept for the sizes, and the function that makes it."""
         plan, kept, computed = self.plan, self.lines, self.computed
         params = [p for s in plan.first for part in (s, *s.instead) for _, p in part.params]
-        read = _variables((*params, *[m.sizes for s in plan.first for m in s.results if self.checks]))
+        read = variables_in((*params, *[m.sizes for s in plan.first for m in s.results if self.checks]))
         sizes = "".join(f"{name}, " for v, name in self.size_name.items() if v in read)
         slots, self.lines, self.computed, marks = f"{', '.join(plan.kept)},", [], {}, []
         for step in plan.first:
@@ -360,9 +360,3 @@ class _Writer(StepSource):
         self.lines.append(
             f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"
         )
-
-
-def _variables(param: Any) -> list[DimVar]:
-    if isinstance(param, tuple):
-        return [v for p in param for v in _variables(p)]
-    return list(dims.variables(param)) if isinstance(param, DimExpr) else []

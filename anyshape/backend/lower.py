@@ -166,7 +166,7 @@ class _Lowering:
         if keep:
             first, steps = by_size(steps, outputs, self.scope, {s.variable for s in graph.dims})
         steps = padded_sums(steps, outputs, self.scope)
-        parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope)
+        parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope, graph.runtime)
         parts, waves = side_by_side(parts)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]

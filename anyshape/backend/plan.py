@@ -13,8 +13,8 @@ import numpy as np
 
 from anyshape.graph import dims
 from anyshape.graph.conditions import Condition, Where
-from anyshape.graph.dims import DimVar, InputAxis, RuntimeScalar, Size
-from anyshape.graph.extents import TensorMeta
+from anyshape.graph.dims import DimExpr, DimVar, InputAxis, RuntimeScalar, Size
+from anyshape.graph.extents import Exact, TensorMeta, UpperBound
 from anyshape.graph.ir import Op
 from anyshape.graph.solve import Solved
 from anyshape.ops import elementwise as ew
@@ -55,6 +55,12 @@ class Step:
     instead: tuple[Step, ...] = ()
     sources: tuple[str, ...] = ()
 
+    def variables(self) -> set[DimVar]:
+        """The variables in its params, and in the sizes of what it reads and gives."""
+        extents = [e for m in (*self.metas, *self.results) for e in m.extents]
+        sizes = [e.size for e in extents if isinstance(e, (Exact, UpperBound))]
+        return {*variables_in(tuple([p for _, p in self.params])), *variables_in(tuple(sizes))}
+
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
         inside = f" in {self.reuse}" if self.reuse else ""
@@ -64,6 +70,13 @@ class Step:
         call = f"{self.op}({operands}{read}){' {' + params + '}' if params else ''}"
         replaced = f" for {', '.join(str(s.op) for s in self.instead)}" if self.instead else ""
         return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
+
+
+def variables_in(param: Any) -> list[DimVar]:
+    """The variables in a param of a step."""
+    if isinstance(param, tuple):
+        return [v for p in param for v in variables_in(p)]
+    return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,59 +2,45 @@
 
 What a step of the group reads has its rows (`rows.py` tells which), or is the same for every row. The partition is made
 in one walk over the steps in order: a step joins the open groups that make or read what it reads, and a group is closed
-(it runs) before the first other step that reads of it, so no group waits for itself. The cost model is bytes moved: a
-group saves a write and a read of each value that only it reads, and a read of each that several of its steps read.
+(it runs) before the first other step that reads of it, so no group waits for itself. Groups that would be one if that
+step had come later become one then (`join.py`). The cost model is bytes moved: a group saves a write and a read of each
+value that only it reads, and a read of each that several of its steps read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
 
+from anyshape.backend.passes.join import OpenGroup, join
 from anyshape.backend.passes.merge import merged_axes
 from anyshape.backend.passes.rows import RowRules, Work
 from anyshape.backend.plan import Group, Literal, Step, dear
 from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
+from anyshape.graph.dims import DimVar
 from anyshape.graph.scope import Scope
 from anyshape.ops.core import find_kernel
 from anyshape.ops.reduction import sum_to_op
 
 
-@dataclass
-class _Open:
-    """A group that further steps may join; `ended` says what closed it."""
+def fuse(
+    steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope, runtime: Collection[DimVar] = ()
+) -> list[Step | Group]:
+    """The steps in an order in which those of a group are neighbours, with groups where they save something.
 
-    rows: Size
-    steps: list[tuple[int, Step, Work]] = field(default_factory=list)
-    made: set[str] = field(default_factory=set)
-    read: set[str] = field(default_factory=set)
-    unfinished: set[str] = field(default_factory=set)  # what is there when all tiles are done
-    ended: str = "the end of the plan"
-
-    def add(self, position: int, step: Step, work: Work) -> None:
-        """Let a step join."""
-        self.steps.append((position, step, work))
-        self.made.update(step.outputs)
-        self.read.update(slot for slot in step.inputs if isinstance(slot, str))
-        if work.total or work.placed:
-            self.unfinished.update(step.outputs)
-
-
-def fuse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step | Group]:
-    """The steps in an order in which those of a group are neighbours, with groups where they save something."""
-    return _Fusion(scope, outputs).run(steps)
+    The sizes that are known at `runtime` are those of what a step gives: others that need them come after it.
+    """
+    return _Fusion(scope, outputs).run(steps, runtime)
 
 
 class _Fusion:
     def __init__(self, scope: Scope, outputs: Sequence[str | Literal]) -> None:
         self.rules = RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
-        self.open: list[_Open] = []
-        self.found: list[Step | _Open] = []
+        self.open: list[OpenGroup] = []
+        self.found: list[Step | OpenGroup] = []
 
-    def run(self, steps: Sequence[Step]) -> list[Step | Group]:
+    def run(self, steps: Sequence[Step], runtime: Collection[DimVar]) -> list[Step | Group]:
         readers = _reads(steps)
         for position, step in enumerate(steps):
             work = self.rules.work(step)
@@ -67,7 +53,7 @@ class _Fusion:
             else:
                 home.add(position, step, work)
         self._close(list(self.open))
-        return [part for item in self.found for part in self._finished(item, readers)]
+        return [part for item in join(self.found, runtime) for part in self._finished(item, readers)]
 
     def _takes_rows(self, step: Step, readers: Counter[str]) -> bool:
         """Only this step reads what it places, and tiles make it, so that they can write it to its place."""
@@ -75,29 +61,26 @@ class _Fusion:
         made = any(slot in g.made - g.unfinished for g in self.open)
         return made and readers[str(slot)] == 1 and slot not in self.outputs
 
-    def _home(self, step: Step, work: Work) -> _Open:
+    def _home(self, step: Step, work: Work) -> OpenGroup:
         """The group that a step joins, after those were closed that it has to wait for."""
-        waited: set[str] = {str(s) for s, flag in zip(step.inputs, work.flags, strict=True) if not flag}
+        waited = work.whole(step)
         self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
         self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
         near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
         if near:
             return self._merged(near)
-        self.open.append(_Open(work.rows))
+        self.open.append(OpenGroup(work.rows))
         return self.open[-1]
 
-    def _merged(self, groups: list[_Open]) -> _Open:
+    def _merged(self, groups: list[OpenGroup]) -> OpenGroup:
         """One group of several open ones: nothing outside reads of them yet, so none depends on another."""
         first, *others = groups
         for other in others:
-            first.steps = sorted([*first.steps, *other.steps], key=lambda entry: entry[0])
-            first.made |= other.made
-            first.read |= other.read
-            first.unfinished |= other.unfinished
+            first.take(other)
             self.open.remove(other)
         return first
 
-    def _close(self, groups: Iterable[_Open], reader: Step | None = None) -> None:
+    def _close(self, groups: Iterable[OpenGroup], reader: Step | None = None) -> None:
         for group in groups:
             self.open.remove(group)
             self.found.append(group)
@@ -107,7 +90,7 @@ class _Fusion:
 
     # -- which groups are worth it
 
-    def _finished(self, item: Step | _Open, readers: Counter[str]) -> list[Step | Group]:
+    def _finished(self, item: Step | OpenGroup, readers: Counter[str]) -> list[Step | Group]:
         if isinstance(item, Step):
             return [item]
         entries, after = self._without_views([(s, w) for _, s, w in item.steps])

@@ -46,6 +46,10 @@ class Work(NamedTuple):
     total: bool = False
     placed: bool = False
 
+    def whole(self, step: Step) -> set[str]:
+        """What the step reads that has no rows."""
+        return {slot for slot, flag in zip(step.inputs, self.flags, strict=True) if isinstance(slot, str) and not flag}
+
 
 class RowRules:
     """Rules under what is known of sizes."""

@@ -1,0 +1,152 @@
+"""Groups that only the order of steps kept apart become one.
+
+A group is closed before the first other step that reads of it, and steps that come after that one open a group of their
+own. Where no path leads from the one group to the other through a third part, they can be one: what stands between
+comes before it, or after it. With the parts of a plan as the nodes of a graph, that keeps it acyclic.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from anyshape.backend.passes.rows import Work
+from anyshape.backend.plan import Literal, Step
+from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.ir import Op
+from anyshape.ops.callback import callback_op
+
+MOST = 16  # groups before it that one may become one with: those that come last
+
+
+@dataclass
+class OpenGroup:
+    """A group that further steps may join; `ended` says what closed it.
+
+    It reads some of what it reads `whole`, and what is `unfinished` is there when all of its tiles are done.
+    """
+
+    rows: Size
+    steps: list[tuple[int, Step, Work]] = field(default_factory=list)
+    made: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+    whole: set[str] = field(default_factory=set)
+    unfinished: set[str] = field(default_factory=set)
+    ended: str = "the end of the plan"
+
+    def add(self, position: int, step: Step, work: Work) -> None:
+        """Let a step join."""
+        self.steps.append((position, step, work))
+        self.made.update(step.outputs)
+        self.read.update(slot for slot in step.inputs if isinstance(slot, str))
+        self.whole |= work.whole(step)
+        if work.total or work.placed:
+            self.unfinished.update(step.outputs)
+
+    def take(self, other: OpenGroup) -> None:
+        """Become one with another, in the order of the steps."""
+        self.steps = sorted([*self.steps, *other.steps], key=lambda entry: entry[0])
+        self.made |= other.made
+        self.read |= other.read
+        self.whole |= other.whole
+        self.unfinished |= other.unfinished
+        self.ended = other.ended
+
+    def near(self, other: OpenGroup) -> bool:
+        """They work along the same rows and have a value in common, and neither waits for the other as a whole."""
+        if self.rows != other.rows or (self.made | self.read).isdisjoint(other.made | other.read):
+            return False
+        return not (self._holds_up(other) or other._holds_up(self))
+
+    def _holds_up(self, other: OpenGroup) -> bool:
+        return not (self.unfinished.isdisjoint(other.read) and self.made.isdisjoint(other.whole))
+
+
+Part = Step | OpenGroup
+
+
+def join(parts: Sequence[Part], runtime: Collection[DimVar]) -> list[Part]:
+    """The parts, with groups made one, in an order in which each comes after those that it needs something of."""
+    return _Parts(parts, runtime).joined()
+
+
+class _Parts:
+    """Parts by number. `readers` are those that read of each, `below` those that wait for it, as the bits of an int."""
+
+    def __init__(self, parts: Sequence[Part], runtime: Collection[DimVar]) -> None:
+        self.left = dict(enumerate(parts))
+        self.readers = _readers(self.left, runtime)
+        self.below: dict[int, int] = {}
+        for i in reversed(self.left):
+            self.below[i] = 0
+            for k in self.readers[i]:
+                self.below[i] |= 1 << k | self.below[k]
+
+    def joined(self) -> list[Part]:
+        groups = {i: part for i, part in self.left.items() if isinstance(part, OpenGroup)}
+        touching: dict[str, list[int]] = {}
+        for last, group in list(groups.items()):
+            slots = group.made | group.read
+            before = {i for slot in slots for i in touching.get(slot, ()) if i in groups}
+            for slot in slots:
+                touching.setdefault(slot, []).append(last)
+            j = last
+            for i in itertools.islice(sorted(before, reverse=True), MOST):
+                if groups[i].near(groups[j]) and not self._apart(i, j) and not self._apart(j, i):
+                    groups[i].take(groups.pop(j))
+                    self._merge(i, j)
+                    j = i
+        return [self.left[i] for i in self._order()]
+
+    def _apart(self, start: int, end: int) -> bool:
+        """A path leads from one to the other through a third part."""
+        return any(self.below[k] >> end & 1 for k in self.readers[start] if k != end)
+
+    def _merge(self, i: int, j: int) -> None:
+        """Part j has become one with part i."""
+        del self.left[j]
+        gone, kept = 1 << j, 1 << i
+        self.readers[i] = (self.readers[i] | self.readers.pop(j)) - {i, j}
+        self.below[i] = (self.below[i] | self.below.pop(j)) & ~(gone | kept)
+        for k in self.left:
+            if j in self.readers[k]:
+                self.readers[k] = (self.readers[k] | {i}) - {j, k}
+            if self.below[k] & (gone | kept):
+                self.below[k] = (self.below[k] | kept | self.below[i]) & ~gone
+
+    def _order(self) -> list[int]:
+        """As they were, but each after those that it waits for."""
+        waits = dict.fromkeys(self.left, 0)
+        for k in itertools.chain(*self.readers.values()):
+            waits[k] += 1
+        ready, order = [i for i, count in waits.items() if not count], list[int]()
+        while ready:
+            order.append(heapq.heappop(ready))
+            for k in self.readers[order[-1]]:
+                waits[k] -= 1
+                if not waits[k]:
+                    heapq.heappush(ready, k)
+        return order
+
+
+def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int, set[int]]:
+    """The parts that need something of each: what it makes, a size that it is the first to have, or its turn."""
+    maker: dict[str | DimVar | Op, int] = {}
+    readers: dict[int, set[int]] = {i: set() for i in parts}
+    for i, part in parts.items():
+        steps = [part] if isinstance(part, Step) else [step for _, step, _ in part.steps]
+        needed, made = set[str | DimVar | Op | Literal](), set[str | DimVar | Op]()
+        for step in steps:
+            sizes = step.variables().intersection(runtime)
+            needed.update(step.inputs, step.sources, sizes)
+            made.update(step.outputs, sizes)
+            if step.op is callback_op:  # functions of users are called in their order
+                needed.add(step.op)
+                made.add(step.op)
+        for k in {maker[thing] for thing in needed if thing in maker}:
+            readers[k].add(i)
+        for thing in made:
+            maker[thing] = i if thing is callback_op else maker.get(thing, i)
+    return readers

@@ -1,0 +1,158 @@
+"""The partition of a plan into groups: no two of its parts could be one group, as far as a graph of them tells.
+
+Two parts could be one if they work along the same rows, one reads what the other makes or both read the same, no total
+over the rows goes from one to the other, and no path leads from one to the other through a third part.
+"""
+
+import networkx
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape.backend import lower
+from anyshape.backend.passes.rows import RowRules
+from anyshape.backend.plan import Group
+from anyshape.graph.context import ShapeGuardContext
+from tests.tiling import tiled
+
+
+def layer_norm(x, scale, shift):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * scale + shift
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(0.8 * (x + 0.04 * x**3)))
+
+
+def transformer_block(p, x):
+    h = layer_norm(x, p["s1"], p["b1"])
+    x = x + softmax(h @ p["q"] @ (h @ p["k"]).T) @ (h @ p["v"])
+    return np.mean((x + gelu(layer_norm(x, p["s2"], p["b2"]) @ p["up"]) @ p["down"]) ** 2)
+
+
+def network(p, x):
+    z = gelu(x @ p["up"]) @ p["down"] + p["b1"]
+    z = z - z.max(-1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), -1)) - z[:, 0])
+
+
+def prices(p, x):
+    root = p["s1"] * np.sqrt(x)
+    d = (np.log(x) + (0.03 + 0.5 * p["s1"] ** 2) * x) / root
+    return np.sum(np.tanh(d) * x - np.tanh(d - root) * np.exp(-0.03 * x))
+
+
+def parts_of(function, sizes, monkeypatch):
+    """The parts of the plan of value and gradient, and the rules of rows they were found by."""
+    found = []
+    fuse = lower.fuse
+
+    def watched(steps, outputs, scope, runtime):
+        parts = fuse(steps, outputs, scope, runtime)
+        found.append((parts, RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))))
+        return parts
+
+    monkeypatch.setattr(lower, "fuse", watched)
+    tensor = lambda *shape: anyshape.ShapeDtypeStruct(shape and ", ".join(shape), np.float64)
+    width, hidden = ("d", "h") if sizes == "named" else ("8", "16")
+    shapes = {name: (width,) for name in ("s1", "s2", "b1", "b2")}
+    shapes |= {name: (width, width) for name in ("q", "k", "v")} | {"up": (width, hidden), "down": (hidden, width)}
+    p = {name: tensor(*shape) for name, shape in shapes.items()}
+    anyshape.trace(anyshape.value_and_grad(function))(p, tensor("n", width)).plan  # noqa: B018
+    return found[-1]
+
+
+def steps_of(part):
+    return part.steps if isinstance(part, Group) else (part,)
+
+
+def could_be_one(graph, rules, parts, i, j):
+    """Whether the j-th part could be in one group with the i-th, which comes before."""
+    first, second = parts[i], parts[j]
+    rows = []
+    for part in (first, second):
+        work = None if isinstance(part, Group) else rules.work(part)
+        rows.append(part.rows if isinstance(part, Group) else None if work is None or work.placed else work.rows)
+    reads = [{s for step in steps_of(part) for s in step.inputs if isinstance(s, str)} for part in (first, second)]
+    made = {slot for step in steps_of(first) for slot in step.outputs}
+    whole = {*first.totals, *first.placed} if isinstance(first, Group) else set()
+    near = reads[0] & reads[1] or (made & reads[1])
+    if rows[0] is None or rows[0] != rows[1] or not near or whole & reads[1]:
+        return False
+    return networkx.is_directed_acyclic_graph(networkx.contracted_nodes(graph, i, j, self_loops=False))
+
+
+@pytest.mark.parametrize("sizes", ["named", "fixed"])
+@pytest.mark.parametrize("function", [transformer_block, network, prices])
+def test_no_two_groups_could_be_one(function, sizes, monkeypatch):
+    parts, rules = parts_of(function, sizes, monkeypatch)
+    graph, maker = networkx.DiGraph(), {}
+    for i, part in enumerate(parts):
+        graph.add_node(i)
+        graph.add_edges_from((maker[s], i) for step in steps_of(part) for s in step.inputs if maker.get(s, i) != i)
+        maker |= {slot: i for step in steps_of(part) for slot in step.outputs}
+    groups = [i for i, part in enumerate(parts) if isinstance(part, Group)]
+    assert groups
+    pairs = [(i, j) for j in range(len(parts)) for i in range(j) if i in groups or j in groups]
+    assert [(i, j) for i, j in pairs if could_be_one(graph, rules, parts, i, j)] == []
+
+
+def between(x, w):
+    """A total closes a group that more of the same rows would belong to."""
+    y = np.exp(x) * w
+    total = np.sum(y, axis=0)
+    return np.tanh(total * 2), np.sum(np.sin(x) * y, axis=0), y
+
+
+def reads_the_total(x, w):
+    y = np.exp(x) * w
+    total = np.sum(y, axis=0)
+    return y - total, np.sin(y) * 2
+
+
+def counts(x, w):
+    """A size of a part in between, which what comes later needs."""
+    y = np.exp(x) * w
+    total = np.sum(y)
+    chosen = x[x > total * 0]
+    return np.cos(y) * chosen.shape[0], np.zeros_like(chosen) + chosen.shape[0], np.sin(x) * 2 + np.sum(chosen)
+
+
+@pytest.mark.parametrize("function", [between, reads_the_total, counts])
+def test_what_becomes_one_group_gives_the_same(function):
+    rng = np.random.default_rng(0)
+    with tiled():
+        program = anyshape.jit(function)
+        for n in (0, 1, 2, 5, 6, 7, 13, 40):
+            x, w = rng.normal(size=n), rng.normal(size=n)
+            for found, expected in zip(program(x, w), function(x, w), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_functions_of_users_are_called_in_their_order():
+    seen = []
+
+    def told(name):
+        def tell(x):
+            seen.append(name)
+            return np.array(x)
+
+        return tell
+
+    def function(x, w):
+        y = np.exp(x) * w
+        first = anyshape.pure_callback(told("first"), anyshape.ShapeDtypeStruct("", np.float64), np.sum(y))
+        second = anyshape.pure_callback(told("second"), anyshape.ShapeDtypeStruct("", np.float64), w[0] * 2)
+        return first, second, np.sum(np.sin(x) * y)
+
+    program = anyshape.jit(function)
+    for _ in range(3):
+        seen.clear()
+        program(np.ones(4), np.ones(4))
+        assert seen == ["first", "second"]
