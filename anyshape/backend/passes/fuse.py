@@ -3,8 +3,9 @@
 What a step of the group reads has its rows (`rows.py` tells which), or is the same for every row. The partition is made
 in one walk over the steps in order: a step joins the open groups that make or read what it reads, and a group is closed
 (it runs) before the first other step that reads of it, so no group waits for itself. Groups that would be one if that
-step had come later become one then (`join.py`). The cost model is bytes moved: a group saves a write and a read of each
-value that only it reads, and a read of each that several of its steps read.
+step had come later become one then (`join.py`, which also says how long groups may keep what they read). The cost model
+is bytes moved: a group saves a write and a read of each value that only it reads, and a read of each that several of
+its steps read. (`networkx` would take as long to load as all first calls of a sweep over 60 lengths of attention.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from anyshape.backend.passes.join import OpenGroup, join
+from anyshape.backend.passes.join import Lives, OpenGroup, join
 from anyshape.backend.passes.merge import merged_axes
 from anyshape.backend.passes.rows import RowRules, Work
 from anyshape.backend.plan import Group, Literal, Step, dear
@@ -30,73 +31,76 @@ def fuse(
 
     The sizes that are known at `runtime` are those of what a step gives: others that need them come after it.
     """
-    return _Fusion(scope, outputs).run(steps, runtime)
+    return _Fusion(steps, outputs, scope).run(steps, runtime)
 
 
 class _Fusion:
-    def __init__(self, scope: Scope, outputs: Sequence[str | Literal]) -> None:
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> None:
         self.rules = RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.open: list[OpenGroup] = []
+        self.readers, self.lives = _reads(steps), Lives(steps, self.outputs, self.rules.axes_of)
         self.found: list[Step | OpenGroup] = []
 
     def run(self, steps: Sequence[Step], runtime: Collection[DimVar]) -> list[Step | Group]:
-        readers = _reads(steps)
         for position, step in enumerate(steps):
             work = self.rules.work(step)
-            if work is not None and work.placed and not self._takes_rows(step, readers):
+            if work is not None and work.placed and not self._takes_rows(step):
                 work = None
-            home = None if work is None else self._home(step, work)
+            home = None if work is None else self._home(position, step, work)
             self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)], step)
             if home is None or work is None:
                 self.found.append(step)
             else:
                 home.add(position, step, work)
         self._close(list(self.open))
-        return [part for item in join(self.found, runtime) for part in self._finished(item, readers)]
+        parts = join(self.found, self.outputs, runtime, self.lives)
+        return [part for item in parts for part in self._finished(item)]
 
-    def _takes_rows(self, step: Step, readers: Counter[str]) -> bool:
+    def _takes_rows(self, step: Step) -> bool:
         """Only this step reads what it places, and tiles make it, so that they can write it to its place."""
         (slot,) = step.inputs
         made = any(slot in g.made - g.unfinished for g in self.open)
-        return made and readers[str(slot)] == 1 and slot not in self.outputs
+        return made and self.readers[str(slot)] == 1 and slot not in self.outputs
 
-    def _home(self, step: Step, work: Work) -> OpenGroup:
+    def _home(self, position: int, step: Step, work: Work) -> OpenGroup:
         """The group that a step joins, after those were closed that it has to wait for."""
         waited = work.whole(step)
         self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
         self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
         near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
-        if near:
-            return self._merged(near)
-        self.open.append(OpenGroup(work.rows))
-        return self.open[-1]
-
-    def _merged(self, groups: list[OpenGroup]) -> OpenGroup:
-        """One group of several open ones: nothing outside reads of them yet, so none depends on another."""
-        first, *others = groups
-        for other in others:
+        reads = {s for s in step.inputs if isinstance(s, str)}.union(*[g.read for g in near[1:]])
+        if near and self.lives.many_wait(near, reads, position):
+            self._close(near, "arrays that wait for it")
+            near = []
+        if not near:
+            self.open.append(OpenGroup(work.rows))
+            return self.open[-1]
+        first, *others = near
+        for other in others:  # nothing outside reads of them yet, so none depends on another
             first.take(other)
             self.open.remove(other)
         return first
 
-    def _close(self, groups: Iterable[OpenGroup], reader: Step | None = None) -> None:
+    def _close(self, groups: Iterable[OpenGroup], why: Step | str | None = None) -> None:
         for group in groups:
             self.open.remove(group)
             self.found.append(group)
-            if reader is not None:
-                slots = ", ".join(sorted(group.made.intersection(reader.inputs)))
-                group.ended = f"{reader.op}, which reads {slots} whole"
+            if isinstance(why, Step):
+                slots = ", ".join(sorted(group.made.intersection(why.inputs)))
+                group.ended = f"{why.op}, which reads {slots} whole"
+            elif why is not None:
+                group.ended = why
 
     # -- which groups are worth it
 
-    def _finished(self, item: Step | OpenGroup, readers: Counter[str]) -> list[Step | Group]:
+    def _finished(self, item: Step | OpenGroup) -> list[Step | Group]:
         if isinstance(item, Step):
             return [item]
         entries, after = self._without_views([(s, w) for _, s, w in item.steps])
         steps = [s for s, _ in entries]
         inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
-        escaping = tuple([s for s in _made(steps) if s in self.outputs or readers[s] > inside[s]])
+        escaping = tuple([s for s in _made(steps) if s in self.outputs or self.readers[s] > inside[s]])
         saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
         if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(dear(s.op) for s in steps)):
             return [*steps, *after]

@@ -1,24 +1,31 @@
-"""Groups that only the order of steps kept apart become one.
+"""How long groups may wait, and which become one that only the order of steps kept apart.
 
 A group is closed before the first other step that reads of it, and steps that come after that one open a group of their
 own. Where no path leads from the one group to the other through a third part, they can be one: what stands between
 comes before it, or after it. With the parts of a plan as the nodes of a graph, that keeps it acyclic.
+
+What the later group gives is then made earlier. So that no more is alive at once, it gives no more arrays than it reads
+of those that the first one makes, which would wait for it; sums over rows are not counted, as they are small. Nor does
+a group keep more than a few arrays that others make while it waits to run.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anyshape.backend.passes.rows import Work
 from anyshape.backend.plan import Literal, Step
 from anyshape.graph.dims import DimVar, Size
+from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.ops.callback import callback_op
 
 MOST = 16  # groups before it that one may become one with: those that come last
+WAITING = 4  # arrays that a group may keep alive by not being run yet
 
 
 @dataclass
@@ -64,19 +71,49 @@ class OpenGroup:
         return not (self.unfinished.isdisjoint(other.read) and self.made.isdisjoint(other.whole))
 
 
+class Lives:
+    """When each slot is made and when it is read last, by the positions of steps; its axes."""
+
+    def __init__(self, steps: Sequence[Step], outputs: Collection[str], rank: Callable[[TensorMeta], int]) -> None:
+        self.made = {slot: i for i, step in enumerate(steps) for slot in step.outputs}
+        self.last = {slot: i for i, step in enumerate(steps) for slot in (*step.inputs, *step.sources)}
+        self.last |= dict.fromkeys(outputs, len(steps))
+        pairs = [pair for step in steps for pair in zip(step.outputs, step.results, strict=True)]
+        self.rank = {slot: rank(meta) for slot, meta in pairs}
+
+    def many_wait(self, groups: Sequence[OpenGroup], reads: Collection[str], end: int) -> bool:
+        """More than a few arrays would wait for the groups to run, as one, with what `reads` these slots until `end`.
+
+        Such an array is made when the first group has begun, outside of them, and nothing else reads it later.
+        """
+        begun = min(g.steps[0][0] for g in groups)
+        if not any(self.made.get(s, -1) > begun and not any(s in g.made for g in groups) for s in reads):
+            return False
+        made = set[str]().union(*[g.made for g in groups])
+        widest = max(self.rank[slot] for slot in made)
+        outside = set(reads).union(*[g.read for g in groups]) - made
+        found = [s for s in outside if self.made.get(s, -1) > begun and self.rank[s] == widest]
+        return sum(self.last[slot] <= end for slot in found) > WAITING
+
+
 Part = Step | OpenGroup
 
 
-def join(parts: Sequence[Part], runtime: Collection[DimVar]) -> list[Part]:
+def join(
+    parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Lives
+) -> list[Part]:
     """The parts, with groups made one, in an order in which each comes after those that it needs something of."""
-    return _Parts(parts, runtime).joined()
+    return _Parts(parts, outputs, runtime, lives).joined()
 
 
 class _Parts:
     """Parts by number. `readers` are those that read of each, `below` those that wait for it, as the bits of an int."""
 
-    def __init__(self, parts: Sequence[Part], runtime: Collection[DimVar]) -> None:
-        self.left = dict(enumerate(parts))
+    def __init__(
+        self, parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Lives
+    ) -> None:
+        self.left, self.lives = dict(enumerate(parts)), lives
+        self.reads = Counter([*outputs, *[slot for part in parts for slot in _read(part)]])
         self.readers = _readers(self.left, runtime)
         self.below: dict[int, int] = {}
         for i in reversed(self.left):
@@ -94,11 +131,20 @@ class _Parts:
                 touching.setdefault(slot, []).append(last)
             j = last
             for i in itertools.islice(sorted(before, reverse=True), MOST):
-                if groups[i].near(groups[j]) and not self._apart(i, j) and not self._apart(j, i):
+                if self._pays(groups[i], groups[j]) and not self._apart(i, j) and not self._apart(j, i):
                     groups[i].take(groups.pop(j))
                     self._merge(i, j)
                     j = i
         return [self.left[i] for i in self._order()]
+
+    def _pays(self, first: OpenGroup, later: OpenGroup) -> bool:
+        """They are near, and what is alive at once is no more if they are one."""
+        if not first.near(later) or self.lives.many_wait([first, later], later.read, later.steps[-1][0]):
+            return False
+        inside = Counter([slot for _, step, _ in later.steps for slot in {*step.inputs}])
+        rowed = [step.outputs[0] for _, step, work in later.steps if not work.total]
+        given = [slot for slot in rowed if self.reads[slot] > inside[slot]]
+        return len(given) <= len(first.made & later.read)
 
     def _apart(self, start: int, end: int) -> bool:
         """A path leads from one to the other through a third part."""
@@ -129,6 +175,12 @@ class _Parts:
                 if not waits[k]:
                     heapq.heappush(ready, k)
         return order
+
+
+def _read(part: Part) -> list[str | Literal]:
+    """What the steps of a part read, each as often as steps do."""
+    steps = [part] if isinstance(part, Step) else [step for _, step, _ in part.steps]
+    return [slot for step in steps for slot in {*step.inputs}]
 
 
 def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int, set[int]]:
