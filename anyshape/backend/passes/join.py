@@ -63,9 +63,11 @@ class OpenGroup:
 
     def near(self, other: OpenGroup) -> bool:
         """They work along the same rows and have a value in common, and neither waits for the other as a whole."""
-        if self.rows != other.rows or (self.made | self.read).isdisjoint(other.made | other.read):
+        if self.rows != other.rows:
             return False
-        return not (self._holds_up(other) or other._holds_up(self))
+        pairs = (self.read, other.read), (self.made, other.read), (self.read, other.made)
+        common = any(not a.isdisjoint(b) for a, b in pairs)
+        return common and not (self._holds_up(other) or other._holds_up(self))
 
     def _holds_up(self, other: OpenGroup) -> bool:
         return not (self.unfinished.isdisjoint(other.read) and self.made.isdisjoint(other.whole))
@@ -139,12 +141,14 @@ class _Parts:
 
     def _pays(self, first: OpenGroup, later: OpenGroup) -> bool:
         """They are near, and what is alive at once is no more if they are one."""
-        if not first.near(later) or self.lives.many_wait([first, later], later.read, later.steps[-1][0]):
+        if not first.near(later):
             return False
         inside = Counter([slot for _, step, _ in later.steps for slot in {*step.inputs}])
         rowed = [step.outputs[0] for _, step, work in later.steps if not work.total]
         given = [slot for slot in rowed if self.reads[slot] > inside[slot]]
-        return len(given) <= len(first.made & later.read)
+        if len(given) > len(first.made & later.read):
+            return False
+        return not self.lives.many_wait([first, later], later.read, later.steps[-1][0])
 
     def _apart(self, start: int, end: int) -> bool:
         """A path leads from one to the other through a third part."""
@@ -191,7 +195,7 @@ def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int
         steps = [part] if isinstance(part, Step) else [step for _, step, _ in part.steps]
         needed, made = set[str | DimVar | Op | Literal](), set[str | DimVar | Op]()
         for step in steps:
-            sizes = step.variables().intersection(runtime)
+            sizes = step.variables().intersection(runtime) if runtime else set[DimVar]()
             needed.update(step.inputs, step.sources, sizes)
             made.update(step.outputs, sizes)
             if step.op is callback_op:  # functions of users are called in their order
