@@ -76,12 +76,12 @@ class OpenGroup:
 class Lives:
     """When each slot is made and when it is read last, by the positions of steps; its axes."""
 
-    def __init__(self, steps: Sequence[Step], outputs: Collection[str], rank: Callable[[TensorMeta], int]) -> None:
+    def __init__(self, steps: Sequence[Step], outputs: Collection[str], axes: Callable[[TensorMeta], int]) -> None:
         self.made = {slot: i for i, step in enumerate(steps) for slot in step.outputs}
         self.last = {slot: i for i, step in enumerate(steps) for slot in (*step.inputs, *step.sources)}
         self.last |= dict.fromkeys(outputs, len(steps))
         pairs = [pair for step in steps for pair in zip(step.outputs, step.results, strict=True)]
-        self.rank = {slot: rank(meta) for slot, meta in pairs}
+        self.axes = {slot: axes(meta) for slot, meta in pairs}
 
     def many_wait(self, groups: Sequence[OpenGroup], reads: Collection[str], end: int) -> bool:
         """More than a few arrays would wait for the groups to run, as one, with what `reads` these slots until `end`.
@@ -92,9 +92,9 @@ class Lives:
         if not any(self.made.get(s, -1) > begun and not any(s in g.made for g in groups) for s in reads):
             return False
         made = set[str]().union(*[g.made for g in groups])
-        widest = max(self.rank[slot] for slot in made)
+        widest = max(self.axes[slot] for slot in made)
         outside = set(reads).union(*[g.read for g in groups]) - made
-        found = [s for s in outside if self.made.get(s, -1) > begun and self.rank[s] == widest]
+        found = [s for s in outside if self.made.get(s, -1) > begun and self.axes[s] == widest]
         return sum(self.last[slot] <= end for slot in found) > WAITING
 
 
