@@ -25,7 +25,7 @@ from anyshape.graph.ir import Op
 from anyshape.ops.callback import callback_op
 
 MOST = 16  # groups before it that one may become one with: those that come last
-WAITING = 4  # arrays that a group may keep alive by not being run yet
+WAITING = 2  # arrays that a group may keep alive by not being run yet
 
 
 @dataclass
