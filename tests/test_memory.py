@@ -89,6 +89,27 @@ def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch)
     assert checked
 
 
+def bent(x):
+    return np.sin(np.cos(x) * x) + np.exp(x) * x * np.tanh(x)
+
+
+def folded(x):
+    ys = [np.sin(x * (i + 1)) for i in range(6)]
+    found = ys[0]
+    for y in reversed(ys):
+        found = found * y + y
+    return np.sum(found, axis=0), np.sum(found * bent(-x))
+
+
+@pytest.mark.parametrize("shape", [(40, 20_000), (34, 30_000), (50, 16_500), (9, 100_000), (200, 11_000)])
+@pytest.mark.parametrize("function", [bent, folded, anyshape.grad(lambda x: folded(x)[1])])
+def test_the_bound_holds_where_few_rows_fill_a_tile(function, shape, monkeypatch):
+    monkeypatch.setattr(pool.config, "num_threads", 4)
+    program = anyshape.trace(function)(anyshape.ShapeDtypeStruct("n, d", "float64"))
+    used, _ = measured(program.run, [np.random.default_rng(0).normal(size=shape)])
+    assert used <= program.cost().at(dict(zip(("n", "d"), shape, strict=True))).peak_bytes.size + SLACK
+
+
 @pytest.mark.parametrize("steps, threads", [(20, 4), (100, 2)])
 def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
 

@@ -131,3 +131,14 @@ def test_weights_that_sum_to_zero_are_an_error(dtype):
 def test_an_average_of_nothing_follows_numpy(dtype):
     for shape, axis in (((0,), 0), ((0, 3), 0), ((3, 0), 0), ((3, 0), 1), ((3, 0), None)):
         assert_as_numpy(functools.partial(np.average, axis=axis), np.zeros(shape, dtype), note=f"{shape} along {axis}")
+
+
+@pytest.mark.parametrize("n", [1, 5, 2049, 65519, 65520, 70_000])
+def test_halves_are_counted_in_single_precision(n):
+    x = (np.random.default_rng(0).normal(size=n) / 2 + 0.3).astype(np.float16)
+    for function in (np.var, np.std, lambda x: np.var(x, where=x > -9), np.mean, lambda x: np.mean(x, where=x > 0)):
+        found, expected = anyshape.jit(function)(x), function(x.astype(float))
+        assert found.dtype == np.float16
+        np.testing.assert_allclose(found, expected, rtol=3e-3)
+    exact = 2 * (x.astype(float) - x.astype(float).mean()) / n
+    np.testing.assert_allclose(anyshape.grad(np.var)(x), exact, rtol=0.02, atol=2e-3 / n + 1e-7)

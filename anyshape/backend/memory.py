@@ -273,7 +273,8 @@ def _together(group: Group) -> Size:
     if group.totals:
         rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
         read = dims.mul(group.rows, dims.maximum(1, *rows))
-        tiles = dims.add(dims.ceildiv(read, _written(group).tile), _FEW)  # also where further axes are merged with rows
+        # twice as many as would be full, as rows are not divided; also where further axes are merged with rows
+        tiles = dims.add(dims.mul(2, dims.ceildiv(read, _written(group).tile)), _FEW)
         numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.totals]
         if numbers != [1] * len(numbers):  # then tiles are in blocks
             blocks = dims.floordiv(read, dims.mul(FEW, dims.maximum(1, *numbers)))

@@ -125,7 +125,7 @@ class GroupSource:
             f"    row = {row}",
             *[f"    {x}" for x in results],
             *[f"    {x}" for x in merged],
-            f"    t = -(-n // (-(-n * row // {4 * self.tile}) * 4))",
+            f"    t = -(-n // (-(-n // (4 * max(1, {self.tile} // row))) * 4))",
             "    count = -(-n // t)",
             *[f"    {x}" for x in partial],
             "    def work(tiles):",

@@ -33,6 +33,18 @@ def _count(name: str, x: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype
     return rd.reduce_sum(ew.convert(mask_like(name, x, where), dtype), axes)
 
 
+def _counting(dtype: np.dtype) -> np.dtype:
+    """The real dtype to count in: halves go up to 65,504, and to 2,048 one by one."""
+    real = ew.real_dtype(dtype)
+    return np.dtype(np.float32) if real == np.float16 else real
+
+
+def _quotient(total: Any, number: Any) -> Any:
+    """A total by a number that may be counted in another dtype, in the dtype of the total."""
+    wide = np.result_type(total.dtype, number.dtype)
+    return ew.convert(ew.div(ew.convert(total, wide), ew.convert(number, wide)), total.dtype)
+
+
 def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
     """Integers are averaged as float64."""
     if dtype is not None:
@@ -49,7 +61,7 @@ def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ..
 def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT) -> Any:
     """The mean without the reduced axes, in the dtype of x."""
     total = summed(masked(name, x, where, 0), axes)
-    return ew.div(total, _count(name, x, axes, where, x.dtype))
+    return _quotient(total, _count(name, x, axes, where, _counting(x.dtype)))
 
 
 def mean(
@@ -101,9 +113,9 @@ def var(
         center = mv.broadcast_to(asarray(mean, x.dtype), sizes(x))
     squares = masked("var", _squared(ew.sub(x, center)), where, 0)
     squares = ew.convert(squares, squares.dtype if dtype is None else target)
-    number = _count("var", x, axes, where, ew.real_dtype(squares.dtype))
+    number = _count("var", x, axes, where, _counting(squares.dtype))
     number = ew.maximum(ew.sub(number, ew.lift(_freedom(ddof, correction), number)), ew.lift(0, number))
-    return keep(ew.div(rd.reduce_sum(squares, axes), ew.convert(number, squares.dtype)), axes, keepdims)
+    return keep(_quotient(rd.reduce_sum(squares, axes), number), axes, keepdims)
 
 
 def std(
