@@ -36,6 +36,7 @@ from benchmarks import (
     solving,
     speed,
 )
+from benchmarks.libraries import LIBRARIES
 from benchmarks.timing import QUICK, Effort, Result
 from benchmarks.workloads import WORKLOADS
 
@@ -97,12 +98,11 @@ def print_table(
     (console if console.is_terminal else Console(width=400 if wide else 160)).print(table)
 
 
-def machine() -> dict[str, Any]:
-    """Where the times were taken."""
+def machine(threads: int) -> dict[str, Any]:
+    """Where the times were taken, with so many threads for each library."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
-    threads = os.environ.get("OMP_NUM_THREADS", "not set")
-    where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg(), "threads": threads}
-    return {**where, **versions}
+    where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg()}
+    return {**where, "threads": threads, "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", threads), **versions}
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -117,7 +117,9 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="of each library in the section speed; as many as there are cores")
     options = parser.parse_args(argv)
     options.only, options.workloads = options.only.split(","), options.workloads.split(",")
-    for what, asked, there in (("section", options.only, SECTIONS), ("workload", options.workloads, WORKLOADS)):
+    libraries = [name for name in (options.libraries or "").split(",") if name]
+    named = ("section", options.only, SECTIONS), ("workload", options.workloads, WORKLOADS)
+    for what, asked, there in (*named, ("library", libraries, LIBRARIES)):
         unknown = sorted(set(asked) - set(there))
         if unknown:
             parser.error(f"no {what} is called {', '.join(unknown)}; there are {', '.join(there)}")
@@ -145,8 +147,9 @@ def main(argv: list[str] | None = None) -> int:
         results += SECTIONS[name].run(effort, **chosen(options, name))
         print(f" {time.perf_counter() - start:.0f} s", flush=True)
     show(results)
-    show_comparison(results, options.threads or peers.cores(), quick=options.quick)
-    report = {"where": machine(), "results": [r.as_json() for r in results]}
+    threads = options.threads or peers.cores()
+    show_comparison(results, threads, quick=options.quick)
+    report = {"where": machine(threads), "results": [r.as_json() for r in results]}
     options.json.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
     kept = [r.met for r in results if r.met is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""

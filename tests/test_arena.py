@@ -170,3 +170,8 @@ def test_a_forked_process_writes_to_memory_of_its_own():
         os._exit(0 if good and np.array_equal(y, 2 * numbers(1)) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(y, 2 * numbers(1))
+
+
+def test_what_is_too_large_is_named_by_its_own_shape():
+    with pytest.raises(anyshape.errors.RunMemoryError, match=r"shape \(9000000, 9000000\) and data type float64"):
+        jit(lambda x: np.add.outer(x, x) * 2)(np.ones(9_000_000))

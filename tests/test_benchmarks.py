@@ -20,6 +20,7 @@ from benchmarks import (
     dynamic,
     importing,
     libraries,
+    peers,
     reference,
     run,
     sizes,
@@ -321,6 +322,7 @@ def test_the_report_is_printed_and_written(tmp_path, capsys):
     written = json.loads(file.read_text())
     assert "logistic regression, N = 10" in capsys.readouterr().out
     assert {"name", "value", "limit", "met"} <= set(written["results"][0])
+    assert written["where"]["threads"] == peers.cores()
 
 
 @pytest.mark.parametrize("rich", [True, False])
@@ -342,10 +344,11 @@ def test_interleaved_runs_take_turns():
     assert "".join(turns[-8:]) == "abba" * 2
 
 
-def test_an_unknown_section_is_refused(capsys):
+@pytest.mark.parametrize("what, option", [("section", "only"), ("workload", "workloads"), ("library", "libraries")])
+def test_what_is_unknown_is_refused(what, option, capsys):
     with pytest.raises(SystemExit):
-        run.main(["--only", "haste"])
-    assert "no section is called haste" in capsys.readouterr().err
+        run.main(["--only", "speed", f"--{option}", "haste"])
+    assert f"no {what} is called haste" in capsys.readouterr().err
 
 
 def test_the_parts_that_the_import_needs_are_found(tmp_path):

@@ -1,6 +1,7 @@
 """Slices, takes and pads beyond what the samples say: exact bounds, errors, kernels, and what is decided by a call."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -192,3 +193,25 @@ def test_cross_entropy_reads_one_logit_of_each_row(n):
     value, slope = anyshape.value_and_grad(f)(logits, targets)
     np.testing.assert_allclose(value, logits[np.arange(n), targets].sum())
     np.testing.assert_array_equal(slope, np.eye(4)[targets])
+
+
+FILLS = [("i1", 300), ("i4", np.inf), ("i4", 1e300), ("u1", -1), ("i1", 2.7), ("i1", (300, 1)), ("i1", (2.7, -1.5))]
+FILLS += [("i4", np.int64(2**40)), ("?", 7), ("f4", 1e300), ("f2", (7, 1e5)), ("i2", True), ("c8", 1 + 2j), ("u1", 255)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype, fill", FILLS)
+def test_pads_take_the_fills_that_numpy_takes(dtype, fill):
+    def padded(x):
+        return np.pad(x, (1, 2), constant_values=fill)
+
+    x = np.ones(3, dtype)
+    try:
+        expected = padded(x)
+    except OverflowError as error:
+        with pytest.raises(OverflowError, match=re.escape(str(error))):
+            anyshape.jit(padded)(x)
+    else:
+        found = anyshape.jit(padded)(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

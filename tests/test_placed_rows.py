@@ -104,6 +104,7 @@ def test_only_what_nothing_else_reads_is_made_in_its_place(function):
     with tiled():
         plan = anyshape.trace(function)(anyshape.ShapeDtypeStruct("n", "float64")).plan
     assert sum(len(group.placed) for group in plan.groups) == IN_PLACE[function]
+    assert str(plan).count("padded v") == IN_PLACE[function]
 
 
 def loss(x, k):

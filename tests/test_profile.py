@@ -17,6 +17,7 @@ import pytest
 
 import anyshape
 from anyshape import ShapeDtypeStruct, errors, export, grad, jit, load, profile, trace, value_and_grad
+from anyshape.backend import tiles
 from anyshape.backend.plan_ops import PLAN_OPS
 from anyshape.backend.timers import Share, TimedRun
 from anyshape.frontend import draw_flame, profile_text, profiling
@@ -421,6 +422,15 @@ def test_the_script_widens_a_bar_and_hides_what_is_beside_it(tmp_path):
     assert zoomed[0] == [False, "0%", "100%"] and zoomed[1][0]
     assert zoomed[2:] == [[False, "0%", "100%"], [False, "50%", "50%"]]
     assert whole == [[False, f"{left}%", f"{width}%"] for left, width in ((0, 100), (0, 25), (25, 50), (50, 25))]
+
+
+def test_what_tiles_write_to_its_place_moves_nothing(monkeypatch):
+    monkeypatch.setattr(tiles, "forced", (1, 6))
+    found = profile(grad(lambda x: np.sum(np.sin(x[1:]) ** 2)), repeat=2)(np.ones(40))
+    (group,) = [row for row in found.rows if row.tiles]
+    (pad,) = [row for row in group.steps if row.name == "pad"]
+    assert (pad.bytes, pad.flops) == (0, 0)
+    assert group.bytes >= 2 * 39 * 8
 
 
 def test_views_move_nothing():

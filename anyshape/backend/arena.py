@@ -81,5 +81,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     _KEPT.busy = True
     try:
         return np.ndarray(shape, dtype, _KEPT.take(size))
+    except MemoryError:
+        return np.empty(shape, dtype)  # its error names the array
     finally:
         _KEPT.busy = False

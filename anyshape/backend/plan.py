@@ -115,7 +115,8 @@ class Group:
         return max(self.rowed, key=lambda m: m.rank)
 
     def __str__(self) -> str:
-        given = ", ".join(f"total {slot}" if slot in self.totals else slot for slot in self.escaping)
+        how = dict.fromkeys(self.totals, "total ") | dict.fromkeys(self.placed, "padded ")
+        given = ", ".join(f"{how.get(slot, '')}{slot}" for slot in self.escaping)
         inside = sum(len(s.outputs) for s in self.steps) - len(self.escaping)
         return f"tiles of {self.rows} rows give {given}; {inside} values stay in a tile; ended by {self.ended}"
 

@@ -43,9 +43,11 @@ class Cost:
 class ProgramCost:
     """The cost of each node, in the order of the graph, and of all of them; `peak_bytes` are alive at once at most.
 
-    Sizes that depend on data are taken for their bounds, so all are formulas in the dims of the program. A product of
-    several operands of which no order is best at all sizes counts in the one that is for usual sizes: calls whose sizes
-    choose another compute less, and may take more memory, which `at` counts in: it asks the `program` for that order.
+    The bound is for arguments in C order: of others nothing runs in tiles, so more values are arrays (with `max_bytes`,
+    which is met in any order, they do). Sizes that depend on data are taken for their bounds, so all are formulas in
+    the dims of the program. A product of several operands of which no order is best at all sizes counts in the one that
+    is for usual sizes: calls whose sizes choose another compute less, and may take more memory, which `at` counts in:
+    it asks the `program` for that order.
     """
 
     graph: Graph

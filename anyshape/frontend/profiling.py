@@ -209,9 +209,10 @@ class _Costing:
         if part.start not in self.runs[-1].shares:
             return self._step(steps[0], seconds, share)
         of_it = zip(steps, _parts_of_time(part, self.runs), strict=True)
-        inside = tuple([self._step(step, seconds * p, share * p) for step, p in of_it])
-        shares = self.runs[-1].shares[part.start]
-        tiles, group = sum(s.tiles for s in shares), self.groups.get(steps[0].outputs[0])
+        shares, group = self.runs[-1].shares[part.start], self.groups.get(steps[0].outputs[0])
+        placed = () if group is None else group.placed
+        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in placed) for s, p in of_it])
+        tiles = sum(s.tiles for s in shares)
         made = [(o, m) for s in steps for o, m in zip(s.outputs, s.results, strict=True)]
         return Row(
             f"{len(steps)} steps {'at once' if group is None else 'in tiles'}",
@@ -227,10 +228,11 @@ class _Costing:
             max(1, _threads(shares)),
         )
 
-    def _step(self, step: Step, seconds: float, share: float) -> Row:
+    def _step(self, step: Step, seconds: float, share: float, placed: bool = False) -> Row:
+        """What is placed by tiles was written by the step before: as a view, it moves nothing."""
         made = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
         name = (step.instead[-1] if step.instead else step).op.name
-        if find_kernel(step.op).view:
+        if placed or find_kernel(step.op).view:
             return Row(name, seconds, share, made, 0, 0, where=step.where)
         found = of_op(PLAN_COSTS.get(step.op) or find_cost(step.op), step.metas, step.results, dict(step.params))
         flops, read, written = [self._number(e) for e in found.parts()]

@@ -100,7 +100,8 @@ def result_type(*xs: Any) -> np.dtype:
 def plain_array(x: Any, function: str, path: str) -> np.ndarray:
     """x as a NumPy array; subclasses whose arithmetic differs from an array's are refused."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        advice = "pass x.filled(...) and the mask, or np.asarray(x)"
+        masked = isinstance(x, np.ma.MaskedArray)
+        advice = "pass x.filled(...) and the mask, or np.asarray(x)" if masked else "pass np.asarray(x)"
         raise ArgumentError(function, path, f"is a {type(x).__name__}, which computes by rules of its own", advice)
     return np.asarray(x)
 

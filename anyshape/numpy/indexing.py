@@ -179,8 +179,8 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
     """Literal values by one pad, if they are all one; others as blocks joined to each axis in turn."""
     pairs = _pairs(values, x.meta.rank)
     flat = [v for pair in pairs for v in pair]
-    if all(isinstance(v, (int, float, complex, np.generic)) and v == flat[0] for v in flat):
-        value = np.asarray(flat[0]).astype(x.dtype)[()] if flat else 0
+    if all(_is_number(v) and v == flat[0] for v in flat):
+        value = _fill(flat[0], x.dtype) if flat else 0
         low, high = [a for a, _ in widths], [b for _, b in widths]
         return mv.pad(x, low, high, value=value) if widths else x
     ctx = context_of("pad", x)
@@ -189,9 +189,19 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
         for amount, fill in zip(amounts, fills, strict=True):
             ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
             shape = [amount if i == axis else s for i, s in enumerate(sizes(x))]
-            blocks.append(mv.broadcast_to(lifted(fill, x.dtype), shape))
+            value = _fill(fill, x.dtype) if _is_number(fill) else fill
+            blocks.append(mv.broadcast_to(lifted(value, x.dtype), shape))
         x = mv.concatenate([blocks[0], x, blocks[1]], axis)
     return x
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex, np.generic))
+
+
+def _fill(value: Any, dtype: np.dtype) -> Any:
+    """A number as NumPy pads with it, which has errors and warnings of its own for what does not fit."""
+    return np.pad(np.zeros(1, dtype), (1, 0), constant_values=value)[0]
 
 
 def _edge(position: Any, size: Size) -> Any:
