@@ -264,6 +264,7 @@ def test_a_process_that_ends_in_a_turn_ends_nothing_else(bad, end, monkeypatch, 
 
     monkeypatch.setattr(speed, "Worker", Ending)
     monkeypatch.setattr(worker, "GRACE", 0.1)
+    monkeypatch.setitem(libraries.LIBRARIES, "bad", libraries.LIBRARIES["numpy"])
     found, by_library = compare(tmp_path, "--workloads", "ten")
     told = {"dies": "the process ended with -9", "sleeps": "no answer within 0.2 s"}[end]
     assert told in by_library[bad]["failed"] and not by_library[bad]["turns"]
