@@ -122,26 +122,25 @@ SCRATCH: dict[Op, Scratch] = {
 
 @dataclass
 class _Memory:
-    """Which allocation each slot lives in, how many slots share one, and what all of them take."""
+    """Which allocations each slot keeps, how many slots keep each of them, and what all of them take."""
 
     held: dict[str, Size] = field(default_factory=dict)
-    home: dict[str, str] = field(default_factory=dict)
+    home: dict[str, tuple[str, ...]] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
     now: Size = 0
 
     def allocate(self, slot: str, size: Size) -> None:
-        self.held[slot], self.home[slot], self.shared[slot] = size, slot, 1
+        self.held[slot], self.home[slot], self.shared[slot] = size, (slot,), 1
         self.now = dims.add(self.now, size)
 
     def share(self, slot: str, source: object) -> None:
-        home = self.home.get(str(source))
-        if home is not None:
-            self.home[slot] = home
+        homes = self.home.get(str(source), ())
+        self.home[slot] = (*self.home.get(slot, ()), *homes)
+        for home in homes:
             self.shared[home] += 1
 
     def drop(self, slot: str) -> None:
-        home = self.home.pop(slot, None)
-        if home is not None:
+        for home in self.home.pop(slot, ()):
             self.shared[home] -= 1
             if not self.shared[home]:
                 self.now = dims.sub(self.now, self.held.pop(home))
@@ -342,7 +341,11 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
             size = bytes_of(meta)
             if size is None:
                 return None
-            memory.allocate(slot, size)
+            base = bytes_of(step.metas[0]) if step.instead and step.inputs[0] in memory.home else None
+            if base is None or not _not_less(base, size):
+                memory.allocate(slot, size)
+            if base is not None:  # of what lies in C order it is a view, which keeps all of it
+                memory.share(slot, step.inputs[0])
     between = [bytes_of(m) for part in step.instead[:-1] for m in part.results]
     scratch = SCRATCH.get(step.op, lambda _: 0)(step)
     if scratch is None or any(b is None for b in between):

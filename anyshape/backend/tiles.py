@@ -80,7 +80,13 @@ class GroupSource:
         self.timers = TileTimers(len(group.steps)) if timed else None
         self.pads = {step.inputs[0]: step for step in group.steps if step.outputs[0] in group.placed}
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
-        self.made = {slot for step in group.steps for slot in step.outputs}
+        pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
+        self.made: dict[str, TensorMeta] = dict(pairs)
+        self.totals, unwritten = {*group.totals}, {*group.totals, *group.placed}
+        # the slots that tiles write their rows of into an array
+        self.written = dict.fromkeys([*[s for s in group.escaping if s not in unwritten], *map(str, self.pads)])
+        # totals of tiles are put together for blocks of them first: else those of long rows would be as much again
+        self.blocks = any(set(self.made[slot].sizes or ()) - {1} for slot in group.totals)
         self.rowed = {
             slot
             for step, flags in zip(group.steps, group.flags, strict=True)
@@ -174,19 +180,13 @@ class GroupSource:
         step = next(s for s in self.group.steps if total in s.outputs)
         return self.bind("whole", TOTALS[step.op].reduce)
 
-    @property
-    def written(self) -> list[str]:
-        """The slots that tiles write their rows of into an array."""
-        escaping = [slot for slot in self.group.escaping if slot not in (*self.group.totals, *self.group.placed)]
-        return [*escaping, *map(str, self.pads)]
-
     def _results(self) -> list[str]:
         """Lines that make an array for each slot that the tiles of it are written to."""
         return [line for slot in self.written for line in self._result(slot)]
 
     def _result(self, slot: str) -> list[str]:
         """An array of its own, or a part of the array that it is placed in, whose other rows are filled here."""
-        meta = self._meta(slot)
+        meta = self.made[slot]
         tail, dtype = self._shape((meta.sizes or ())[1:]), self._dtype(meta)
         if slot not in self.pads:
             return [f"o_{slot} = _result((n, {tail}), {dtype})"]
@@ -202,14 +202,9 @@ class GroupSource:
             f"o_{slot} = {whole}[{start}:{end}]",
         ]
 
-    @property
-    def blocks(self) -> bool:
-        """Totals of tiles are put together for blocks of them first: else those of long rows would be as much again."""
-        return any(set(self._meta(slot).sizes or ()) - {1} for slot in self.group.totals)
-
     def _partial_totals(self) -> list[str]:
         """Lines that make an array for the totals of tiles, for each total."""
-        metas = [(slot, self._meta(slot)) for slot in self.group.totals]
+        metas = [(slot, self.made[slot]) for slot in self.group.totals]
         found = dict.fromkeys(" * ".join(self._size(s) for s in m.sizes or () if s != 1) or "1" for _, m in metas)
         per = f"per = -(-count // max({FEW}, n * row // ({FEW} * max(1, {', '.join(found)}))))"
         count = "-(-count // per)" if self.blocks else "count"
@@ -234,9 +229,6 @@ class GroupSource:
     def _returned(self, slot: str) -> str:
         reshaped = self.group.merged and slot in self.written
         return f"whole_o_{slot}" if reshaped else f"o_{slot}"
-
-    def _meta(self, slot: str) -> TensorMeta:
-        return next(m for s in self.group.steps for o, m in zip(s.outputs, s.results, strict=True) if o == slot)
 
     def _dtype(self, meta: TensorMeta) -> str:
         return self.bind("dtype", meta.dtype)
@@ -266,7 +258,7 @@ class GroupSource:
             self._release(dying)
             return
         operands = [self._operand(o, rowed) for o, rowed in zip(step.inputs, flags, strict=True)]
-        total, escapes = slot in self.group.totals, slot in self.written
+        total, escapes = slot in self.totals, slot in self.written
         kernel = find_kernel(step.op)
         function, arguments = self._kernel(step)
         if total and self.blocks:
@@ -326,8 +318,8 @@ class GroupSource:
     def _let_go(self, i: int, step: Step) -> None:
         """Note what is alive without a buffer, and free what nothing reads any more, before the next tile has it."""
         held = set().union(*self.holds.values())
-        metas = [self._meta(slot) for slot in held]
-        totals = [(m.dtype, m.sizes or ()) for o, m in zip(step.outputs, step.results) if o in self.group.totals]
+        metas = [self.made[slot] for slot in held]
+        totals = [(m.dtype, m.sizes or ()) for o, m in zip(step.outputs, step.results) if o in self.totals]
         self.alive.append([*totals, *[(m.dtype, (m.sizes or ())[1:]) for m in metas]])
         dying = [s for s in dict.fromkeys([*step.inputs, *step.outputs]) if s in self.holds and self.last[str(s)] == i]
         if dying:
@@ -353,7 +345,7 @@ class GroupSource:
                 return self.bind("k_", special), []
         arguments = [f"{k}={self.bind('p', p)}" for k, p in params.items()]
         if shape is not None:
-            total = step.outputs[0] in self.group.totals
+            total = step.outputs[0] in self.totals
             arguments.append(f"shape=({self._shape(shape) if total else f'hi - lo, {self._shape(shape[1:])}'})")
         return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from anyshape.backend.passes.join import Lives, OpenGroup, join
+from anyshape.backend.passes.join import WAITING, Lives, OpenGroup, join
 from anyshape.backend.passes.merge import merged_axes
 from anyshape.backend.passes.rows import RowRules, Work
 from anyshape.backend.plan import Group, Literal, Step, dear
@@ -39,7 +39,7 @@ class _Fusion:
         self.rules = RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.open: list[OpenGroup] = []
-        self.readers, self.lives = _reads(steps), Lives(steps, self.outputs, self.rules.axes_of)
+        self.readers, self.lives = _reads(steps), Lives(steps, self.outputs, self.rules.long_axes)
         self.found: list[Step | OpenGroup] = []
 
     def run(self, steps: Sequence[Step], runtime: Collection[DimVar]) -> list[Step | Group]:
@@ -47,9 +47,10 @@ class _Fusion:
             work = self.rules.work(step)
             if work is not None and work.placed and not self._takes_rows(step):
                 work = None
-            home = None if work is None else self._home(position, step, work)
+            home = None if work is None else self._home(step, work)
             self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)], step)
             if home is None or work is None:
+                self._make_room(position, step)
                 self.found.append(step)
             else:
                 home.add(position, step, work)
@@ -63,16 +64,21 @@ class _Fusion:
         made = any(slot in g.made - g.unfinished for g in self.open)
         return made and self.readers[str(slot)] == 1 and slot not in self.outputs
 
-    def _home(self, position: int, step: Step, work: Work) -> OpenGroup:
+    def _make_room(self, position: int, step: Step) -> None:
+        """Run groups that keep arrays waiting, if these are more than a few, before a step makes another one."""
+        if find_kernel(step.op).view or not any(map(self.lives.large, step.outputs)):
+            return
+        before = position - 1
+        while self.lives.kept(self.open, before) > WAITING:
+            most = max(self.open, key=lambda g: self.lives.kept([g], before))
+            self._close([most], "arrays that wait for it")
+
+    def _home(self, step: Step, work: Work) -> OpenGroup:
         """The group that a step joins, after those were closed that it has to wait for."""
         waited = work.whole(step)
         self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
         self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
         near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
-        reads = {s for s in step.inputs if isinstance(s, str)}.union(*[g.read for g in near[1:]])
-        if near and self.lives.many_wait(near, reads, position):
-            self._close(near, "arrays that wait for it")
-            near = []
         if not near:
             self.open.append(OpenGroup(work.rows))
             return self.open[-1]

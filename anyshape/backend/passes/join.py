@@ -5,8 +5,8 @@ own. Where no path leads from the one group to the other through a third part, t
 comes before it, or after it. With the parts of a plan as the nodes of a graph, that keeps it acyclic.
 
 What the later group gives is then made earlier. So that no more is alive at once, it gives no more arrays than it reads
-of those that the first one makes, which would wait for it; sums over rows are not counted, as they are small. Nor does
-a group keep more than a few arrays that others make while it waits to run.
+of those that the first one makes, which would wait for it; sums over rows are not counted, as they are small. Nor do
+groups keep more than a few arrays alive by not having run yet, when a step makes another one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anyshape.backend.passes.rows import Work
@@ -23,6 +23,7 @@ from anyshape.graph.dims import DimVar, Size
 from anyshape.graph.extents import TensorMeta
 from anyshape.graph.ir import Op
 from anyshape.ops.callback import callback_op
+from anyshape.ops.core import find_kernel
 
 MOST = 16  # groups before it that one may become one with: those that come last
 WAITING = 2  # arrays that a group may keep alive by not being run yet
@@ -74,28 +75,41 @@ class OpenGroup:
 
 
 class Lives:
-    """When each slot is made and when it is read last, by the positions of steps; its axes."""
+    """When each slot is made and when it is read last, by the positions of steps. A view keeps what it is a view of."""
 
     def __init__(self, steps: Sequence[Step], outputs: Collection[str], axes: Callable[[TensorMeta], int]) -> None:
-        self.made = {slot: i for i, step in enumerate(steps) for slot in step.outputs}
-        self.last = {slot: i for i, step in enumerate(steps) for slot in (*step.inputs, *step.sources)}
-        self.last |= dict.fromkeys(outputs, len(steps))
-        pairs = [pair for step in steps for pair in zip(step.outputs, step.results, strict=True)]
-        self.axes = {slot: axes(meta) for slot, meta in pairs}
+        self.made: dict[str, int] = {}
+        self.last: dict[str, int] = {}
+        self.base: dict[str, str] = {}
+        self.axes: dict[str, int] = {}
+        for i, step in enumerate(steps):
+            self._read([*step.inputs, *step.sources], i)
+            for slot, meta in zip(step.outputs, step.results, strict=True):
+                self.made[slot], self.axes[slot] = i, axes(meta)
+                if find_kernel(step.op).view:
+                    source = str(step.inputs[0])
+                    self.base[slot] = self.base.get(source, source)
+        self._read(outputs, len(steps))
+        self.wide = min(2, max(self.axes.values(), default=0))
 
-    def many_wait(self, groups: Sequence[OpenGroup], reads: Collection[str], end: int) -> bool:
-        """More than a few arrays would wait for the groups to run, as one, with what `reads` these slots until `end`.
+    def _read(self, slots: Iterable[str | Literal], position: int) -> None:
+        for slot in map(str, slots):
+            self.last[slot] = self.last[self.base.get(slot, slot)] = position
 
-        Such an array is made when the first group has begun, outside of them, and nothing else reads it later.
+    def large(self, slot: str) -> bool:
+        """Of those that steps make: beside matrices, vectors do not count."""
+        return self.axes.get(slot, -1) >= self.wide
+
+    def kept(self, groups: Sequence[OpenGroup], end: int, begun: int = -1) -> int:
+        """How many arrays that are made after `begun` are alive at `end` only as the groups have not run yet.
+
+        That is less those that would be alive if they had.
         """
-        begun = min(g.steps[0][0] for g in groups)
-        if not any(self.made.get(s, -1) > begun and not any(s in g.made for g in groups) for s in reads):
-            return False
-        made = set[str]().union(*[g.made for g in groups])
-        widest = max(self.axes[slot] for slot in made)
-        outside = set(reads).union(*[g.read for g in groups]) - made
-        found = [s for s in outside if self.made.get(s, -1) > begun and self.axes[s] == widest]
-        return sum(self.last[slot] <= end for slot in found) > WAITING
+        read = {self.base.get(slot, slot) for g in groups for slot in g.read}.difference(*[g.made for g in groups])
+        held = sum(self.large(slot) and self.made[slot] > begun and self.last[slot] <= end for slot in read)
+        if held <= WAITING:
+            return held
+        return held - sum(self.large(slot) and self.last.get(slot, end) > end for g in groups for slot in g.made)
 
 
 Part = Step | OpenGroup
@@ -148,7 +162,7 @@ class _Parts:
         given = [slot for slot in rowed if self.reads[slot] > inside[slot]]
         if len(given) > len(first.made & later.read):
             return False
-        return not self.lives.many_wait([first, later], later.read, later.steps[-1][0])
+        return self.lives.kept([first, later], later.steps[-1][0], first.steps[0][0]) <= WAITING
 
     def _apart(self, start: int, end: int) -> bool:
         """A path leads from one to the other through a third part."""
@@ -198,9 +212,9 @@ def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int
             sizes = step.variables().intersection(runtime) if runtime else set[DimVar]()
             needed.update(step.inputs, step.sources, sizes)
             made.update(step.outputs, sizes)
-            if step.op is callback_op:  # functions of users are called in their order
-                needed.add(step.op)
-                made.add(step.op)
+            if step.op is callback_op or step.op.raises:  # these are seen to be in the order of the program
+                needed.add(callback_op)
+                made.add(callback_op)
         for k in {maker[thing] for thing in needed if thing in maker}:
             readers[k].add(i)
         for thing in made:

@@ -76,6 +76,14 @@ class RowRules:
         """The sizes by name, of what a step that works along rows reads or gives."""
         return self.ctx.sizes(meta, field="rows") or ()
 
+    def long_axes(self, meta: TensorMeta) -> int:
+        """The number of axes that may have more than one element."""
+        sizes = self.ctx.sizes(meta, field="rows")
+        if sizes is None:
+            return self.axes_of(meta)
+        most = [size if isinstance(size, int) else self.ctx.scope.bounds(size)[1] for size in sizes]
+        return sum(high is None or high > 1 for high in most)
+
     def axes_of(self, meta: TensorMeta) -> int:
         """The number of axes."""
         return self.ctx.rank(meta)
