@@ -13,6 +13,7 @@ import anyshape.numpy as anp
 from anyshape.backend.kept import TABLE
 from anyshape.backend.passes.in_pairs import in_pairs
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
+from anyshape.frontend import relations
 from anyshape.graph.evaluate import evaluate, to_mapping
 from anyshape.ops.contraction import equation_of, is_product
 
@@ -245,3 +246,18 @@ def test_the_cost_of_an_order_that_takes_more_memory_than_the_usual_one():
     names = {str(d.variable): sizes[str(d.variable)] for d in program.graph.dims}
     usual = evaluate(cost.peak_bytes.size, to_mapping({d.variable: names[str(d.variable)] for d in program.graph.dims}))
     assert cost.at(names).peak_bytes.size > usual
+
+
+def test_relations_that_a_replay_cannot_be_made_for_are_not_assumed(monkeypatch):
+    def fails(*args):
+        raise ShapeError("add", "operands of a core op must have equal shapes", (), None)
+
+    monkeypatch.setattr(relations, "specialised", fails)
+    monkeypatch.setattr(relations, "PATIENCE", 0)
+    program = anyshape.jit(anyshape.value_and_grad(lambda x, y: np.sum(np.sin(x) * y)))
+    for n, m in ((4, 4), (4, 1), (1, 1), (0, 1), (4, 4)):
+        x, y = np.linspace(0, 1, n), np.linspace(1, 2, m)
+        value, slope = program(x, y)
+        np.testing.assert_allclose(value, np.sum(np.sin(x) * y), rtol=1e-14)
+        np.testing.assert_allclose(slope, np.cos(x) * y if n != 1 else np.cos(x) * np.sum(y), rtol=1e-14)
+    assert program.cache_info().traces == 1

@@ -9,6 +9,7 @@ of patterns; the plan that assumes nothing, with the usual orders, serves all ot
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from anyshape.autodiff.forward import inline
 from anyshape.backend.execute import Run, Turn
 from anyshape.backend.passes.in_pairs import in_pairs
+from anyshape.errors import AnyshapeError
 from anyshape.frontend.orders import Choice, Orders
 from anyshape.graph import dims
 from anyshape.graph.builder import Builder, activate
@@ -31,6 +33,7 @@ from anyshape.graph.solve import atoms_of
 from anyshape.graph.substitution import substitute
 from anyshape.numpy.traced import Array
 
+_PLAN = logging.getLogger("anyshape.plan")
 MOST_SIZES = 16  # that a call looks at
 MOST_PATTERNS = 8  # that have plans of their own
 PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
@@ -182,7 +185,11 @@ class Related:
 
     def _graph(self, pattern: Pattern) -> Graph:
         graph = in_pairs(self.graph, self.orders.by_value(pattern.orders))
-        return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
+        try:
+            return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
+        except AnyshapeError as error:  # a replay may prove less than the trace; what assumes nothing is right as well
+            _PLAN.debug("%s: a plan for these relations assumes none of them: %s", graph.name, error)
+            return graph
 
     def _ones(self, pattern: Pattern) -> frozenset[Size]:
         return frozenset(s for i, s in enumerate(self.sizes) if pattern.ones >> i & 1)
