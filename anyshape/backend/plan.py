@@ -56,10 +56,11 @@ class Step:
     sources: tuple[str, ...] = ()
 
     def variables(self) -> set[DimVar]:
-        """The variables in its params, and in the sizes of what it reads and gives."""
+        """The variables in its params, and in the sizes of what it reads and gives; also of steps `instead` of it."""
         extents = [e for m in (*self.metas, *self.results) for e in m.extents]
         sizes = [e.size for e in extents if isinstance(e, (Exact, UpperBound))]
-        return {*variables_in(tuple([p for _, p in self.params])), *variables_in(tuple(sizes))}
+        found = {*variables_in(tuple([p for _, p in self.params])), *variables_in(tuple(sizes))}
+        return found.union(*[step.variables() for step in self.instead])
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from anyshape.backend.passes.join import WAITING, Lives, OpenGroup, join
+from anyshape.backend.passes.join import Lives, OpenGroup, join
 from anyshape.backend.passes.merge import merged_axes
 from anyshape.backend.passes.rows import RowRules, Work
 from anyshape.backend.plan import Group, Literal, Step, dear
@@ -69,8 +69,8 @@ class _Fusion:
         if find_kernel(step.op).view or not any(map(self.lives.large, step.outputs)):
             return
         before = position - 1
-        while self.lives.kept(self.open, before) > WAITING:
-            most = max(self.open, key=lambda g: self.lives.kept([g], before))
+        while self.lives.many_wait(self.open, before):
+            most = max(self.open, key=lambda g: self.lives.kept(g, before))
             self._close([most], "arrays that wait for it")
 
     def _home(self, step: Step, work: Work) -> OpenGroup:

@@ -26,7 +26,7 @@ from anyshape.ops.callback import callback_op
 from anyshape.ops.core import find_kernel
 
 MOST = 16  # groups before it that one may become one with: those that come last
-WAITING = 2  # arrays that a group may keep alive by not being run yet
+WAITING = 2  # arrays that groups, all together, may keep alive by not having run yet
 
 
 @dataclass
@@ -100,16 +100,23 @@ class Lives:
         """Of those that steps make: beside matrices, vectors do not count."""
         return self.axes.get(slot, -1) >= self.wide
 
-    def kept(self, groups: Sequence[OpenGroup], end: int, begun: int = -1) -> int:
-        """How many arrays that are made after `begun` are alive at `end` only as the groups have not run yet.
+    def many_wait(self, groups: Sequence[OpenGroup], end: int, begun: int = -1) -> bool:
+        """More than a few arrays are `kept` by groups that have not run yet."""
+        held = self._held(groups, end, begun)
+        return held > WAITING and held - self._given(groups, end) > WAITING
 
-        That is less those that would be alive if they had.
-        """
+    def kept(self, group: OpenGroup, end: int) -> int:
+        """How many arrays are alive at `end` for this group alone, less those that would be alive if it had run."""
+        return self._held([group], end, -1) - self._given([group], end)
+
+    def _held(self, groups: Sequence[OpenGroup], end: int, begun: int) -> int:
+        """How many arrays, made after `begun`, nothing but the groups still reads."""
         read = {self.base.get(slot, slot) for g in groups for slot in g.read}.difference(*[g.made for g in groups])
-        held = sum(self.large(slot) and self.made[slot] > begun and self.last[slot] <= end for slot in read)
-        if held <= WAITING:
-            return held
-        return held - sum(self.large(slot) and self.last.get(slot, end) > end for g in groups for slot in g.made)
+        return sum(self.large(slot) and self.made[slot] > begun and self.last[slot] <= end for slot in read)
+
+    def _given(self, groups: Sequence[OpenGroup], end: int) -> int:
+        """How many arrays of those that the groups make are read later."""
+        return sum(self.large(slot) and self.last.get(slot, end) > end for g in groups for slot in g.made)
 
 
 Part = Step | OpenGroup
@@ -123,7 +130,10 @@ def join(
 
 
 class _Parts:
-    """Parts by number. `readers` are those that read of each, `below` those that wait for it, as the bits of an int."""
+    """Parts by number. `readers` are those that need something of each, and `needs` the other way around.
+
+    `below` are those that wait for it, directly or not, as the bits of an int.
+    """
 
     def __init__(
         self, parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Lives
@@ -131,6 +141,10 @@ class _Parts:
         self.left, self.lives = dict(enumerate(parts)), lives
         self.reads = Counter([*outputs, *[slot for part in parts for slot in _read(part)]])
         self.readers = _readers(self.left, runtime)
+        self.needs: dict[int, set[int]] = {i: set() for i in self.left}
+        for i, readers in self.readers.items():
+            for k in readers:
+                self.needs[k].add(i)
         self.below: dict[int, int] = {}
         for i in reversed(self.left):
             self.below[i] = 0
@@ -139,18 +153,17 @@ class _Parts:
 
     def joined(self) -> list[Part]:
         groups = {i: part for i, part in self.left.items() if isinstance(part, OpenGroup)}
-        touching: dict[str, list[int]] = {}
-        for last, group in list(groups.items()):
+        touching: dict[str, dict[int, None]] = {}  # the groups that make or read a slot, the last ones last
+        for j, group in list(groups.items()):
             slots = group.made | group.read
-            before = {i for slot in slots for i in touching.get(slot, ()) if i in groups}
-            for slot in slots:
-                touching.setdefault(slot, []).append(last)
-            j = last
-            for i in itertools.islice(sorted(before, reverse=True), MOST):
+            last = [itertools.islice(reversed(touching.get(slot, {})), MOST) for slot in slots]
+            for i in heapq.nlargest(MOST, {i for some in last for i in some if i in groups}):
                 if self._pays(groups[i], groups[j]) and not self._apart(i, j) and not self._apart(j, i):
                     groups[i].take(groups.pop(j))
                     self._merge(i, j)
                     j = i
+            for slot in slots:
+                touching.setdefault(slot, {})[j] = None
         return [self.left[i] for i in self._order()]
 
     def _pays(self, first: OpenGroup, later: OpenGroup) -> bool:
@@ -162,7 +175,7 @@ class _Parts:
         given = [slot for slot in rowed if self.reads[slot] > inside[slot]]
         if len(given) > len(first.made & later.read):
             return False
-        return self.lives.kept([first, later], later.steps[-1][0], first.steps[0][0]) <= WAITING
+        return not self.lives.many_wait([first, later], later.steps[-1][0], first.steps[0][0])
 
     def _apart(self, start: int, end: int) -> bool:
         """A path leads from one to the other through a third part."""
@@ -172,13 +185,18 @@ class _Parts:
         """Part j has become one with part i."""
         del self.left[j]
         gone, kept = 1 << j, 1 << i
-        self.readers[i] = (self.readers[i] | self.readers.pop(j)) - {i, j}
+        for edges, back in ((self.readers, self.needs), (self.needs, self.readers)):
+            for k in edges[j]:
+                back[k] = (back[k] | {i}) - {j, k}
+            edges[i] = (edges[i] | edges.pop(j)) - {i, j}
         self.below[i] = (self.below[i] | self.below.pop(j)) & ~(gone | kept)
-        for k in self.left:
-            if j in self.readers[k]:
-                self.readers[k] = (self.readers[k] | {i}) - {j, k}
-            if self.below[k] & (gone | kept):
+        seen, todo = {i}, [*self.needs[i]]
+        while todo:
+            k = todo.pop()
+            if k not in seen:
+                seen.add(k)
                 self.below[k] = (self.below[k] | kept | self.below[i]) & ~gone
+                todo.extend(self.needs[k])
 
     def _order(self) -> list[int]:
         """As they were, but each after those that it waits for."""
