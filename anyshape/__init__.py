@@ -4,26 +4,25 @@
 import scipy.special  # noqa: F401
 
 from anyshape import errors, numpy, ops
+from anyshape.backend.runtime.config import config
 from anyshape.errors import AnyshapeError
-from anyshape.frontend.batching import hessian, hvp, jacfwd, jacobian, jacrev, vmap
-from anyshape.frontend.callback import pure_callback
-from anyshape.frontend.checkpoint import checkpoint
-from anyshape.frontend.checks import check_grads
-from anyshape.frontend.config import config
-from anyshape.frontend.control import check, stop_gradient
-from anyshape.frontend.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-from anyshape.frontend.dynamic_shapes import AUTO, DYNAMIC, STATIC
-from anyshape.frontend.explain import explain
-from anyshape.frontend.export import export, load
-from anyshape.frontend.jit import jit
-from anyshape.frontend.profile import profile
-from anyshape.frontend.scopes import Dim, SymbolicScope, symbolic_shape
-from anyshape.frontend.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
-from anyshape.frontend.symbolic_shape import SymbolicShape
-from anyshape.frontend.trees import register_pytree_node
-from anyshape.numpy.symdim import max_dim, min_dim
-
-__version__ = "0.1.0"
+from anyshape.numpy.operands.symdim import max_dim, min_dim
+from anyshape.support.version import __version__ as __version__
+from anyshape.tracing.callback import pure_callback
+from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
+from anyshape.tracing.pytrees import register_pytree_node
+from anyshape.tracing.symbolic_shape import SymbolicShape
+from anyshape.transforms.check_grads import check_grads
+from anyshape.transforms.checkpoint import checkpoint
+from anyshape.transforms.control import check, stop_gradient
+from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
+from anyshape.transforms.explain import explain
+from anyshape.transforms.export import export, load
+from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from anyshape.transforms.jit import jit
+from anyshape.transforms.profile import profile
+from anyshape.transforms.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
+from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 
 __all__ = [
     "AUTO",

@@ -2,6 +2,6 @@
 
 import sys
 
-from anyshape.frontend.cli import main
+from anyshape.cli.main import main
 
 sys.exit(main())

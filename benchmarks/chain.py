@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import anyshape
-from anyshape.backend import arena
+from anyshape.backend.runtime import block_cache
 from benchmarks import peers
 from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
 
@@ -74,7 +74,7 @@ def slope(x: np.ndarray, ops: int) -> np.ndarray:
 def peak(call: Callable[[], Any]) -> float:
     """The most bytes that a call holds at once beyond what was there before it; NumPy reports its buffers."""
     call()
-    arena.forget()  # what is kept for later calls is counted
+    block_cache.forget()  # what is kept for later calls is counted
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

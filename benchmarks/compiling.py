@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 import anyshape
-from anyshape.frontend import derivatives, jit, program
+from anyshape.program import program
+from anyshape.transforms import grad, jit
 from benchmarks.timing import Effort, Result, seconds
 
 OPS = 1000
 # Each stage is one function that a module calls by name; what a stage calls of another is not counted twice.
 STAGES = {
     "trace and transform": (jit, "trace_call"),
-    "trace of the function": (derivatives, "trace_inner"),
-    "linearise": (derivatives, "linearise"),
-    "transpose": (derivatives, "pull"),
-    "passes": (program, "simplify"),
+    "trace of the function": (grad, "trace_inner"),
+    "linearise": (grad, "linearise"),
+    "transpose": (grad, "pull"),
+    "passes": (program, "optimize"),
     "lower": (program, "lower"),
     "compile": (program, "compile_plan"),
 }

@@ -58,8 +58,8 @@ class Anyshape(Library):
     def __init__(self) -> None:
         self.anyshape = importlib.import_module("anyshape")
         self.version = self.anyshape.__version__
-        self.arena = importlib.import_module("anyshape.backend.arena")
-        self.kept = importlib.import_module("anyshape.backend.kept")
+        self.arena = importlib.import_module("anyshape.backend.runtime.block_cache")
+        self.kept = importlib.import_module("anyshape.backend.runtime.shape_constant_cache")
         self.names = types.SimpleNamespace(np=self.anyshape.numpy, erf=importlib.import_module("scipy.special").erf)
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:

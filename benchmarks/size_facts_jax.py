@@ -1,4 +1,4 @@
-"""What JAX answers to the facts of tests/size_facts.py: measures the last column of that table and writes it there.
+"""Ask JAX the facts of tests/graph/prover/fact_table.py, and write the last column of that table.
 
 Run with a Python that has JAX: `python -m benchmarks.size_facts_jax`. Answers are asked in public terms. JAX's `==` is
 False for all it cannot prove, so `no` means that it proves `<` or `>`. An equality that JAX does not take as a
@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from tests import size_facts
-from tests.size_facts import Fact, names, sides
+from tests.graph.prover import fact_table
+from tests.graph.prover.fact_table import Fact, names, sides
 
 try:
     import jax
     from jax import core, export
     from jax.errors import InconclusiveDimensionOperation
 except ImportError as error:
-    raise SystemExit(f"this needs JAX {size_facts.JAX_VERSION}: {error}") from None
+    raise SystemExit(f"this needs JAX {fact_table.JAX_VERSION}: {error}") from None
 
 _UNASKABLE = ("broadcasts with", "is 1 or equals")
 _FUNCTIONS = {
@@ -103,10 +103,10 @@ def _ask(claim: str, sizes: dict[str, object]) -> str:
 
 def main() -> None:
     """Write the column."""
-    if jax.__version__ != size_facts.JAX_VERSION:
-        raise SystemExit(f"the column is of JAX {size_facts.JAX_VERSION}, and this is {jax.__version__}")
-    answers = iter([answer(fact) for fact in size_facts.FACTS])
-    path = Path(size_facts.__file__)
+    if jax.__version__ != fact_table.JAX_VERSION:
+        raise SystemExit(f"the column is of JAX {fact_table.JAX_VERSION}, and this is {jax.__version__}")
+    answers = iter([answer(fact) for fact in fact_table.FACTS])
+    path = Path(fact_table.__file__)
     lines = path.read_text().splitlines()
     inside = False
     for i, line in enumerate(lines):

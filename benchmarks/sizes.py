@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import anyshape
-from anyshape.graph import decide, dims, linear_forms
-from anyshape.graph.conditions import Claim, Condition, Verdict
-from anyshape.graph.dims import Size
-from anyshape.graph.parse import parse_relation, parse_size
-from anyshape.graph.scope import Scope
+from anyshape.graph.prover import decide, linear_constraints
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.spec_parser import parse_relation, parse_size
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from benchmarks.importing import Interpreter
 from benchmarks.timing import Effort, Result, interleaved, no_collection, seconds
 
@@ -34,8 +35,8 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "-": lambda a, b: a - b,
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
-    "max": dims.maximum,
-    "min": dims.minimum,
+    "max": expr.maximum,
+    "min": expr.minimum,
     "**": lambda a, b: a**3,
     "+ 3": lambda a, b: a + 3,
     "3 *": lambda a, b: 3 * a,
@@ -155,7 +156,7 @@ def _listed(times: dict[str, Any]) -> str:
 def _sizes(*texts: str) -> list[Size]:
     """The sizes that the texts describe, over variables of their own."""
     names: dict[str, Size] = {}
-    return [parse_size(text, lambda n: names.setdefault(n, dims.variable(n))) for text in texts]
+    return [parse_size(text, lambda n: names.setdefault(n, expr.variable(n))) for text in texts]
 
 
 def _new(function: Callable[[Any, Any], Any], texts: Sequence[str], effort: Effort) -> float:
@@ -178,7 +179,7 @@ def pose(question: Question) -> tuple[Scope, Claim]:
     names: dict[str, Size] = {}
     scope = Scope()
     texts = [*question.facts, question.claim]
-    *facts, claim = [_claim(text, lambda n: names.setdefault(n, dims.variable(n))) for text in texts]
+    *facts, claim = [_claim(text, lambda n: names.setdefault(n, expr.variable(n))) for text in texts]
     for fact in facts:
         scope.assume(Condition("constraint", fact, "benchmark", "given"))
     return scope, claim
@@ -214,7 +215,7 @@ def check_means(name: str, question: Question) -> None:
     """The claim follows, and not by less than what it is listed under."""
     scope, claim = pose(question)
     facts = [c.claim for c in scope.conditions]
-    constant = isinstance(dims.sub(claim.left, claim.right), int)
+    constant = isinstance(expr.sub(claim.left, claim.right), int)
     settled = "the canonical form" if constant else "intervals"
     if decide.quick(claim) is Verdict.UNKNOWN:
         settled = "intervals and one fact"
@@ -222,7 +223,7 @@ def check_means(name: str, question: Question) -> None:
     if settled == "intervals and one fact" and decide.quick(normal) is not Verdict.UNKNOWN:
         settled = "known equalities"
     elif decide.quick(claim, lambda: facts) is Verdict.UNKNOWN:
-        products = sum(linear_forms.products_in(s) for s in (claim.left, claim.right))
+        products = sum(linear_constraints.products_in(s) for s in (claim.left, claim.right))
         settled = "integer sets, with products" if products else INTEGER_SETS
     if (settled, scope.decide(claim)) != (name, Verdict.YES):
         raise AssertionError(f"{question}: {scope.decide(claim)} by {settled}, not YES by {name}")
@@ -256,10 +257,7 @@ def first_use() -> float:
 # -- the share of tracing ----------------------------------------------------------------------------------------
 
 OPS_OF_A_BLOCK = 33
-GRAPH = """conditions context decide dim_text dims eliminate entry evaluate examples extents guards intervals knowledge
-leaves limits linear_forms misfit parse polynomials presburger scope shapes solve substitution term_bounds view
-view_chain view_reshape"""
-SIZE_FILES = {f"graph/{name}.py" for name in GRAPH.split()} | {"numpy/symdim.py"}
+SIZE_FOLDERS = ("graph/sizes/", "graph/prover/", "graph/shapes/", "graph/signature/", "numpy/operands/symdim.py")
 PACKAGE = str(Path(anyshape.__file__).parent) + "/"
 PERIOD = 5e-4
 SPECIFICATIONS = {
@@ -304,7 +302,7 @@ def share(name: str, program: Callable[..., Any], specs: Sequence[str], effort: 
             anyshape.eval_shape(program, *structs)
             times.append(time.perf_counter() - start)
     taken = max(1, sum(where.values()))
-    of_sizes = Counter({place: count for place, count in where.items() if place in SIZE_FILES})
+    of_sizes = Counter({place: count for place, count in where.items() if place.startswith(SIZE_FOLDERS)})
     top = ", ".join(f"{place} {count / taken:.0%}" for place, count in of_sizes.most_common(5))
     detail = f"of {seconds(float(np.median(times)))}, by {taken} samples of the stack: {top}"
     return Result(name, sum(of_sizes.values()) / taken, "", 0.3, detail, {"where": dict(where), "seconds": times})

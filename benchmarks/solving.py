@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anyshape.graph import dims
-from anyshape.graph.dims import Size
-from anyshape.graph.entry import Solver, compile_solver
-from anyshape.graph.extents import tensor
-from anyshape.graph.parse import parse_shape
+from anyshape.graph.prover.spec_parser import parse_shape
+from anyshape.graph.shapes.array_type import tensor
+from anyshape.graph.signature.prologue import Solver, compile_solver
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from benchmarks.timing import Effort, Result, clock, interleaved
 
 # Three arguments each, with sizes for their variables.
@@ -28,7 +28,7 @@ LARGE = 1000
 def run(effort: Effort) -> list[Result]:
     """The results of this file."""
     results = [signature(name, effort) for name in SIGNATURES]
-    chain = [dims.variable(f"a{i}") for i in range(LARGE)]
+    chain = [expr.variable(f"a{i}") for i in range(LARGE)]
     sizes = [chain[0], *[a + b for a, b in itertools.pairwise(chain)]]
     seconds = min(clock(lambda: solver([sizes])) for _ in range(max(1, effort.rounds // 10)))
     return [*results, Result(f"solve a specification with {LARGE} unknowns", seconds, "s", None, "once per trace")]
@@ -42,8 +42,8 @@ def solver(shapes: Sequence[Sequence[Size]]) -> Solver:
 def signature(name: str, effort: Effort) -> Result:
     """The entry of a program with this signature, called with arrays that fit."""
     specs, sizes = SIGNATURES[name]
-    names: dict[str, dims.DimExpr] = {}
-    shapes = [parse_shape(spec, lambda n: names.setdefault(n, dims.variable(n))).sizes for spec in specs]
+    names: dict[str, expr.DimExpr] = {}
+    shapes = [parse_shape(spec, lambda n: names.setdefault(n, expr.variable(n))).sizes for spec in specs]
     actual = [parse_shape(spec, sizes.__getitem__).sizes for spec in specs]
     arrays = [np.zeros([int(str(s)) for s in shape]) for shape in actual]
     found = solver(shapes)

@@ -24,8 +24,8 @@ import shown
 
 import anyshape
 from anyshape import value_and_grad
-from anyshape.frontend import logs
-from anyshape.graph import scope
+from anyshape.graph.prover import scope
+from anyshape.tracing import log_config
 
 DOCS = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- printed: (.+?) -->\n```text\n)(.*?)(```)", re.DOTALL)
@@ -145,7 +145,7 @@ def folded(text, width=118):
 @contextlib.contextmanager
 def logging_as_it_was():
     """Undo what an example configures."""
-    loggers = [logging.getLogger(name) for name in ("", *[f"anyshape.{name}" for name in logs.NAMES])]
+    loggers = [logging.getLogger(name) for name in ("", *[f"anyshape.{name}" for name in log_config.NAMES])]
     before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
     try:
         yield

@@ -4,8 +4,8 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct, errors
-from anyshape.backend.failures import teller
-from anyshape.backend.plan import Step
+from anyshape.backend.compiler.codegen.failures import teller
+from anyshape.backend.compiler.plan import Step
 from anyshape.ops.elementwise import add_op
 
 
@@ -97,6 +97,7 @@ DEFECTS = {
     ),
     "RunError": errors.RunError("take", "something went wrong", "report it", "user.py:7"),
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
+    "MissingPackageError": errors.MissingPackageError("rich", "demo"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
     "IndexRangeError": errors.IndexRangeError("scatter_add", 7, 0, 5, 1, "user.py:7"),
     "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),

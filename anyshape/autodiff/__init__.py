@@ -1,1 +1,1 @@
-"""autodiff."""
+"""Transform graphs into graphs: JVP, linearisation, transposition and batching."""

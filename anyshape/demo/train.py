@@ -4,6 +4,8 @@ Some steps are run twice, by the library and by `handwritten`, on the same parag
 where the time comparison and the gradient difference in the report come from.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
 import time
@@ -17,16 +19,7 @@ import optree
 
 import anyshape
 from anyshape.demo import data, handwritten, model
-
-try:
-    from matplotlib.figure import Figure
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.table import Table
-except ImportError as error:
-    raise ImportError(
-        "the demo draws with rich and matplotlib, which are not installed\n  pip install 'anyshape[demo]'"
-    ) from error
+from anyshape.support.packages import matplotlib_figure, rich_console, rich_progress, rich_table
 
 STEPS = 6000
 SECONDS = 50.0  # what a slow machine does not finish in this time, it leaves out
@@ -154,9 +147,9 @@ def relative_difference(tree: Any, expected: Any) -> float:
     return math.sqrt(gap / sum(float(np.sum(y * y)) for _, y in pairs))
 
 
-def report(history: History, traces: int) -> Table:
+def report(history: History, traces: int) -> Any:
     """What the run shows, as a table to print."""
-    table = Table(show_header=False)
+    table = rich_table.Table(show_header=False)
     table.add_row("steps", f"{len(history.losses)}")
     table.add_row("distinct lengths", f"{len(set(history.lengths))}")
     table.add_row("traces", f"{traces}")
@@ -178,7 +171,7 @@ def draw(history: History, path: Path) -> None:
     losses = np.array(history.losses)
     window = max(1, len(losses) // 50)
     smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = matplotlib_figure.Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(losses, color="tab:blue", alpha=0.25, linewidth=0.5, label="each paragraph")
     axes.plot(np.arange(window - 1, len(losses)), smooth, color="tab:blue", label=f"mean of {window}")
@@ -194,13 +187,13 @@ def _tail(losses: list[float]) -> float:
     return float(np.mean(losses[-max(1, len(losses) // 20) :]))
 
 
-def _progress_bar(*, disable: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("step {task.fields[step]}"),
-        TextColumn("loss {task.fields[loss]:.3f}"),
-        TimeRemainingColumn(),
+def _progress_bar(*, disable: bool) -> Any:
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("step {task.fields[step]}"),
+        rich_progress.TextColumn("loss {task.fields[loss]:.3f}"),
+        rich_progress.TimeRemainingColumn(),
         disable=disable,
     )
 
@@ -232,7 +225,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     draw(history, options.out)
     traces = step.cache_info().traces
-    console = Console()
+    console = rich_console.Console()
     console.print(report(history, traces))
     console.print(f"loss curve: {options.out}")
     return 0 if traces == 1 else 1

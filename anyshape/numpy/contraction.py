@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
-from anyshape.graph.builder import user_line
-from anyshape.graph.dims import Size
-from anyshape.graph.shapes import broadcast_sizes, numel
-from anyshape.numpy.arguments import common, identity_like, joined
-from anyshape.numpy.convert import asarray, axis_of, fixed, is_traced, promoted, sizes
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
+from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
+from anyshape.numpy.operands.promotion import asarray, axis_of, fixed, is_traced, promoted, sizes
+from anyshape.numpy.reduction_args import common, identity_like, joined
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.apply import context_of, meta_of
 from anyshape.ops.contraction import dot_general, einsum, equation_of
-from anyshape.ops.core import context_of, meta_of
+from anyshape.ops.contraction_order import chosen
 from anyshape.ops.movement import broadcast_to, transpose
-from anyshape.ops.paths import chosen
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph import dims
-from anyshape.graph.builder import Traced, user_line
-from anyshape.graph.conditions import at_least
-from anyshape.graph.dims import Size
-from anyshape.graph.scope import SymbolicSize
-from anyshape.numpy import convert as cv
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.array_parts import diagonal_matrix, lifted
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel, stack
-from anyshape.numpy.parts import diagonal_matrix, lifted
+from anyshape.numpy.operands import promotion as cv
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.apply import context_of
 from anyshape.ops.control import check
-from anyshape.ops.core import context_of
 
 _EXACT = 1024  # steps are fractions with numerator and denominator up to this, so that lengths are exact
 
@@ -203,14 +203,14 @@ def _range_length(first: Any, last: Any, by: Any) -> Size:
     """The smallest integer not below (last - first) / by, if it is positive."""
     scale = np.lcm.reduce([x.denominator for x in (first, last, by) if isinstance(x, Fraction)] or [1])
     first, last, by = (
-        dims.mul(int(scale), x) if not isinstance(x, Fraction) else int(x * int(scale)) for x in (first, last, by)
+        expr.mul(int(scale), x) if not isinstance(x, Fraction) else int(x * int(scale)) for x in (first, last, by)
     )
     ctx = context_of("arange")
     if isinstance(by, int) and by == 0:
         raise ctx.fail("the step of a range cannot be zero")
     forward = by > 0 if isinstance(by, int) else ctx.scope.ask(at_least(by, 1), ctx.where)
-    span = dims.maximum(last - first if forward else first - last, 0)
-    return dims.ceildiv(span, by if forward else -by)
+    span = expr.maximum(last - first if forward else first - last, 0)
+    return expr.ceildiv(span, by if forward else -by)
 
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
@@ -230,7 +230,7 @@ def linspace(
     (count,) = cv.new_shape(num, "linspace")
     inexact = np.result_type(cv.result_type(start, stop), 0.0)
     first, last = broadcast_arrays(lifted(start, inexact), lifted(stop, inexact))
-    gaps = dims.maximum(count - 1 if endpoint else count, 1)
+    gaps = expr.maximum(count - 1 if endpoint else count, 1)
     step = ew.div(ew.sub(last, first), _scalar(gaps, inexact))
     shape = (count, *cv.sizes(first))
     position = mv.broadcast_in_dim(cr.iota(count), shape, (0,))
@@ -304,7 +304,7 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
 
 def _count(x: Any) -> Size:
     """A number of rows or columns, none if it is negative."""
-    return dy.count_of(x) if isinstance(x, Traced) else dims.maximum(cv.size_of(x), 0)
+    return dy.count_of(x) if isinstance(x, Traced) else expr.maximum(cv.size_of(x), 0)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from anyshape.errors import MutationError, UnsupportedFunctionError
-from anyshape.graph import dims
-from anyshape.graph.builder import Traced, user_line
-from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axis_of, is_traced, new_shape, sizes
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.sizes import expr
+from anyshape.numpy.array_parts import lifted
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.movement import concatenate, ravel, stack
-from anyshape.numpy.parts import lifted
+from anyshape.numpy.operands.promotion import axis_of, is_traced, new_shape, sizes
+from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -23,8 +23,8 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
+from anyshape.ops.apply import context_of
 from anyshape.ops.control import check
-from anyshape.ops.core import context_of
 
 _POSITION = np.dtype(np.int64)
 
@@ -236,7 +236,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         check(ew.ge(index, ew.lift(0, index)), "bincount: an element cannot be negative")
     (least,) = new_shape(minlength, "bincount")
     largest = rd.reduce_max(index, (0,), empty=True)
-    size = dims.maximum(dy.count_beyond(largest), least)
+    size = expr.maximum(dy.count_beyond(largest), least)
     each = ew.lift(1, index) if weights is None else lifted(weights, np.float64)
     if weights is not None:
         ctx.require_equal(sizes(each)[0], sizes(index)[0], "the weights and the list have different lengths")

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.builder import Traced, user_line
-from anyshape.numpy.arguments import infinite
-from anyshape.numpy.convert import (
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
     fixed,
@@ -30,7 +29,8 @@ from anyshape.numpy.convert import (
     sizes,
     typed,
 )
-from anyshape.numpy.ufuncs import check_options, of_ufunc
+from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
+from anyshape.numpy.reduction_args import infinite
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero

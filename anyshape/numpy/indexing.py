@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph import dims
-from anyshape.graph.builder import user_line
-from anyshape.graph.conditions import at_least
-from anyshape.graph.dims import Size
-from anyshape.graph.shapes import broadcast_sizes
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.shape_rules import broadcast_sizes
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
-from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axis_of, fixed, is_traced, size_of, sizes
+from anyshape.numpy.array_parts import diagonal_matrix, lifted, part
 from anyshape.numpy.creation import asarray
-from anyshape.numpy.keys import Key
+from anyshape.numpy.index_parser import Key
 from anyshape.numpy.movement import broadcast_to, concatenate, ravel
-from anyshape.numpy.parts import diagonal_matrix, lifted, part
+from anyshape.numpy.operands.promotion import axis_of, fixed, is_traced, size_of, sizes
+from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.core import context_of
+from anyshape.ops.apply import context_of
 
 # -- x[key] ------------------------------------------------------------------------------------------------------
 
@@ -103,10 +103,10 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     x = mv.move_axes(x, (i, j), (x.meta.rank - 2, x.meta.rank - 1))
     *outer, rows, columns = sizes(x)
     k = size_of(offset)
-    right, down = dims.maximum(k, 0), dims.maximum(-k, 0)
-    total = dims.mul(rows, columns)
-    start = dims.minimum(right + dims.mul(down, columns), total)
-    count = dims.maximum(dims.minimum(rows - down, columns - right), 0)
+    right, down = expr.maximum(k, 0), expr.maximum(-k, 0)
+    total = expr.mul(rows, columns)
+    start = expr.minimum(right + expr.mul(down, columns), total)
+    count = expr.maximum(expr.minimum(rows - down, columns - right), 0)
     flat = mv.reshape(x, (*outer, total))
     zeros, ones = [0] * len(outer), [1] * len(outer)
     return mv.strided(flat, (*zeros, start), (*outer, count), (*ones, columns + 1))
@@ -214,7 +214,7 @@ def _wrap(position: Any, size: Size) -> Any:
 
 def _reflect(position: Any, size: Size) -> Any:
     """There and back without repeating the ends; a single element repeats."""
-    period = dims.maximum(2 * size - 2, 1)
+    period = expr.maximum(2 * size - 2, 1)
     there = _into_range(position, period, "wrap")
     return ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there)) if not _is_one(size) else there
 
@@ -249,9 +249,9 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     parts = [*ends[:1], x, *ends[1:]]
     x = concatenate([p for p in parts if p is not None], place)
     for _ in range(n):
-        size = dims.maximum(sizes(x)[place] - 1, 0)
+        size = expr.maximum(sizes(x)[place] - 1, 0)
         first = part(x, place, 0, size)
-        second = part(x, place, dims.minimum(sizes(x)[place], 1), size)
+        second = part(x, place, expr.minimum(sizes(x)[place], 1), size)
         x = elementwise.not_equal(second, first) if x.dtype.kind == "b" else ew.sub(second, first)
     return x
 

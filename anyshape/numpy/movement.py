@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import AxisError, DTypeError, UnsupportedFunctionError
-from anyshape.graph import dims
-from anyshape.graph.builder import Traced, user_line
-from anyshape.graph.conditions import at_least, equal
-from anyshape.graph.dims import Size
-from anyshape.graph.scope import SymbolicSize
-from anyshape.graph.shapes import broadcast_sizes
-from anyshape.numpy.arguments import refuse_out
-from anyshape.numpy.convert import axes_of, axis_of, fixed, is_traced, new_shape, shape_of, size_of, sizes
-from anyshape.numpy.parts import dims_product, lifted, part
-from anyshape.numpy.symdim import as_shape
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.constraints import at_least, equal
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_rules import broadcast_sizes
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.array_parts import dims_product, lifted, part
+from anyshape.numpy.operands.promotion import axes_of, axis_of, fixed, is_traced, new_shape, shape_of, size_of, sizes
+from anyshape.numpy.operands.symdim import as_shape
+from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.core import context_of
+from anyshape.ops.apply import context_of
 
 # -- shapes ------------------------------------------------------------------------------------------------------
 
@@ -346,9 +346,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     count = fixed(indices_or_sections, "array_split", "the number of parts")
     if count <= 0:
         raise context_of("array_split", x).fail("the number of sections must be at least 1")
-    each, more = dims.floordiv(size, count), dims.mod(size, count)
-    starts = [each * i + dims.minimum(more, i) for i in range(count)]
-    extra = [dims.minimum(dims.maximum(more - i, 0), 1) for i in range(count)]
+    each, more = expr.floordiv(size, count), expr.mod(size, count)
+    starts = [each * i + expr.minimum(more, i) for i in range(count)]
+    extra = [expr.minimum(expr.maximum(more - i, 0), 1) for i in range(count)]
     return [part(x, place, start, each + one) for start, one in zip(starts, extra, strict=True)]
 
 
@@ -361,7 +361,7 @@ def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
     """The parts between the positions, each clamped to the axis as a slice would."""
     places = [_clamped(x, size_of(i), size) for i in indices]
     starts, stops = [0, *places], [*places, size]
-    return [part(x, axis, a, dims.maximum(b - a, 0)) for a, b in zip(starts, stops, strict=True)]
+    return [part(x, axis, a, expr.maximum(b - a, 0)) for a, b in zip(starts, stops, strict=True)]
 
 
 def _clamped(x: Any, place: Size, size: Size) -> Size:
@@ -369,8 +369,8 @@ def _clamped(x: Any, place: Size, size: Size) -> Size:
     ctx = context_of("split", x)
     negative = place < 0 if isinstance(place, int) else not ctx.scope.ask(at_least(place, 0), ctx.where)
     if negative:
-        return dims.maximum(size + place, 0)
-    return dims.minimum(place, size)
+        return expr.maximum(size + place, 0)
+    return expr.minimum(place, size)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
@@ -383,8 +383,8 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         count = fixed(indices_or_sections, "split", "the number of parts")
         size, ctx = sizes(x)[place], context_of("split", x)
         if count > 0:
-            ctx.require(equal(dims.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
-            each = dims.floordiv(size, count)
+            ctx.require(equal(expr.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
+            each = expr.floordiv(size, count)
             return [part(x, place, each * i, each) for i in range(count)]
     return array_split(x, indices_or_sections, place)
 
@@ -441,7 +441,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         raise context_of("roll", x).fail("as many shifts as axes are needed")
     for by, place in zip(shifts, [axis_of(i, x.meta.rank, "roll") for i in axes], strict=True):
         size = sizes(x)[place]
-        moved = dims.mod(size_of(by), dims.maximum(size, 1))
+        moved = expr.mod(size_of(by), expr.maximum(size, 1))
         if not (isinstance(moved, int) and moved == 0):
             rest = size - moved
             x = mv.concatenate([part(x, place, rest, moved), part(x, place, 0, rest)], place)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.builder import user_line
-from anyshape.numpy.arguments import keep, numel
-from anyshape.numpy.convert import asarray, axis_of, is_traced, sizes
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
 from anyshape.numpy.reduction import max as maximum
+from anyshape.numpy.reduction_args import keep, numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.special
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.builder import user_line
-from anyshape.numpy.arguments import (
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.symdim import is_shape, reduce_sizes
+from anyshape.numpy.reduction_args import (
     ABSENT,
     along,
     finite_or_zero,
@@ -24,8 +26,6 @@ from anyshape.numpy.arguments import (
     summed,
     summed_dtype,
 )
-from anyshape.numpy.convert import asarray, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.symdim import is_shape, reduce_sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.builder import user_line
-from anyshape.graph.conditions import at_least
-from anyshape.numpy.arguments import keep, numel, reduced_axes, refuse_out
-from anyshape.numpy.convert import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.reduction_args import keep, numel, reduced_axes, refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.core import context_of
+from anyshape.ops.apply import context_of
 from anyshape.ops.creation import iota, size_value
 
 _FLOAT = np.dtype(np.float64)

@@ -15,12 +15,12 @@ import numpy as np
 import scipy.special as sc
 
 from anyshape.errors import ArgumentError, DTypeError
-from anyshape.graph.builder import user_line
-from anyshape.numpy.convert import asarray, is_traced, loop_dtypes, promoted, result_type, typed
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.operands.promotion import asarray, is_traced, loop_dtypes, promoted, result_type, typed
+from anyshape.numpy.operands.ufuncs import of_ufunc
 from anyshape.numpy.reduction import log_softmax as log_softmax
 from anyshape.numpy.reduction import logsumexp as logsumexp
 from anyshape.numpy.reduction import softmax as softmax
-from anyshape.numpy.ufuncs import of_ufunc
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 

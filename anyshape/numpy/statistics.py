@@ -9,17 +9,27 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.conditions import at_least, equal
+from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.numpy import reduction as rdn
-from anyshape.numpy.arguments import ABSENT, keep, mask_like, masked, numel, reduced_axes, refuse_out, spread, summed
-from anyshape.numpy.convert import asarray, axes_of, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.elementwise import add, divide, multiply, subtract
+from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.reduction_args import (
+    ABSENT,
+    keep,
+    mask_like,
+    masked,
+    numel,
+    reduced_axes,
+    refuse_out,
+    spread,
+    summed,
+)
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.apply import context_of
 from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import check
-from anyshape.ops.core import context_of
 from anyshape.ops.creation import full, iota, size_value
 
 _FLOAT = np.dtype(np.float64)

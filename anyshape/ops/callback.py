@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
-from anyshape.graph.ir import define
-from anyshape.ops.core import Operand, apply, apply_all, localise, meta_of
+from anyshape.graph.ir.graph import define
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.apply import Operand, apply, apply_all, localise, meta_of
 
 Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent as params hold it
 UNKNOWN: Entry = "?"

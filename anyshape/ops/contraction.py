@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import define
-from anyshape.graph.shapes import free_axes
-from anyshape.ops.core import Operand, apply
+from anyshape.graph.ir.graph import define
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.ops.apply import Operand, apply
 
 Axes = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

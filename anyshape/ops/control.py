@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import Op, define
+from anyshape.graph.ir.graph import Op, define
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.apply import Operand, apply
 from anyshape.ops.contraction import dot_general_op, einsum_op
-from anyshape.ops.core import Operand, apply
 
 POLICIES: dict[str, tuple[Op, ...]] = {"": (), "contractions": (dot_general_op, einsum_op)}  # what checkpoints keep
 

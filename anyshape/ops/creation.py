@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import TensorMeta, tensor
-from anyshape.graph.ir import define
-from anyshape.ops.core import apply, localise
+from anyshape.graph.ir.graph import define
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.apply import apply, localise
 
 
 def _full_type(ctx: ShapeGuardContext, *, value: Any, dtype: np.dtype, shape: tuple[Size, ...]) -> TensorMeta:

@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import AxisError
-from anyshape.graph import dims
-from anyshape.graph.builder import Traced, user_line
-from anyshape.graph.conditions import at_least
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import DimExpr, Size
-from anyshape.graph.extents import Exact, TensorMeta, exact_size, tensor
-from anyshape.graph.ir import define
-from anyshape.graph.scope import SymbolicSize
-from anyshape.graph.shapes import numel
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.graph import define
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, exact_size, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
+from anyshape.ops.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
 from anyshape.ops.control import check
-from anyshape.ops.core import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
 
 _POSITION = np.dtype(np.int64)
 LARGEST = 2**62  # beyond every size
@@ -181,7 +181,7 @@ def _clamped(x: Any, limit: Size, function: str) -> Size:
         if math.isnan(x):
             raise context_of(function).fail("a size is NaN")
         x = round(x) if math.isfinite(x) else math.copysign(LARGEST, x).__int__()
-    return dims.minimum(dims.maximum(plain_size(x, function), 0), limit)
+    return expr.minimum(expr.maximum(plain_size(x, function), 0), limit)
 
 
 # -- positions ---------------------------------------------------------------------------------------------------
@@ -303,6 +303,6 @@ def place(x: Operand, mask: Operand, values: Operand) -> Any:
     none = ew.logical_not(rd.reduce_or(chosen, (0,)))
     check(ew.logical_or(none, ew.ge(cr.size_value(count), cr.full((), 1, _POSITION))), "place: there are no values")
     before = rd.cumsum(ew.convert(chosen, _POSITION), 0, exclusive=True)
-    turn = mv.broadcast_to(cr.size_value(dims.maximum(count, 1)), (total,))
+    turn = mv.broadcast_to(cr.size_value(expr.maximum(count, 1)), (total,))
     new = mv.reshape(ix.take(given, ew.remainder(before, turn)), shape)
     return ew.select(mask, new, x)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.builder import Traced
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import Op, ShapeRule, define
-from anyshape.graph.shapes import broadcast_sizes
-from anyshape.ops.core import Operand, apply, apply_all, context_of, sizes_of
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.graph import Op, ShapeRule, define
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import broadcast_sizes
+from anyshape.ops.apply import Operand, apply, apply_all, context_of, sizes_of
 from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_to
 

@@ -20,15 +20,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import DimExpr, Size
-from anyshape.graph.extents import Exact, ShapeExtent, TensorMeta
-from anyshape.graph.ir import Op, define, has_local
-from anyshape.graph.scope import SymbolicSize
-from anyshape.graph.shapes import free_axes
+from anyshape.graph.ir.graph import Op, define, has_local
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.creation import size_value
 from anyshape.ops.indexing import place
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import define
-from anyshape.graph.shapes import free_axes
-from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.graph.ir.graph import define
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.creation import iota
 from anyshape.ops.movement import broadcast_in_dim, move_axes
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph import dims
-from anyshape.graph.conditions import Claim, at_least
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import define
-from anyshape.graph.shapes import dilated_size, infer_reshape
-from anyshape.ops.core import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
+from anyshape.graph.ir.graph import define
+from anyshape.graph.prover.constraints import Claim, at_least
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import dilated_size, infer_reshape
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
 
 
 def _broadcast_in_dim_type(
@@ -70,7 +70,7 @@ def _pad_type(
     """Each axis with `low` fills before it, `high` after it and `interior` between neighbours."""
     extents = []
     for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
-        size = dims.input_axis(0, axis)
+        size = expr.input_axis(0, axis)
         extents.append(ctx.resolve(before + dilated_size(size, between) + after))
     return TensorMeta(x.dtype, tuple(extents))
 
@@ -89,7 +89,7 @@ def _concatenate_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta
                 ctx.require_equal(extent.size, found.size, f"axes {i} have sizes {extent} and {found}")
             elif isinstance(found, Exact):
                 extents[i] = extent = found
-    axes: list[Size] = [dims.input_axis(k, axis) for k in range(1 + len(others))]
+    axes: list[Size] = [expr.input_axis(k, axis) for k in range(1 + len(others))]
     extents[axis] = ctx.resolve(sum(axes[1:], axes[0]))
     return TensorMeta(x.dtype, tuple(extents))
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.conditions import Claim, at_least
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import Op, define
-from anyshape.ops.core import Operand, apply, localise, meta_of
+from anyshape.graph.ir.graph import Op, define
+from anyshape.graph.prover.constraints import Claim, at_least
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.apply import Operand, apply, localise, meta_of
 
 BOOL = np.dtype(bool)
 

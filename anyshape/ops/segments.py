@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph import dims
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.dims import Size
-from anyshape.graph.extents import Exact, TensorMeta
-from anyshape.graph.ir import Op, define
+from anyshape.graph.ir.graph import Op, define
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.core import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.dynamic import LARGEST, count_beyond, given_size
 from anyshape.ops.reduction import reduce_max
 
@@ -84,7 +84,7 @@ def _without_rest(x: Any, size: Size) -> Any:
 def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
     def function(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
         ids, size = _prepared(data, segment_ids, num_segments, name)
-        return _without_rest(compute(data, ids, dims.add(size, 1)), size)
+        return _without_rest(compute(data, ids, expr.add(size, 1)), size)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -116,10 +116,10 @@ def segment_mean(data: Operand, segment_ids: Operand, num_segments: Any = None) 
     """The mean of each segment of the first axis, NaN for none. Otherwise as `segment_sum`."""
     ids, size = _prepared(data, segment_ids, num_segments, "segment_mean")
     x = data if data.dtype.kind in "fc" else ew.convert(data, np.float64)
-    sums = _without_rest(add_segments(x, ids, dims.add(size, 1)), size)
+    sums = _without_rest(add_segments(x, ids, expr.add(size, 1)), size)
     real = np.dtype(np.empty(0, x.dtype).real.dtype)
     ones = cr.full(sizes_of(context_of("segment", ids), ids), 1, real)
-    counts = _without_rest(add_segments(ones, ids, dims.add(size, 1)), size)
+    counts = _without_rest(add_segments(ones, ids, expr.add(size, 1)), size)
     some = ew.gt(counts, ew.lift(0, counts))
     counts = ew.convert(ew.select(some, counts, ew.lift(1, counts)), x.dtype)
     shape = sizes_of(context_of("segment", sums), sums)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.context import ShapeGuardContext
-from anyshape.graph.extents import TensorMeta
-from anyshape.graph.ir import define
-from anyshape.ops.core import Operand, apply
+from anyshape.graph.ir.graph import define
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.apply import Operand, apply
 
 INDEX = np.dtype(np.int64)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from anyshape.graph.ir import define
+from anyshape.graph.ir.graph import define
 from anyshape.ops import elementwise as ew
-from anyshape.ops.core import apply
+from anyshape.ops.apply import apply
 
 _unary = functools.partial(ew.unary, family="special")
 _binary = functools.partial(ew.binary, family="special")

@@ -10,7 +10,7 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape.frontend.program_file import VERSION
+from anyshape.program.file import VERSION
 
 FOLDER = Path(__file__).parent / f"v{VERSION}"
 SIZES = (1, 2, 3, 5, 8)

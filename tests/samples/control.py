@@ -1,7 +1,7 @@
 """Rows of control ops."""
 
-from anyshape.frontend.checkpoint import checkpoint
-from anyshape.frontend.control import check, stop_gradient
+from anyshape.transforms.checkpoint import checkpoint
+from anyshape.transforms.control import check, stop_gradient
 from tests.samples.sample import Sample
 
 

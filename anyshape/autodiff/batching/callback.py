@@ -1,8 +1,8 @@
 """Batching of functions called back: one by one, or all at once where the function says that it takes a batch."""
 
 from anyshape.autodiff.batching.movement import spread
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.extents import Unknown, UpperBound
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.shapes.array_type import Unknown, UpperBound
 from anyshape.ops import callback as cb
 
 

@@ -1,7 +1,7 @@
 """Batching of products: an operand that is batched has one more axis, which the result has too."""
 
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.shapes import free_axes
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.contraction import LETTERS, dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 

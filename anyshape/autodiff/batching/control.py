@@ -1,6 +1,6 @@
 """Batching of control ops."""
 
-from anyshape.autodiff.tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import control as ct
 
 BATCHERS[ct.stop_gradient_op] = lambda ctx, size, batched, x: ct.stop_gradient(x)

@@ -5,8 +5,8 @@ are batched: by the same part of each example, or by the position of each elemen
 """
 
 from anyshape.autodiff.batching.movement import spread
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.extents import Unknown
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.shapes.array_type import Unknown
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew

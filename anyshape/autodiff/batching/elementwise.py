@@ -1,9 +1,9 @@
 """Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied as it is."""
 
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.ir import Op
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise
-from anyshape.ops.core import apply_all
+from anyshape.ops.apply import apply_all
 from anyshape.ops.movement import broadcast_in_dim
 
 

@@ -3,7 +3,7 @@ the indices do, their examples go together with those of the operand by batching
 """
 
 from anyshape.autodiff.batching.movement import spread
-from anyshape.autodiff.tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import gathering as ga
 
 

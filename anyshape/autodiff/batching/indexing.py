@@ -1,7 +1,7 @@
 """Batching of take and put_add: where the indices carry the batch, its own position is one more index array."""
 
 from anyshape.autodiff.batching.movement import spread
-from anyshape.autodiff.tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.creation import iota

@@ -1,7 +1,7 @@
 """Batching of movement ops: the batch is one more axis, the first, that nothing is done to."""
 
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.context import ShapeGuardContext
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import movement as mv
 
 

@@ -1,9 +1,9 @@
 """Batching of reductions: the batch is the first axis and stays, so every axis moves one place on."""
 
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.shapes import free_axes
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import reduction as rd
-from anyshape.ops.core import apply
+from anyshape.ops.apply import apply
 from anyshape.ops.movement import broadcast_in_dim
 
 

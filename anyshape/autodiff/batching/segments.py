@@ -1,8 +1,8 @@
 """Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids."""
 
 from anyshape.autodiff.batching.movement import spread
-from anyshape.autodiff.tables import BATCHERS
-from anyshape.graph.dims import mul
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.graph.sizes.expr import mul
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv

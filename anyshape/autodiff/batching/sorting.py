@@ -1,9 +1,9 @@
 """Batching of sorting ops: the axis moves one place on."""
 
 from anyshape.autodiff.batching.reduction import repeated
-from anyshape.autodiff.tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import sorting as so
-from anyshape.ops.core import apply
+from anyshape.ops.apply import apply
 
 
 def _along_axis(op):

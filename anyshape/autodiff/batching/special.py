@@ -1,7 +1,7 @@
 """Batching of special functions: elementwise ops all of them."""
 
 from anyshape.autodiff.batching.elementwise import each_element
-from anyshape.graph.ir import Op
+from anyshape.graph.ir.graph import Op
 from anyshape.ops import special
 
 for _op in vars(special).values():

@@ -1,10 +1,10 @@
 """Derivatives of functions called back: there are none. Naming the sizes of an array is linear."""
 
-from anyshape.autodiff.forward import has_tangent
-from anyshape.autodiff.tables import JVPS, TRANSPOSES
+from anyshape.autodiff.jvp import has_tangent
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import callback as cb
-from anyshape.ops.core import apply
+from anyshape.ops.apply import apply
 
 
 def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):

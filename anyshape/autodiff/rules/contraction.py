@@ -4,8 +4,8 @@ The transpose of a dot_general is another one, and a permutation if it needs one
 the cotangent in the place of the operand, and the labels of the operand for the result.
 """
 
-from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear
-from anyshape.graph.shapes import free_axes
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear
+from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 

@@ -1,6 +1,6 @@
 """Derivatives of control ops. Cotangents pass a checkpoint the other way: they enter where values leave it."""
 
-from anyshape.autodiff.tables import linear, zero
+from anyshape.autodiff.rule_tables import linear, zero
 from anyshape.ops import control as ct
 
 zero(ct.stop_gradient_op)

@@ -1,6 +1,6 @@
 """Derivatives of creation ops: they have no operand, so nothing can reach them; declared zero."""
 
-from anyshape.autodiff.tables import zero
+from anyshape.autodiff.rule_tables import zero
 from anyshape.ops import creation as cr
 
 zero(cr.full_op)

@@ -1,6 +1,6 @@
 """Derivatives of ops whose results depend on data in size or place: positions and sizes have none, parts are linear."""
 
-from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, linear_in_first, zero
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, zero
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew

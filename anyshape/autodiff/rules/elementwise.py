@@ -6,7 +6,7 @@ logaddexp at two infinities), it is that limit, found without a division by zero
 
 from math import log
 
-from anyshape.autodiff.tables import (
+from anyshape.autodiff.rule_tables import (
     JVPS,
     TRANSPOSES,
     Linear,

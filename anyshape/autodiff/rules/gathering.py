@@ -5,14 +5,14 @@ last window in C order of the index vectors, a product to each with the product 
 to all that attain it, the element itself among them.
 """
 
-from anyshape.autodiff.tables import JVPS, TRANSPOSES, Linear, add_tangents
-from anyshape.graph.shapes import numel
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.core import apply
+from anyshape.ops.apply import apply
 from anyshape.ops.creation import full, iota
 
 _DROPPED, _FILLED = {"fill": "drop"}, {"drop": "fill"}

@@ -1,6 +1,6 @@
 """Derivatives of indexing ops: take and put_add are each other's transpose, and linear in their first input."""
 
-from anyshape.autodiff.tables import linear_in_first
+from anyshape.autodiff.rule_tables import linear_in_first
 from anyshape.ops import indexing as ix
 
 

@@ -2,8 +2,8 @@
 at every order: cumulative products and their derivatives are linear recurrences, whose derivatives are recurrences.
 """
 
-from anyshape.autodiff.tables import JVPS, TRANSPOSES, linear, zero
-from anyshape.graph.shapes import free_axes
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, zero
+from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -1,7 +1,7 @@
 """Derivatives of ops on segments, as those of reductions: by what each element adds to its segment."""
 
-from anyshape.autodiff.tables import JVPS
-from anyshape.graph.dims import add
+from anyshape.autodiff.rule_tables import JVPS
+from anyshape.graph.sizes.expr import add
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix

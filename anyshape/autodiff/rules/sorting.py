@@ -1,6 +1,6 @@
 """Derivatives of sorting: the tangent is rearranged as the elements are, and a cotangent is put back by the inverse."""
 
-from anyshape.autodiff.tables import JVPS, linear_in_first, zero
+from anyshape.autodiff.rule_tables import JVPS, linear_in_first, zero
 from anyshape.ops import sorting as so
 
 

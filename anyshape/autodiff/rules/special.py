@@ -2,7 +2,7 @@
 
 from math import log, pi, sqrt
 
-from anyshape.autodiff.tables import JVPS, pointwise
+from anyshape.autodiff.rule_tables import JVPS, pointwise
 from anyshape.errors import MissingRuleError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.plan_ops import contract_op
-from anyshape.backend.shared import shared
-from anyshape.graph.shapes import free_axes
+from anyshape.backend.compiler.plan_ops import contract_op
+from anyshape.backend.runtime.split_gemm import shared
+from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.ops.apply import kernel
 from anyshape.ops.contraction import dot_general_op, einsum_op
-from anyshape.ops.core import kernel
 
 Labels = tuple[Any, ...]
 Product = Callable[[Any, Any], Any]
@@ -70,8 +70,7 @@ def _runs(labels: Labels, length: int) -> list[Labels]:
 
 
 def _chosen(form: _Form, conjugates: bool) -> Product:
-    """The cheapest function of two arrays; `conjugates` says that they are complex, where np.vecdot is another thing.
-    """
+    """Choose the cheapest function of two arrays. `conjugates`: they are complex, which np.vecdot conjugates."""
     if not form.summed:
         return _products(form)
     if form.out == (*form.batch, *form.columns, *form.rows) != (*form.batch, *form.rows, *form.columns):
@@ -114,8 +113,7 @@ def _products(form: _Form) -> Product:
 
 
 def _aligned(labels: Labels, out: Labels) -> tuple[tuple[int, ...] | None, tuple[Any, ...]]:
-    """How to transpose an operand, and the key that puts in axes of the result that it lacks; those in front need none.
-    """
+    """Transposition of an operand, and the key that inserts the result axes it lacks."""
     return _order(labels, tuple([a for a in out if a in labels])), _key(labels, out)
 
 

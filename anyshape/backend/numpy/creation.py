@@ -3,10 +3,10 @@
 import numpy as np
 
 from anyshape.errors import SizeMismatchError
-from anyshape.graph import dims
-from anyshape.graph.dims import DimVar
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops import creation as cr
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 
 def filled(shape, value, dtype):
@@ -43,7 +43,7 @@ def _size_value(*, size: int) -> np.int64:
 def _write_size_value(site):
     """A variable is the size of an axis, or given as a number, and fits; what is computed of them may not."""
     size = site.params["size"]
-    return site.call(np.int64, site.text(size)) if isinstance(dims.as_atom(size), DimVar) else None
+    return site.call(np.int64, site.text(size)) if isinstance(expr.as_atom(size), DimVar) else None
 
 
 kernel(cr.size_value_op, _size_value, write=_write_size_value)

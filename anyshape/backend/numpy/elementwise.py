@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend import plan_ops as po
+from anyshape.backend.compiler import plan_ops as po
 from anyshape.ops import elementwise as ew
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 UFUNCS = {
     ew.neg_op: np.negative,
@@ -115,8 +115,7 @@ _POWERS = {
 
 
 def _power_by(x, *, exponent):
-    """x to a literal power; products where they are as exact as np.power, which is slow: of infinite complex none is.
-    """
+    """Raise x to a literal power; by products where they are as exact as np.power, which is slow."""
     product = _POWERS.get(exponent) if x.dtype.kind != "c" else None
     return product(x) if product is not None else np.power(x, x.dtype.type(exponent))
 

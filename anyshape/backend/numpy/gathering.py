@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anyshape.backend import plan_ops as po
+from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.numpy.indexing import add_rows, summed_rows
 from anyshape.errors import IndexRangeError
 from anyshape.ops import gathering as ga
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 
 class _Plan(NamedTuple):

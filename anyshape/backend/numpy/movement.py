@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from anyshape.backend import plan_ops as po
+from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.numpy.creation import filled, filling
 from anyshape.ops import movement as mv
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 
 def _key(parts):

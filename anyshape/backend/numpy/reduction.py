@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.ops import reduction as rd
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 
 def _least(dtype):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.ops import segments as sg
-from anyshape.ops.core import kernel
+from anyshape.ops.apply import kernel
 
 
 def _least(dtype):

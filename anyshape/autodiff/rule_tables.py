@@ -1,0 +1,128 @@
+"""The tables of derivative and batching rules, and the verbs that fill them. A verb fills JVP and transpose together,
+so the two cannot drift. VJPs are derived from them.
+
+A JVP rule is `rule(ctx, tangents, out, *inputs, **params)`, a tangent being None where it is zero; it gives the tangent
+of the output (a tuple of them for an op of several outputs, where `out` is a tuple too). A transpose rule is
+`rule(ctx, ct, *inputs, **params)`; among the inputs the linear ones are `Linear`, which have metadata and no value; it
+gives a tuple with a cotangent for each linear input and None for the others. A batching rule is
+`rule(ctx, size, batched, *inputs, **params)`; batched inputs have the batch as their first axis, and it gives the
+output (or a tuple) with the batch as its first axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from anyshape.errors import MissingRuleError
+from anyshape.graph.ir.graph import Op
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.apply import apply
+from anyshape.ops.elementwise import add
+
+Rule: TypeAlias = Callable[..., Any]
+
+JVPS: dict[Op, Rule] = {}
+TRANSPOSES: dict[Op, Rule] = {}
+BATCHERS: dict[Op, Rule] = {}
+ZERO: set[Op] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """An input with respect to which an op is being transposed: its shape is known, its value is not."""
+
+    meta: TensorMeta
+
+    @property
+    def dtype(self) -> Any:
+        return self.meta.dtype
+
+
+def find_rule(table: dict[Op, Rule], op: Op, name: str, folder: str) -> Rule:
+    """The rule of an op, or an error that names the missing line."""
+    found = table.get(op)
+    if found is None:
+        raise MissingRuleError(op.name, name, f"autodiff/{folder}/{op.family}.py")
+    return found
+
+
+def find_jvp(op: Op) -> Rule:
+    return find_rule(JVPS, op, "JVP", "rules")
+
+
+def find_transpose(op: Op) -> Rule:
+    return find_rule(TRANSPOSES, op, "transpose", "rules")
+
+
+def find_batcher(op: Op) -> Rule:
+    return find_rule(BATCHERS, op, "batching", "batching")
+
+
+def add_tangents(a: Any, b: Any) -> Any:
+    """a + b, None being zero."""
+    return b if a is None else a if b is None else add(a, b)
+
+
+# -- verbs -------------------------------------------------------------------------------------------------------
+
+
+def pointwise(op: Op, *slopes: Callable[..., Any] | None) -> None:
+    """op acts on each element; slopes[i](*inputs, out) times tangent i is the tangent. None: no slope in that input."""
+
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any, **params: Any) -> Any:
+        total = None
+        for slope, t in zip(slopes, tangents, strict=True):
+            if t is not None and slope is not None:
+                total = add_tangents(total, t * slope(*xs, out, **params))
+        return total
+
+    JVPS[op] = jvp
+
+
+def linear(op: Op, back: Rule) -> None:
+    """op is linear in its one input; `back(ctx, ct, x, **params)` is its transpose."""
+
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, **params: Any) -> Any:
+        return apply(op, tangents[0], **params)
+
+    JVPS[op] = jvp
+    TRANSPOSES[op] = lambda ctx, ct, x, **params: (back(ctx, ct, x, **params),)
+
+
+def bilinear(op: Op, back_x: Rule, back_y: Rule) -> None:
+    """op is linear in each of its two inputs; `back_x(ctx, ct, x, y, **params)` transposes it for x, `back_y` for y."""
+
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, y: Any, **params: Any) -> Any:
+        tx, ty = tangents
+        first = apply(op, tx, y, **params) if tx is not None else None
+        return add_tangents(first, apply(op, x, ty, **params) if ty is not None else None)
+
+    def transpose(ctx: ShapeGuardContext, ct: Any, x: Any, y: Any, **params: Any) -> Any:
+        if isinstance(x, Linear):
+            return back_x(ctx, ct, x, y, **params), None
+        return None, back_y(ctx, ct, x, y, **params)
+
+    JVPS[op] = jvp
+    TRANSPOSES[op] = transpose
+
+
+def linear_in_first(op: Op, back: Rule) -> None:
+    """op is linear in its first input and has no slope in the others; `back(ctx, ct, x, *others, **params)`."""
+
+    def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, *others: Any, **params: Any) -> Any:
+        return apply(op, tangents[0], *others, **params) if tangents[0] is not None else None
+
+    def transpose(ctx: ShapeGuardContext, ct: Any, x: Any, *others: Any, **params: Any) -> Any:
+        return back(ctx, ct, x, *others, **params), *[None] * len(others)
+
+    JVPS[op] = jvp
+    TRANSPOSES[op] = transpose
+
+
+def zero(op: Op) -> None:
+    """op is constant wherever it is differentiable, or its result has no tangent: a declaration, not an omission."""
+    ZERO.add(op)
+    JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None

@@ -1,0 +1,56 @@
+"""Batching: replay a graph with one more axis, the first, on the values that carry the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anyshape.autodiff.jvp import Replay, replay_node, start
+from anyshape.autodiff.rule_tables import find_batcher
+from anyshape.graph.ir.builder import Builder, Traced, at_line
+from anyshape.graph.ir.graph import Graph, Node, Value, bind_local
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import InputAxis, Size, from_atom
+from anyshape.ops.apply import apply_all
+
+
+def batch(
+    builder: Builder, graph: Graph, inputs: Sequence[Traced], batched: Sequence[bool], size: Size
+) -> list[tuple[Traced, bool]]:
+    """Each output, and whether it carries the batch: if so, its first axis is the batch, of this size."""
+    carrying = {v for v, b in zip(graph.inputs, batched, strict=True) if b}
+    env = start(builder, graph, inputs, carrying=carrying)
+    for node in graph.nodes:
+        with at_line(builder, node.where):
+            if carrying.isdisjoint(node.inputs):
+                _replay_unbatched(builder, node, env, carrying)
+            else:
+                _batch_node(builder, node, env, carrying, size)
+    return [(env[v], v in carrying) for v in graph.outputs]
+
+
+def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[Value]) -> None:
+    """A node whose operands carry no batch. Sources that do have their axes one further on."""
+    operands = node.operands
+    if carrying.isdisjoint(operands):
+        replay_node(builder, node, env)
+        return
+
+    def shifted(leaf: InputAxis) -> Size:
+        return from_atom(InputAxis(leaf.operand, leaf.axis + (operands[leaf.operand] in carrying)))
+
+    params = {name: bind_local(p, shifted) for name, p in node.params}
+    outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
+    env.update(zip(node.outputs, outputs, strict=True))
+    if node.op.mints:
+        env.made(builder, node)
+
+
+def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
+    rule = find_batcher(node.op)
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "batching")
+    params = {name: env.present(context.bind(p, field=name)) for name, p in node.params}
+    flags = [v in carrying for v in node.inputs]
+    result = rule(context, size, flags, *[env[v] for v in node.inputs], **params)
+    for value, out in zip(node.outputs, result if len(node.outputs) > 1 else (result,), strict=True):
+        env[value] = out
+        carrying.add(value)

@@ -1,0 +1,1 @@
+"""Generate one Python function per plan."""

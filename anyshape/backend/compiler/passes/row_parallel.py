@@ -1,0 +1,194 @@
+"""How a step works along rows: what it makes of a tile of rows is that tile of what it makes of all of them.
+
+The rows of a value are along its first axis. A rule tells of a step how many rows there are, which operands have them
+(any other operand is read whole by each tile), and whether the rows are summed up; None for a step that does not work
+row by row, or is not proved to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from anyshape.backend.compiler.plan import Step
+from anyshape.graph.ir.graph import Op
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops import sorting as so
+
+ELEMENTWISE = ("elementwise", "special")
+_BY_PLACE = (ew.fmin_op, ew.fmax_op)  # of 0 and -0 NumPy takes the one or the other, by where in an array they are
+TOTALS: dict[Op, np.ufunc] = {  # reductions over rows too, by how the results of tiles are put together
+    rd.reduce_sum_op: np.add,
+    rd.sum_to_op: np.add,
+    rd.reduce_max_op: np.maximum,
+    rd.reduce_min_op: np.minimum,
+    rd.reduce_and_op: np.logical_and,
+    rd.reduce_or_op: np.logical_or,
+}
+
+
+class Work(NamedTuple):
+    """A step along `rows`; `flags` tell which operands have them, `total` whether the result has none.
+
+    What is `placed` is an array of more rows, into which those of the operand go as they are.
+    """
+
+    rows: Size
+    flags: tuple[bool, ...]
+    total: bool = False
+    placed: bool = False
+
+    def whole(self, step: Step) -> set[str]:
+        """What the step reads that has no rows."""
+        return {slot for slot, flag in zip(step.inputs, self.flags, strict=True) if isinstance(slot, str) and not flag}
+
+
+class RowRules:
+    """Rules under what is known of sizes."""
+
+    def __init__(self, ctx: ShapeGuardContext) -> None:
+        self.ctx = ctx
+
+    def work(self, step: Step) -> Work | None:
+        """How a step works along rows, if it does; of a single row there is nothing to divide."""
+        if step.instead or step.sources or len(step.outputs) != 1 or not step.metas:
+            return None
+        if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
+            return None
+        rule = _elementwise if step.op.family in ELEMENTWISE else RULES.get(step.op)
+        found = None if rule is None or step.op in _BY_PLACE else rule(self, step)
+        return None if found is None or (isinstance(found.rows, int) and found.rows < 2) else found
+
+    def first(self, meta: TensorMeta) -> Size | None:
+        """The size of the first axis; None of a number."""
+        sizes = self.ctx.sizes(meta, field="rows")
+        return self.ctx.scope.normal(sizes[0]) if sizes else None
+
+    def sizes_of(self, meta: TensorMeta) -> tuple[Size, ...]:
+        """The sizes by name, of what a step that works along rows reads or gives."""
+        return self.ctx.sizes(meta, field="rows") or ()
+
+    def long_axes(self, meta: TensorMeta) -> int:
+        """The number of axes that may have more than one element."""
+        sizes = self.ctx.sizes(meta, field="rows")
+        if sizes is None:
+            return self.axes_of(meta)
+        most = [size if isinstance(size, int) else self.ctx.scope.bounds(size)[1] for size in sizes]
+        return sum(high is None or high > 1 for high in most)
+
+    def axes_of(self, meta: TensorMeta) -> int:
+        """The number of axes."""
+        return self.ctx.rank(meta)
+
+
+Rule = Callable[[RowRules, Step], Work | None]
+
+
+def _elementwise(r: RowRules, step: Step) -> Work | None:
+    """Operands of the rank of the result have its rows, or one row; those of a lower rank have none."""
+    rows, rank = r.first(step.results[0]), r.axes_of(step.results[0])
+    aligned = [r.axes_of(m) == rank for m in step.metas]
+    flags = tuple([a and r.first(m) == rows for a, m in zip(aligned, step.metas, strict=True)])
+    one_row = [not a or f or r.first(m) == 1 for a, f, m in zip(aligned, flags, step.metas, strict=True)]
+    return Work(rows, flags) if rows is not None and any(flags) and all(one_row) else None
+
+
+def _reduction(r: RowRules, step: Step) -> Work | None:
+    rows = r.first(step.metas[0])
+    if rows is None:
+        return None
+    if 0 not in dict(step.params)["axes"]:
+        return Work(rows, (True,))
+    return Work(rows, (True,), total=True) if _adds_up(step) else None
+
+
+def _adds_up(step: Step) -> bool:
+    """Results of tiles give that of all: NumPy adds halves as singles, and sums of tiles would be halves."""
+    return step.op in TOTALS and (TOTALS[step.op] is not np.add or step.results[0].dtype != np.float16)
+
+
+def _sum_to(r: RowRules, step: Step) -> Work | None:
+    """Rows are kept where their axis is among `axes` with its size, and summed where it is not, or has size 1 there."""
+    rows, params = r.first(step.metas[0]), dict(step.params)
+    if rows is None:
+        return None
+    size = r.ctx.scope.normal(params["shape"][0]) if 0 in params["axes"][:1] else 1
+    return Work(rows, (True,), total=size == 1) if size == rows or (size == 1 and _adds_up(step)) else None
+
+
+def _reshape(r: RowRules, step: Step) -> Work | None:
+    rows = r.first(step.results[0])
+    return Work(rows, (True,)) if rows is not None and rows == r.first(step.metas[0]) else None
+
+
+def _broadcast_in_dim(r: RowRules, step: Step) -> Work | None:
+    rows, (meta,) = r.first(step.results[0]), step.metas
+    if rows is None or 0 not in dict(step.params)["axes"][:1]:
+        return None if rows is None else Work(rows, (False,))
+    return Work(rows, (r.first(meta) == rows,)) if r.first(meta) in (rows, 1) else None
+
+
+def _take(r: RowRules, step: Step) -> Work | None:
+    """Index arrays for the first axes have rows; with one for another axis, the array that is indexed has them."""
+    axes, (x, *indices) = dict(step.params)["axes"], step.metas
+    if len(axes) == 1 and axes[0] > 0:
+        rows = r.first(x)
+        return None if rows is None else Work(rows, (True, False))
+    rows = r.first(indices[0])
+    alike = all(r.first(i) == rows and r.axes_of(i) == r.axes_of(indices[0]) for i in indices)
+    return Work(rows, (False, *[True] * len(axes))) if rows is not None and alike and axes[0] == 0 else None
+
+
+def _if_behind(param: str) -> Rule:
+    """For ops that leave the first axis alone unless `param` is 0 or starts with it."""
+
+    def rule(r: RowRules, step: Step) -> Work | None:
+        rows, axis = r.first(step.metas[0]), dict(step.params)[param]
+        alike = all(r.first(m) == rows for m in step.metas)
+        return Work(rows, (True,) * len(step.metas)) if rows is not None and axis > 0 and alike else None
+
+    return rule
+
+
+def _transpose(r: RowRules, step: Step) -> Work | None:
+    rows = r.first(step.metas[0])
+    return Work(rows, (True,)) if rows is not None and dict(step.params)["axes"][0] == 0 else None
+
+
+def _pad(r: RowRules, step: Step) -> Work | None:
+    """With rows before and after those that there are, and nothing else."""
+    rows, params = r.first(step.metas[0]), dict(step.params)
+    plain = all(size == 0 for size in (*params["interior"], *params["low"][1:], *params["high"][1:]))
+    return Work(rows, (True,), placed=True) if rows is not None and plain else None
+
+
+RULES: dict[Op, Rule] = {
+    **dict.fromkeys(
+        (
+            *(rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op),
+            *(rd.reduce_or_op, rd.reduce_logsumexp_op, rd.softmax_op),
+        ),
+        _reduction,
+    ),
+    rd.sum_to_op: _sum_to,
+    mv.reshape_op: _reshape,
+    mv.broadcast_in_dim_op: _broadcast_in_dim,
+    mv.transpose_op: _transpose,
+    mv.pad_op: _pad,
+    ix.take_op: _take,
+    **dict.fromkeys(
+        (
+            *(mv.concatenate_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op),
+            *(rd.cumlogsumexp_op, so.sort_op, so.argsort_op, so.permute_op, rd.recurrence_op),
+        ),
+        _if_behind("axis"),
+    ),
+}

@@ -1,0 +1,177 @@
+"""`anyshape check`: one trace, compared with eager NumPy and finite differences at several sizes, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from anyshape.cli.load_target import Arguments, UsageError, one_line
+from anyshape.cli.sample_inputs import assignments, draw, read_numbers, read_sizes, shown
+from anyshape.support.packages import rich_console, rich_progress, rich_table
+from anyshape.tracing.trace import is_inexact
+from anyshape.transforms.check_grads import Checker, Measurement
+
+_LISTED = 16  # in longer tables, what NumPy refuses is only counted
+_REFUSALS = (ValueError, IndexError, ZeroDivisionError)  # what NumPy raises for sizes it cannot take
+
+
+@dataclass
+class Row:
+    """What was found at one assignment of sizes."""
+
+    sizes: dict[str, int]
+    found: list[Measurement] = field(default_factory=list)
+    refused: str = ""
+    failed: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Nothing disagreed; a refusal that NumPy makes too is right."""
+        return not self.failed and all(m.ok for m in self.found)
+
+    def worst(self, order: int, mode: str) -> Measurement | None:
+        """The comparison that fits worst among those of an order (2: and above), or None."""
+        chosen = [m for m in self.found if min(m.order, 2) == order and (order > 1 or m.mode == mode)]
+        if order == 1 and mode == "fwd":
+            chosen = [m for m in chosen if m.check.startswith("jvp")]
+        return max(chosen, key=lambda m: (not m.ok, m.error), default=None)
+
+
+def main(function: Callable[..., Any], arguments: Arguments, options: argparse.Namespace) -> int:
+    """Check the function at every assignment of sizes and print what was found; 1 if anything disagrees."""
+    if options.order < 1:
+        raise UsageError(f"--order is {options.order}; give 1, 2 or more")
+    if any(arguments.by_value):
+        raise UsageError("a check takes arrays; for a size by value, name a function that fixes it")
+    domain, sizes = read_numbers("--domain", options.domain, float), read_sizes(options.sizes)
+    if len(domain) != 2 or not domain[0] < domain[1]:
+        raise UsageError(f"--domain is {options.domain!r}; give two numbers, the smaller first: --domain=-2,2")
+    if not any(is_inexact(d) for d in arguments.dtypes):
+        raise UsageError("a check needs an argument of a float dtype; give one in --dtypes")
+    checker = Checker(function, options.order)
+    cases = list(assignments(arguments, sizes, options.seed))
+    rows = []
+    with _progress(rich_console.Console(stderr=True)) as bar:
+        task = bar.add_task("checking", total=len(cases), sizes="")
+        for case in cases:
+            bar.update(task, sizes=shown(case))
+            rows.append(check_at(checker, function, arguments, case, domain, options.seed))
+            bar.advance(task)
+    return report(rich_console.Console(), options.target, rows, checker)
+
+
+def check_at(
+    checker: Checker,
+    function: Callable[..., Any],
+    arguments: Arguments,
+    sizes: dict[str, int],
+    domain: Sequence[float],
+    seed: int,
+) -> Row:
+    """Everything that is compared at one assignment of sizes."""
+    rng = np.random.default_rng([seed, *sizes.values()])
+    shapes = arguments.sizes(sizes)
+    args = tuple(draw(rng, s, d, domain) for s, d in zip(shapes, arguments.dtypes, strict=True))
+    row = Row(sizes)
+    with _quietly():
+        try:
+            function(*args)
+        except _REFUSALS as error:
+            row.refused = f"{type(error).__name__}: {one_line(error)}"
+        except Exception as error:
+            raise UsageError(f"the function raised {type(error).__name__}: {one_line(error)}") from error
+        try:
+            if row.refused:
+                checker.top.value(*args)
+                row.failed = "the program accepts what NumPy refuses"
+            else:
+                row.found = list(checker.measure(args, seed))
+        except Exception as error:
+            if not row.refused:
+                row.failed = f"{type(error).__name__}: {one_line(error)}"
+    return row
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """NumPy's remarks on means of nothing and the like say nothing about derivatives."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------
+
+
+def report(console: Any, target: str, rows: Sequence[Row], checker: Checker) -> int:
+    """Print the table, every disagreement, and the number of traces."""
+    table = rich_table.Table(title=f"{target}, largest errors")
+    for name in ("sizes", "value", "jvp", "vjp", "second order", "ok"):
+        table.add_column(name, justify="left" if name == "sizes" else "right")
+    refused = [r for r in rows if r.refused and r.ok]
+    for row in rows:
+        if len(rows) <= _LISTED or row not in refused:
+            table.add_row(shown(row.sizes), *_cells(row))
+    console.print(table)
+    for text, where in _disagreements(rows).items():
+        more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+        console.print(f"{where[0]}{more}: {text}", markup=False, highlight=False, soft_wrap=True)
+    if refused:
+        which = f"{len(refused)} of {len(rows)} assignments of sizes"
+        message = f"refused: NumPy itself cannot run {which} ({refused[0].refused})"
+        console.print(message, markup=False, highlight=False, soft_wrap=True)
+    console.print(_traces(checker), markup=False, highlight=False, soft_wrap=True)
+    if len(refused) == len(rows):
+        console.print("nothing was checked: NumPy refuses every assignment of sizes", markup=False, highlight=False)
+        return 1
+    return 0 if all(r.ok for r in rows) else 1
+
+
+def _disagreements(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """What went wrong, each with the sizes where it did."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for text in [row.failed] if row.failed else [one_line(m.failure()) for m in row.found if not m.ok]:
+            found.setdefault(text, []).append(shown(row.sizes))
+    return found
+
+
+def _traces(checker: Checker) -> str:
+    """How often the function was traced, and what for."""
+    counts = [p.cache_info().traces for p in checker.programs()]
+    if not counts:
+        return "traces = 0 (the function could not be traced)"
+    if max(counts) == 1:
+        return (
+            f"traces = 1 (the function, and each of the {len(counts) - 1} derivatives, was traced once for all sizes)"
+        )
+    return f"traces = {max(counts)} (Python decided on a size, so several programs were needed)"
+
+
+def _cells(row: Row) -> list[str]:
+    if row.refused and row.ok:
+        return ["", "", "", "", "refused"]
+    if row.failed:
+        return ["", "", "", "", "[red]FAILED[/red]"]
+    chosen = [row.worst(1, "value"), row.worst(1, "fwd"), row.worst(1, "rev"), row.worst(2, "")]
+    cells = ["" if m is None else f"{m.error:.1e}" if m.ok else f"[red]{m.error:.1e}[/red]" for m in chosen]
+    return [*cells, "[green]yes[/green]" if row.ok else "[red]NO[/red]"]
+
+
+def _progress(console: Any) -> Any:
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TextColumn("{task.fields[sizes]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

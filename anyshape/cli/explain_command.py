@@ -1,0 +1,47 @@
+"""`anyshape explain`: the programs that a function needs for several sizes, traced and not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from anyshape.cli.load_target import Arguments, UsageError, one_line
+from anyshape.cli.sample_inputs import assignments, read_sizes, shown
+from anyshape.errors import AnyshapeError
+from anyshape.transforms.explain import explain
+from anyshape.transforms.jit import jit
+from anyshape.transforms.specs import ShapeDtypeStruct
+
+_LISTED = 8  # assignments of sizes on one line
+
+
+def explain_report(function: Callable[..., Any], arguments: Arguments, sizes: str, target: str) -> str:
+    """The explanation of the function, after a line for each program with the sizes that need it."""
+    declared = [spec or None for spec in arguments.specs]  # a number is no size by its value unless it is named
+    jitted = jit(function, dynamic_shapes=declared)
+    served: dict[int, list[str]] = {}
+    refused: dict[str, list[str]] = {}
+    for case in assignments(arguments, read_sizes(sizes)):
+        every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
+        try:
+            found = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
+        except AnyshapeError as error:
+            refused.setdefault(one_line(error), []).append(shown(case))
+        except Exception as error:
+            raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
+        else:
+            if found.broken:
+                refused.setdefault(found.broken[0].partition(" for ")[0], []).append(shown(case))
+            else:
+                served.setdefault(found.program or 0, []).append(shown(case))
+    lines = [f"program {number} serves {_few(cases)}" for number, cases in served.items()]
+    return "\n".join([*lines, *_refusals(refused), "", str(jitted.explain())])
+
+
+def _refusals(refused: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"an error for {_few(cases)}: {message}" for message, cases in refused.items()]
+
+
+def _few(cases: Sequence[str]) -> str:
+    more = f"; and {len(cases) - _LISTED} more" if len(cases) > _LISTED else ""
+    return "; ".join(cases[:_LISTED]) + more

@@ -1,0 +1,46 @@
+"""`anyshape profile`: where the time of a call with random arguments of some sizes goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.cli.load_target import Arguments, UsageError, one_line, write_text
+from anyshape.cli.sample_inputs import draw, named_sizes
+from anyshape.errors import AnyshapeError
+from anyshape.program.program import Program
+from anyshape.transforms.jit import jit
+from anyshape.transforms.profile import profile
+
+_DOMAIN = (0.1, 0.9)  # of the random arguments: roots, logarithms and inverse functions take these
+
+
+def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> None:
+    """Print the profile, and write the page if it is asked for: where that is printed, it is alone on its stream."""
+    if options.repeat is not None and options.repeat < 1:
+        raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
+    sizes = named_sizes(arguments, options.sizes)
+    args = _random(arguments, sizes, options)
+    declared = [spec or None for spec in arguments.specs]
+    target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
+    try:
+        found = profile(target, repeat=options.repeat, file=sys.stderr if options.html == "-" else None)(*args)
+    except AnyshapeError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
+    if options.html is not None:
+        write_text(options.html, found.html())
+
+
+def _random(arguments: Arguments, sizes: dict[str, int], options: Any) -> list[Any]:
+    """Arguments of these sizes."""
+    rng = np.random.default_rng(options.seed)
+    every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
+    try:
+        return [d.type(*s) if value else draw(rng, s, d, _DOMAIN) for s, d, value in every]
+    except (MemoryError, OverflowError, ValueError) as error:  # what NumPy raises, from large to larger
+        raise UsageError(f"--sizes is {options.sizes!r}, too large for arguments: {one_line(error)}") from error

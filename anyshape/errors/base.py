@@ -1,0 +1,36 @@
+"""Base of every error raised on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import messages
+
+
+class AnyshapeError(Exception):
+    """Base of every error raised on purpose by anyshape. Copies and pickles with all its attributes."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("anyshape.errors."):
+            cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
+
+    def __reduce__(self) -> Any:
+        return _remade, (type(self), self.args, self.__dict__)
+
+    def locate(self, where: object) -> None:
+        """Name the user's line, if the error has a place for it that is empty."""
+        if where is not None and getattr(self, "where", where) is None:
+            self.where = where
+            first, *rest = str(self).split("\n")
+            self.args = ("\n".join([first + messages.at(where), *rest]),)
+
+
+def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
+    """An error with the message and attributes it had: messages are made once, where the error is."""
+    error: AnyshapeError = BaseException.__new__(kind)  # whichever built-in errors it is too
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+AnyshapeError.__module__ = "anyshape.errors"

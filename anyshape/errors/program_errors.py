@@ -1,0 +1,75 @@
+"""Errors about graphs, rule tables, program files and packages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyshape.errors import messages
+from anyshape.errors.base import AnyshapeError
+
+
+class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
+    """A field of a primitive needs more of a size than is known of it.
+
+    `observed` says what the size is: "symbolic", "run-time" (it depends on data), "upper bound" or "unknown"; `extent`
+    is its text, and `needed` what the field needs: "an exact size", or "a fixed size", which is an int while tracing.
+    """
+
+    def __init__(
+        self,
+        primitive: str,
+        field: str,
+        axis: int | None,
+        observed: str,
+        extent: str,
+        where: object = None,
+        needed: str = "an exact size",
+    ) -> None:
+        self.primitive, self.field, self.axis, self.where = primitive, field, axis, where
+        self.observed, self.extent, self.needed = observed, extent, needed
+        place = "" if axis is None else f" for axis {axis}"
+        problem = f"{field} needs {needed}{place}, and {extent} is {messages.OBSERVED[observed]}"
+        super().__init__(f"{primitive}: {problem}{messages.at(where)}\n  {messages.ADVICE[observed]}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as texts and numbers, as JSON holds them."""
+        shown = {k: v for k, v in vars(self).items() if v is None or isinstance(v, (str, int))}
+        at = None if self.where is None else {"line": str(self.where), "file": getattr(self.where, "file", None)}
+        return {"error": type(self).__name__, **shown, "where": at, "message": str(self)}
+
+
+class MissingRuleError(AnyshapeError, NotImplementedError):
+    """An op has no entry in a rule table."""
+
+    def __init__(self, op: str, table: str, file: str) -> None:
+        self.op, self.table, self.file = op, table, file
+        super().__init__(f"{op}: no {table} rule\n  add one in {file}, or declare the op zero() there")
+
+
+class IllegalGraphError(AnyshapeError, ValueError):
+    """A graph refers to a value before it exists, or its metadata do not follow from its ops."""
+
+    def __init__(self, node: str, problem: str) -> None:
+        self.node, self.problem = node, problem
+        super().__init__(f"illegal graph at `{node}`: {problem}\n  this is a defect of the pass that made the graph")
+
+
+class ProgramFileError(AnyshapeError, ValueError):
+    """A file holds no program that can be loaded: it is something else, damaged, or of a newer version of the format.
+
+    `version` is that of the format, where it was read.
+    """
+
+    def __init__(self, path: str, problem: str, advice: str = "", version: int | None = None) -> None:
+        self.path, self.problem, self.version = path, problem, version
+        self.advice = advice or "save the program again, or get another copy of the file"
+        super().__init__(f"{path}: {problem}\n  {self.advice}")
+
+
+class MissingPackageError(AnyshapeError, ModuleNotFoundError):
+    """A package of an optional dependency group is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{package} is not installed\n  pip install 'anyshape[{extra}]'")
+        self.name = package

@@ -1,0 +1,90 @@
+"""Errors about values and arguments of a traced function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anyshape.errors import messages
+from anyshape.errors.base import AnyshapeError
+
+
+class DTypeError(AnyshapeError, TypeError):
+    """A primitive or a transform met a dtype it cannot take."""
+
+    def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
+        self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
+        super().__init__(f"{primitive}: {why}{messages.at(where)}\n  {advice}")
+
+
+class ArgumentError(AnyshapeError, TypeError):
+    """An argument (named by its path) or a result of a function is not what a transform needs."""
+
+    def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
+        self.function, self.path, self.problem, self.advice = function, path, problem, advice
+        super().__init__(f"{function}: {path} {problem}\n  {advice}")
+
+
+class ConcretizationError(AnyshapeError, TypeError):
+    """Python asked for the value of a traced array, which exists only when the program runs."""
+
+    def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
+        self.asked, self.value, self.where = asked, value, where
+        self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
+        problem = f"{asked} of a traced array {value}{messages.at(where)}: its value is not known while tracing"
+        super().__init__(f"{problem}\n  {self.instead}")
+
+
+class DataDependentSizeError(ConcretizationError):
+    """Python asked about sizes that depend on data, each of which the primitive makes that `sizes` tells of."""
+
+    def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
+        self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
+        self.instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
+        AnyshapeError.__init__(self, f"{messages.data_dependent(asked, self.sizes, where)}\n  {self.instead}")
+
+
+class CheckError(AnyshapeError, ValueError):
+    """What a check demands does not hold: `observed` tells of the values that are false, or of the `sizes`, by name."""
+
+    def __init__(self, message: str, observed: Any = "", where: object = None, sources: Any = None) -> None:
+        self.sizes = {} if isinstance(observed, str) else dict(observed)
+        self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
+        self.message, self.where = message, where
+        advice = f"{f'observed {self.observed}; ' if self.observed else ''}call it with what is demanded"
+        super().__init__(f"{message}{messages.at(where)}\n  {advice}")
+
+
+class MutationError(AnyshapeError, TypeError):
+    """A traced array was to be changed in place."""
+
+    def __init__(self, asked: str, instead: str, where: object = None) -> None:
+        self.asked, self.instead, self.where = asked, instead, where
+        super().__init__(f"{asked}: a traced array cannot be changed in place{messages.at(where)}\n  write {instead}")
+
+
+class SymbolicIterationError(AnyshapeError, TypeError):
+    """Iteration over an axis whose size is not known while tracing."""
+
+    def __init__(self, value: str, where: object = None) -> None:
+        self.value, self.where = value, where
+        problem = f"iteration over the first axis of {value}, whose size is not known while tracing{messages.at(where)}"
+        super().__init__(f"{problem}\n  write it with array operations or vmap, or give the axis a fixed size")
+
+
+class LeakedTracerError(AnyshapeError, RuntimeError):
+    """A traced array outlived its trace, through a global, an attribute or a closure."""
+
+    def __init__(self, value: str, origin: object = None, where: object = None) -> None:
+        self.value, self.origin, self.where = value, origin, where
+        made = f"the traced {value}{f', made at {origin},' if origin else ''}"
+        advice = "return it from the traced function instead of storing it"
+        super().__init__(f"{made} was used{messages.at(where)} after its trace had ended\n  {advice}")
+
+
+class UnsupportedFunctionError(AnyshapeError, TypeError):
+    """A NumPy function, or one of its arguments, has no counterpart on traced arrays."""
+
+    def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
+        self.function, self.problem, self.advice, self.where = function, problem, advice, where
+        super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")

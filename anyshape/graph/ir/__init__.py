@@ -1,0 +1,1 @@
+"""Hold the intermediate representation: frozen graphs, their builder, validator, printer and encoding."""

@@ -1,0 +1,150 @@
+"""A graph as data that JSON can hold, with its constants as a list of arrays apart. `decode` reads it back.
+
+Variables, expressions over sizes and lines of the user are tables, so that what is shared is written once and nothing
+nests deeper than a param. Values have no names: a value is its number, in order of appearance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size
+
+LONG = {np.dtype(np.longdouble): "longdouble", np.dtype(np.clongdouble): "clongdouble"}  # other widths elsewhere
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """The dtype in words that mean the same on every machine."""
+    return LONG.get(dtype, dtype.name)
+
+
+def printable(text: str) -> str:
+    """The text without characters that steer a terminal."""
+    return "".join([c if c.isprintable() or c in "\n\t" else "?" for c in text])
+
+
+def _base(file: str) -> str:
+    """The name of a file as messages show it: in which folder of whose machine it was is nobody's business."""
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def encode_number(x: Any) -> Any:
+    """A literal number, or None: floats by their bits, as hexadecimal text."""
+    if x is None or isinstance(x, (bool, int)):
+        return x
+    if isinstance(x, (np.longdouble, np.clongdouble)):
+        parts = [x] if isinstance(x, np.longdouble) else [x.real, x.imag]
+        return {"long": [np.format_float_scientific(p, unique=True) for p in parts]}
+    if isinstance(x, complex):
+        return {"complex": [x.real.hex(), x.imag.hex()]}
+    if isinstance(x, float):
+        return {"float": x.hex()}
+    raise TypeError(f"a program holds {x!r}, which is no number")
+
+
+def encode_graph(graph: Graph) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The graph without its constants, and those in the order of their values."""
+    return _Encoder(graph).document(), [array for _, array in graph.constants]
+
+
+class _Encoder:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        # in the order that they were made in: canonical forms depend on it, where variables share a name
+        ordered = sorted([*[s.variable for s in graph.dims], *graph.runtime], key=lambda v: v.uid)
+        self.variable = {v: i for i, v in enumerate(ordered)}
+        self.entries: list[Any] = []
+        self.entry: dict[DimExpr, int] = {}
+        self.lines: dict[Where, int] = {}
+
+    def document(self) -> dict[str, Any]:
+        graph = self.graph
+        body = {
+            "name": printable(graph.name),
+            "inputs": [self.meta(v.meta) for v in graph.inputs],
+            "input_names": [printable(n) for n in graph.input_names],
+            "values": [[i, self.size(s)] for i, s in graph.values],
+            "hidden": graph.hidden,
+            "constants": [self.meta(v.meta) for v, _ in graph.constants],
+            "nodes": [self.node(n) for n in graph.nodes],
+            "outputs": [graph.numbering[v] for v in graph.outputs],
+            "conditions": [self.condition(c) for c in graph.conditions],
+        }
+        tables = {
+            "variables": [self.name_and_range(v) for v in self.variable],
+            "sizes": self.entries,
+            "lines": [[printable(_base(w.file)), w.line, printable(w.function)] for w in self.lines],
+        }
+        return {**body, **tables}
+
+    def name_and_range(self, variable: DimVar) -> dict[str, Any]:
+        name, label = printable(variable.name), printable(variable.label)
+        return {"name": name, "label": label, "lower": variable.lower, "upper": variable.upper}
+
+    def size(self, size: Size) -> Any:
+        """An int, or the place of an expression in the table."""
+        if isinstance(size, int):
+            return int(size)
+        if size not in self.entry:
+            terms = [[c, [[self.atom(atom), power] for atom, power in m]] for m, c in size.terms]
+            self.entry[size] = len(self.entries)
+            self.entries.append(terms)
+        return {"size": self.entry[size]}
+
+    def atom(self, atom: Atom) -> list[Any]:
+        if isinstance(atom, DimVar):
+            return ["variable", self.variable[atom]]
+        if isinstance(atom, InputAxis):
+            return ["axis", atom.operand, atom.axis]
+        if isinstance(atom, Call):
+            return [atom.function, *[self.size(a) for a in atom.args]]
+        raise TypeError(f"a graph holds {atom}, which no file can say")
+
+    def meta(self, meta: TensorMeta) -> dict[str, Any]:
+        return {"dtype": dtype_name(meta.dtype), "shape": [self.extent(e) for e in meta.extents]}
+
+    def extent(self, extent: ShapeExtent) -> Any:
+        if isinstance(extent, Exact):
+            return self.size(extent.size)
+        return {"at_most": self.size(extent.size)} if isinstance(extent, UpperBound) else None
+
+    def node(self, node: Node) -> dict[str, Any]:
+        number = self.graph.numbering
+        return {
+            "op": node.op.name,
+            "inputs": [number[v] for v in node.inputs],
+            "sources": [number[v] for v in node.sources],
+            "params": {name: self.param(p) for name, p in node.params},
+            "outputs": [self.meta(v.meta) for v in node.outputs],
+            "line": self.line(node.where),
+        }
+
+    def param(self, param: Any) -> Any:
+        if isinstance(param, tuple):
+            return [self.param(p) for p in param]
+        if isinstance(param, DimExpr):
+            return self.size(param)
+        if isinstance(param, np.dtype):
+            return {"dtype": dtype_name(param)}
+        return param if isinstance(param, str) else encode_number(param)
+
+    def condition(self, condition: Condition) -> dict[str, Any]:
+        claim = condition.claim
+        return {
+            "kind": condition.kind,
+            "relation": claim.relation,
+            "left": self.size(claim.left),
+            "right": self.size(claim.right),
+            "text": printable(claim.text),
+            "primitive": printable(condition.primitive),
+            "why": printable(condition.why),
+            "line": self.line(condition.where),
+        }
+
+    def line(self, where: Where | None) -> int | None:
+        return None if where is None else self.lines.setdefault(where, len(self.lines))

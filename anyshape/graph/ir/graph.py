@@ -1,0 +1,230 @@
+"""What a program is: values, nodes and graphs. Frozen data that prints, compares and pickles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.printer import show_graph, show_node
+from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.shapes.array_type import ShapeExtent, TensorMeta, Unknown, UpperBound, project
+from anyshape.graph.signature.dim_equations import Solved
+from anyshape.graph.sizes import expr as dims
+from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, Size
+from anyshape.graph.sizes.substitute import substitute_leaves
+
+ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
+Params: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+class Op:
+    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it.
+
+    `mints`: its results have sizes that depend on data, which its shape rule makes by `ctx.new_size`.
+    `raises`: it is there for the error that it raises, whether or not its result is needed.
+    """
+
+    __slots__ = ("family", "infer", "mints", "name", "raises")
+
+    def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False, raises: bool = False) -> None:
+        self.name, self.infer, self.family, self.mints, self.raises = name, infer, family, mints, raises
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return find_op, (self.name,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self
+
+
+OPS: dict[str, Op] = {}
+
+
+def define(name: str, infer: ShapeRule, *, mints: bool = False, raises: bool = False) -> Op:
+    """A new primitive. Its family is the file that defines it."""
+    if name in OPS:
+        raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
+    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints, raises)
+    return OPS[name]
+
+
+def find_op(name: str) -> Op:
+    """The primitive of this name."""
+    return OPS[name]
+
+
+_IDS = itertools.count()
+
+
+class Value:
+    """One array of a program. Compared by identity; its number only orders and names it."""
+
+    __slots__ = ("id", "meta")
+
+    def __init__(self, meta: TensorMeta) -> None:
+        self.meta, self.id = meta, next(_IDS)
+
+    def __repr__(self) -> str:
+        return f"%{self.id}: {self.meta}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One application of an op. `sources` are read only for their sizes; op-local leaves count inputs, then sources."""
+
+    op: Op
+    inputs: tuple[Value, ...]
+    sources: tuple[Value, ...]
+    params: Params
+    outputs: tuple[Value, ...]
+    where: Where | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        return self.inputs + self.sources
+
+    def __str__(self) -> str:
+        return show_node(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DimSource:
+    """Where a variable gets its value: an op-local expression over the inputs of the graph.
+
+    `read` is how a call finds it, where that is more than reading the expression off the inputs it is given.
+    """
+
+    variable: DimVar
+    size: Size
+    read: Solved | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A program: inputs, constants (arrays it closes over, by reference), nodes in order, outputs and conditions.
+
+    `values` are the sizes that scalar integer inputs give by their value, by position. The last `hidden` inputs are
+    not given by a call: they are there for their sizes, which are variables that no other input has as an axis.
+    """
+
+    name: str
+    inputs: tuple[Value, ...]
+    constants: tuple[tuple[Value, np.ndarray], ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    dims: tuple[DimSource, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    input_names: tuple[str, ...] = field(default=())
+    values: tuple[tuple[int, Size], ...] = ()
+    hidden: int = 0
+
+    @cached_property
+    def numbering(self) -> dict[Value, int]:
+        """A number for each value, in order of appearance."""
+        values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
+        return {v: i for i, v in enumerate(values)}
+
+    @cached_property
+    def runtime(self) -> dict[DimVar, tuple[Value, int]]:
+        """The sizes that depend on data, each with the value that has it first, and the axis."""
+        return runtime_sizes(self.nodes)
+
+    @cached_property
+    def results(self) -> tuple[TensorMeta, ...]:
+        """What the outputs are to who calls the program: a size that depends on data is known by its bound alone."""
+        if not self.runtime:
+            return tuple([v.meta for v in self.outputs])
+        bounds = self.runtime_bounds
+        metas = [v.meta for v in self.outputs]
+        return tuple([TensorMeta(m.dtype, tuple([project(e, bounds.get) for e in m.extents])) for m in metas])
+
+    @cached_property
+    def runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
+        """What can be said, over the sizes of inputs, of each size that depends on data: facts are older first."""
+        found: dict[Leaf, ShapeExtent] = {}
+        for variable in self.runtime:
+            found[variable] = Unknown() if variable.upper is None else UpperBound(variable.upper)
+        for claim in [c.claim for c in self.conditions if c.kind == "fact" and c.claim.relation == ">="]:
+            bounded = dims.as_atom(claim.right)
+            if isinstance(bounded, DimVar) and isinstance(found.get(bounded), Unknown):
+                found[bounded] = project(UpperBound(claim.left), found.get)
+        return found
+
+    @cached_property
+    def _canonical(self) -> tuple[Any, ...]:
+        number = self.numbering
+        nodes = tuple(
+            (n.op.name, *[tuple(number[v] for v in vs) for vs in (n.inputs, n.sources, n.outputs)], freeze(n.params))
+            for n in self.nodes
+        )
+        constants = tuple((number[v], a.dtype.str, a.shape, a.tobytes()) for v, a in self.constants)
+        metas = tuple(v.meta for v in number)
+        ends = tuple(number[v] for v in self.outputs)
+        return self.name, metas, constants, nodes, ends, self.dims, self.conditions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Graph) and self._canonical == other._canonical
+
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.nodes), tuple(n.op.name for n in self.nodes)))
+
+    def __str__(self) -> str:
+        return show_graph(self)
+
+    def __reduce__(self) -> Any:
+        return Graph, tuple(getattr(self, f.name) for f in fields(self))
+
+
+def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
+    """The sizes that nodes make of data, each with the value that has it first, and the axis."""
+    found: dict[DimVar, tuple[Value, int]] = {}
+    for node in [n for n in nodes if n.op.mints]:
+        read = {variable for v in node.operands for variable, _ in v.meta.named()}
+        for value in node.outputs:
+            for variable, axis in value.meta.named():
+                if variable not in read:
+                    found.setdefault(variable, (value, axis))
+    return found
+
+
+def freeze(params: Any) -> Any:
+    """Params as a key: numbers by dtype and bits, so that NaN equals itself, 0.0 is not -0.0 and 1 is not True."""
+    if isinstance(params, tuple):
+        return tuple(freeze(p) for p in params)
+    if isinstance(params, (bool, int)):
+        return type(params).__name__, params
+    if isinstance(params, (float, complex)):
+        return type(params).__name__, repr(params)
+    return params
+
+
+def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
+    """A param with its op-local leaves replaced; leaves for which `extent_of` gives None stay."""
+    if isinstance(param, dims.DimExpr):
+        atom = dims.as_atom(param)
+        if isinstance(atom, InputAxis):  # as most are
+            found = extent_of(atom)
+            return param if found is None else found
+        return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
+    if isinstance(param, tuple):
+        return tuple([bind_local(p, extent_of) for p in param])
+    return param
+
+
+def has_local(param: Any) -> bool:
+    """The param holds an expression over operands."""
+    if isinstance(param, tuple):
+        return any(has_local(p) for p in param)
+    return isinstance(param, dims.DimExpr)
+
+
+def params_tuple(params: Mapping[str, Any]) -> Params:
+    return tuple(sorted(params.items()))

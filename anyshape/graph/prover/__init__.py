@@ -1,0 +1,1 @@
+"""Decide claims about sizes from the constraints and assumptions of a scope."""

@@ -1,0 +1,157 @@
+"""Claims about sizes, what is known of them, and the conditions a program records."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from anyshape.errors import AnyshapeError, CheckError, SizeMismatchError, ZeroDivisorError
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
+from anyshape.graph.sizes.printing import to_source
+from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.symbols import remembered
+
+CHECK = "check"  # the primitive of what users demand
+_PAIRED = 8  # sizes inside one broadcast
+
+Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
+
+
+class Verdict(enum.Enum):
+    """What is known of a claim. Has no truth value: name the answer you want."""
+
+    YES, NO, UNKNOWN = "yes", "no", "unknown"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Verdict has no truth value; compare with `is Verdict.YES`")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`left relation right`, with the text as it was asked.
+
+    `broadcasts`: equal, or one of them is 1. `stretches`: equal, or left is 1.
+    """
+
+    relation: Relation
+    left: Size
+    right: Size
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"{self.left} {_WORDS.get(self.relation, self.relation)} {self.right}"
+
+    def variables(self) -> list[DimVar]:
+        return list(dict.fromkeys(expr.variables(self.left) + expr.variables(self.right)))
+
+    def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
+        """Whether the claim is true for actual sizes."""
+        return _HOLDS[self.relation](evaluate(self.left, leaf_value), evaluate(self.right, leaf_value))
+
+    def negated(self) -> Claim:
+        """The claim that holds exactly when this one does not."""
+        text = f"not ({self})"
+        if self.relation == ">=":
+            return Claim(">=", self.right - 1, self.left, text)
+        if self.relation in _WORDS:
+            raise ValueError(f"`{self}` is a precondition and has no negation")
+        return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
+
+    def source(self, name: Callable[[Leaf], str], write_call: Callable[[Call], str] | None = None) -> str:
+        """A Python expression that is true when the claim holds."""
+        left, right = (to_source(s, name, write_call) for s in (self.left, self.right))
+        if self.relation == "broadcasts":
+            return f"({left} == {right} or {left} == 1 or {right} == 1)"
+        if self.relation == "stretches":
+            return f"({left} == {right} or {left} == 1)"
+        return f"{left} {self.relation} {right}"
+
+
+_WORDS = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}
+_HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    "broadcasts": lambda a, b: a in (b, 1) or b == 1,
+    "stretches": lambda a, b: a in (b, 1),
+}
+
+
+def equal(a: Size, b: Size, text: str = "") -> Claim:
+    """a == b."""
+    return Claim("==", a, b, text)
+
+
+def at_least(a: Size, b: Size, text: str = "") -> Claim:
+    """a >= b."""
+    return Claim(">=", a, b, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A claim a program relies on: an assertion (NumPy would raise otherwise), a guard (Python decided on it), a
+    constraint (declared), or a fact of a size that depends on data (its op sees to it).
+    """
+
+    kind: Literal["assertion", "guard", "constraint", "fact"]
+    claim: Claim
+    primitive: str
+    why: str
+    where: Where | None = None
+
+    def __str__(self) -> str:
+        where = f"  # {self.where}" if self.where else ""
+        return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
+
+    def error(self, sizes: Mapping[str, int], sources: Mapping[str, str] | None = None) -> AnyshapeError:
+        """The error where it does not hold of these sizes, read from `sources`, to be raised by the caller."""
+        if self.primitive == CHECK:
+            return CheckError(f"{self.why}: {self.claim} does not hold", sizes, self.where, sources)
+        division = self.claim.relation == "!=" and self.primitive in ("divide", "floordiv")
+        kind = ZeroDivisorError if division else SizeMismatchError
+        return kind(self.primitive, str(self.claim), sizes, self.why, self.where, sources)
+
+
+def broadcasts_in(claim: Claim) -> tuple[Claim, ...]:
+    """What a claim takes for granted: that the sizes inside its broadcasts do broadcast."""
+    return _broadcasts_in(claim.left) + _broadcasts_in(claim.right)
+
+
+@remembered
+def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
+    if isinstance(size, int) or not size.depth:
+        return ()
+    found: dict[Claim, None] = {}
+    for call in [a for m, _ in size.terms for a, _ in m if isinstance(a, Call)]:
+        found.update(dict.fromkeys([c for arg in call.args for c in _broadcasts_in(arg)]))
+        if call.function == "broadcast":
+            pairs = itertools.combinations(call.args[:_PAIRED], 2)
+            found.update(dict.fromkeys([Claim("broadcasts", a, b) for a, b in pairs]))
+    return tuple(found)
+
+
+def substitute_claim(claim: Claim, replace: Callable[[expr.Atom], Size | None]) -> Claim:
+    """The same claim with atoms replaced; keeps its text."""
+    left, right = substitute(claim.left, replace), substitute(claim.right, replace)
+    return Claim(claim.relation, left, right, claim.text)
+
+
+def facts_of(conditions: Iterable[Condition]) -> tuple[Claim, ...]:
+    return tuple(c.claim for c in conditions)

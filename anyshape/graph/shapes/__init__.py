@@ -1,0 +1,1 @@
+"""Derive array types: extents, shape rules and strided views. No ops and no arrays."""

@@ -1,0 +1,1 @@
+"""Render programs, costs, explanations and profiles."""

@@ -1,0 +1,1 @@
+"""Draw graphs: picture data, layout, and SVG, HTML and DOT writers."""

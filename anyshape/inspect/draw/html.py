@@ -1,0 +1,245 @@
+"""A program as one page of HTML: the graph, what it relies on, and what it costs, with nothing loaded from elsewhere.
+
+Names of files, functions and sizes are whatever users wrote: all of them are escaped, what the script of the page reads
+is data, and the page forbids any other script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.models import Valuation, candidates, nearest, truth
+from anyshape.graph.shapes.array_type import ShapeExtent, Unknown
+from anyshape.graph.sizes.expr import Call, DimVar, Size
+from anyshape.inspect.cost import Cost, range_of, variables_of
+from anyshape.inspect.draw.picture import Box, Picture, guarantee, line_of, picture, source_of, type_pieces
+from anyshape.inspect.draw.svg import Drawing, arrange, draw_svg
+from anyshape.ops.flop_counts import CeilLog2
+
+_PAGE = Path(__file__).resolve().parents[1] / "page"
+_COSTS = ("flops", "read", "written")
+_TRIED = 2000
+
+
+def to_html(program: Any) -> str:
+    """The page of a program or a graph."""
+    drawn = picture(program)
+    drawing = arrange(drawn)
+    variables = variables_of(drawn.graph)
+    start = start_sizes(drawn.graph, variables)
+    data = {
+        "boxes": _boxes_data(drawing, variables),
+        "conditions": _conditions_data(drawn, variables),
+        "sizes": [{"name": v.label, "lower": v.lower, "upper": v.upper} for v in variables],
+        "total": _cost_data(drawn.costs.total, variables),
+        "width": round(drawing.width, 1),
+        "height": round(drawing.height, 1),
+    }
+    script = (_PAGE / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template((_PAGE / "page.html").read_text(encoding="utf-8")).substitute(
+        hash=f"sha256-{digest}",
+        title=escape(drawn.name),
+        summary=_summary(drawn),
+        style=(_PAGE / "page.css").read_text(encoding="utf-8"),
+        svg=draw_svg(drawing),
+        sizes=_sizes_table(drawn.graph, variables, start),
+        total=_total_table(drawn),
+        costs=_costs_table(drawn),
+        conditions=_conditions_list(drawn),
+        data=_as_data(data),
+        script=script,
+    )
+
+
+def _as_data(data: Any) -> str:
+    """JSON that cannot end the element that holds it."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _summary(drawn: Picture) -> str:
+    counts = {kind: sum(b.kind == kind for b in drawn.boxes) for kind in ("node", "input", "constant")}
+    counts["condition"] = len(drawn.graph.conditions)
+    return ", ".join([f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items() if n])
+
+
+# -- what the script reads -----------------------------------------------------------------------------------------
+
+
+def formula(size: Size, variables: tuple[DimVar, ...]) -> Any:
+    """A size as the script evaluates it: a number as text, a variable by its position, or [function, *parts]."""
+    if isinstance(size, int):
+        return str(size)
+
+    def of_atom(atom: Any) -> Any:
+        if isinstance(atom, Call):
+            return [atom.function if atom.function in _NAMED else _INFIX[atom.function], *[of(a) for a in atom.args]]
+        return ["ceil_log2", of(atom.of)] if isinstance(atom, CeilLog2) else variables.index(atom)
+
+    def of(part: Size) -> Any:
+        return formula(part, variables)
+
+    terms = []
+    for monomial, coefficient in size.terms:
+        factors = [of_atom(a) if power == 1 else ["**", of_atom(a), str(power)] for a, power in monomial]
+        terms.append(["*", *([] if coefficient == 1 and factors else [str(coefficient)]), *factors])
+    return ["+", *[t[1] if len(t) == 2 else t for t in terms]]
+
+
+_NAMED = ("max", "min", "broadcast")
+_INFIX = {"floordiv": "//", "mod": "%"}
+
+
+def _extent_data(extent: ShapeExtent, variables: tuple[DimVar, ...]) -> dict[str, Any]:
+    found = {"kind": guarantee(extent), "text": str(extent)}
+    return found if isinstance(extent, Unknown) else {**found, "formula": formula(extent.size, variables)}
+
+
+def _cost_data(cost: Cost, variables: tuple[DimVar, ...]) -> dict[str, Any]:
+    return dict(zip(_COSTS, [_extent_data(e, variables) for e in cost.parts()], strict=True))
+
+
+def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[str, Any]]:
+    drawn = drawing.picture
+    conditions: dict[int, list[int]] = {}
+    for i, condition in enumerate(drawn.graph.conditions):
+        for number in drawn.boxes_of(condition, line=True):
+            conditions.setdefault(number, []).append(i)
+    reads: dict[int, list[dict[str, Any]]] = {}
+    for edge in drawn.edges:
+        reads.setdefault(edge.head, []).append({"tail": edge.tail, "name": edge.name, "sizes": edge.sizes_only})
+    found = []
+    for box in drawn.boxes:
+        data: dict[str, Any] = {
+            "kind": box.kind,
+            "title": box.title,
+            "label": " ".join(dict.fromkeys([box.title, *[n for n, _ in box.values]])),
+            "values": [{"name": n, "type": type_pieces(m, 200)} for n, m in box.values],
+            "params": box.params,
+            "reads": reads.get(box.number, []),
+            "conditions": conditions.get(box.number, []),
+            "place": [round(at, 1) for at in drawing.places[box.number]],
+            "text": _search_text(box),
+        }
+        if box.where is not None:
+            data |= {
+                "where": f"{box.where.file}:{box.where.line}",
+                "in": box.where.function,
+                "line": line_of(box.where),
+            }
+        if box.cost is not None:
+            data["cost"] = _cost_data(box.cost, variables)
+        found.append(data)
+    return found
+
+
+def _search_text(box: Box) -> str:
+    types = [f"{name}: {meta}" for name, meta in box.values]
+    return " ".join([box.title, *types, *([str(box.where), box.where.function] if box.where else [])])
+
+
+def _conditions_data(drawn: Picture, variables: tuple[DimVar, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": c.kind,
+            "claim": str(c.claim),
+            "why": f"{c.primitive}: {c.why}",
+            "relation": c.claim.relation,
+            "left": formula(c.claim.left, variables),
+            "right": formula(c.claim.right, variables),
+            "boxes": list(drawn.boxes_of(c)),
+        }
+        for c in drawn.graph.conditions
+    ]
+
+
+# -- what stands beside the drawing --------------------------------------------------------------------------------
+
+
+def start_sizes(graph: Graph, variables: tuple[DimVar, ...]) -> Valuation:
+    """Numbers to begin with, which the program takes where some that it takes were found."""
+    claims = [c.claim for c in graph.conditions]
+    simple = [{v: nearest(v, n) for v in variables} for n in (8, 16, 4, 3, 1, 0)]
+    found = itertools.chain(simple, *[candidates(c, claims, list(variables)) for c in claims[:1]])
+    for sizes in itertools.islice(found, _TRIED):
+        if all(truth(c, sizes) for c in claims):
+            return sizes
+    return simple[0]
+
+
+def _sizes_table(graph: Graph, variables: tuple[DimVar, ...], start: Valuation) -> str:
+    if not variables:
+        return "<p>All sizes are numbers.</p>"
+    sources = {s.variable: source_of(graph, s) for s in graph.dims}
+    rows = []
+    for i, variable in enumerate(variables):
+        most = variable.upper if variable.upper is not None else max(512, variable.lower * 2)
+        name, value, source = escape(variable.label), start[variable], escape(sources.get(variable, ""))
+        bounds = f'min="{variable.lower}"' + ("" if variable.upper is None else f' max="{variable.upper}"')
+        rows.append(
+            f'<tr class="size"><th scope="row"><label for="size-{i}"><code>{name}</code></label></th>'
+            f'<td><input id="size-{i}" type="number" step="1" {bounds} value="{value}"></td>'
+            f'<td><input id="slider-{i}" type="range" min="{variable.lower}" max="{most}" value="{value}" '
+            f'aria-label="{name}"></td><td>{source}<br>{escape(range_of(variable))}</td></tr>'
+        )
+    head = "<tr><th>size</th><th>try</th><th></th><th>from; declared range</th></tr>"
+    return f"<table>{head}{''.join(rows)}</table>"
+
+
+def _formula_text(extent: ShapeExtent) -> str:
+    return f'<span class="{guarantee(extent)}">{escape(str(extent))}</span>'
+
+
+def _total_table(drawn: Picture) -> str:
+    total = drawn.costs.total
+    names = ("flops", "bytes read", "bytes written")
+    rows = [
+        f'<tr><th scope="row">{name}</th><td>{_formula_text(extent)}</td>'
+        f'<td class="number" data-cost="total:{key}"></td></tr>'
+        for name, key, extent in zip(names, _COSTS, total.parts(), strict=True)
+    ]
+    note = (
+        "<p>One operation on one element counts as one; each node reads its operands and writes its results once. "
+        "The plan that runs moves less, as it makes views and leaves broadcasting to NumPy.</p>"
+    )
+    return f"<table>{''.join(rows)}</table>{note}"
+
+
+def _costs_table(drawn: Picture) -> str:
+    rows = []
+    for box in drawn.boxes:
+        if box.cost is None:
+            continue
+        formulas = "".join(f"<td>{_formula_text(e)}</td>" for e in box.cost.parts())
+        numbers = "".join(f'<td class="number" data-cost="{box.number}:{key}"></td>' for key in _COSTS)
+        name = escape(f"{box.values[0][0]} {box.title}" if box.values else box.title)
+        rows.append(
+            f'<tr data-box="{box.number}"><td rowspan="2"><a tabindex="0" role="button">{name}</a></td>{formulas}</tr>'
+            f"<tr>{numbers}</tr>"
+        )
+    head = "<tr><th>node</th><th>flops</th><th>bytes read</th><th>bytes written</th></tr>"
+    return f"<details><summary>of each node</summary><table>{head}{''.join(rows)}</table></details>"
+
+
+def _conditions_list(drawn: Picture) -> str:
+    """Guards first: they are what makes a call trace again."""
+    order = {"guard": 0, "assertion": 1, "constraint": 2, "fact": 3}
+    found = sorted(enumerate(drawn.graph.conditions), key=lambda pair: order[pair[1].kind])
+    if not found:
+        return "<p>None: the program takes every size.</p>"
+    items = [
+        f'<li><button class="condition {c.kind}" data-condition="{i}"><span class="kind">{c.kind}</span> '
+        f'<code>{escape(str(c.claim))}</code><span class="why">{escape(f"{c.primitive}: {c.why}")}'
+        f"{escape(f' ({c.where})') if c.where else ''}</span></button></li>"
+        for i, c in found
+    ]
+    return f'<ul class="conditions">{"".join(items)}</ul>'

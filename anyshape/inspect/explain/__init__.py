@@ -1,0 +1,1 @@
+"""Explain a cache: its data and two renderers."""

@@ -1,0 +1,152 @@
+"""A profile as one page of HTML: the time of a call as nested bars, in the order of the run and by line, and a table.
+
+What users wrote - names, lines, files - is escaped, nothing is loaded from elsewhere, and no other script may run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from anyshape.inspect.draw.picture import line_of
+from anyshape.inspect.profile.text import COLUMNS, cells, notes, percent, seconds, summary, title
+
+_PAGE = Path(__file__).resolve().parents[1] / "page"
+_LEVEL = 23  # pixels from one level of bars to the next
+_NUMBERS = 6  # columns of the table that hold numbers
+_LEAST = 5e-5  # of the width, below which a bar is not drawn; the table has its row
+
+
+@dataclass
+class Frame:
+    """A bar: its part of the whole, what stands in it and what is told of it, and the bars below."""
+
+    label: str
+    detail: str
+    share: float
+    kind: str
+    below: list[Frame] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((frame.depth for frame in self.below), default=0)
+
+
+def to_page(profile: Any) -> str:
+    """The page of a profile."""
+    script, style = (_read(f"flame.{kind}") for kind in ("js", "css"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(_read("flame.html")).substitute(
+        hash=f"sha256-{digest}",
+        title=escape(profile.name),
+        summary=escape(summary(profile)),
+        notes=escape("; ".join(notes(profile))),
+        style=_read("page.css").partition("* {")[0] + style,
+        order=_flame(in_order(profile), "order"),
+        lines=_flame(by_line(profile), "lines"),
+        table=_table(profile),
+        script=script,
+    )
+
+
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+# -- bars --------------------------------------------------------------------------------------------------------
+
+
+def in_order(profile: Any) -> Frame:
+    """The call, its rows, and the steps inside of groups."""
+    return _whole(profile, [_frame(row) for row in profile.rows])
+
+
+def by_line(profile: Any) -> Frame:
+    """The call, the functions that users wrote, their lines, and what these became."""
+    functions: dict[tuple[str, str], dict[int, list[Any]]] = {}
+    elsewhere = []
+    for row in [step for whole in profile.rows for step in (whole.steps or (whole,))]:
+        if row.where is None:
+            elsewhere.append(_frame(row))
+        else:
+            place = row.where.file, row.where.function
+            functions.setdefault(place, {}).setdefault(row.where.line, []).append(row)
+    found = [_function(file, name, lines) for (file, name), lines in functions.items()]
+    return _whole(profile, [*sorted(found, key=lambda frame: -frame.share), *elsewhere])
+
+
+def _whole(profile: Any, below: list[Frame]) -> Frame:
+    return Frame(profile.name, summary(profile), 1.0, "call", below)
+
+
+def _frame(row: Any) -> Frame:
+    kind = "group" if row.steps else "step" if row.where is not None or row.result else "entry"
+    return Frame(title(row), _detail(row), row.share, kind, [_frame(step) for step in row.steps])
+
+
+def _detail(row: Any) -> str:
+    """What is known of a row, as one line."""
+    _, _, moved, rate, flops, speed, _, _, _ = cells(row, "")
+    costs = [f"{moved}B" if moved else "", f"{rate} GB/s" if rate else "", f"{flops} flops" if flops else ""]
+    where = "" if row.where is None else f"{row.where}  {line_of(row.where)}"
+    parts = [title(row), row.result, seconds(row.seconds), percent(row.share), *costs]
+    return "; ".join([p for p in [*parts, f"{speed} GFLOP/s" if speed else "", where] if p])
+
+
+def _function(file: str, name: str, lines: dict[int, list[Any]]) -> Frame:
+    below = [_line(rows) for _, rows in sorted(lines.items())]
+    share = sum(frame.share for frame in below)
+    label = f"{name or 'module'} ({file.rpartition('/')[2]})"
+    return Frame(label, f"{name} in {file}: {percent(share)}", share, "function", below)
+
+
+def _line(rows: Sequence[Any]) -> Frame:
+    where, share = rows[0].where, sum(row.share for row in rows)
+    text = line_of(where)
+    label = f"{where.line}: {text}" if text else str(where)
+    return Frame(label, f"{where}: {percent(share)}  {text}", share, "line", [_frame(row) for row in rows])
+
+
+def _flame(root: Frame, name: str) -> str:
+    bars = "".join(_bars(root, 0.0, 0))
+    return f'<div class="flame" id="{name}" style="height:{root.depth * _LEVEL}px">{bars}</div>'
+
+
+def _bars(frame: Frame, left: float, level: int) -> Iterator[str]:
+    if frame.share < _LEAST:
+        return
+    place = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;top:{level * _LEVEL}px"
+    data = f'data-left="{left:.6f}" data-width="{frame.share:.6f}" data-level="{level}"'
+    told = escape(frame.detail, quote=True)
+    yield f'<button class="bar {frame.kind}" style="{place}" {data} title="{told}">{escape(frame.label)}</button>'
+    for inner in frame.below:
+        yield from _bars(inner, left, level + 1)
+        left += inner.share
+
+
+# -- the table ---------------------------------------------------------------------------------------------------
+
+
+def _table(profile: Any) -> str:
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    rows = [line for row in profile.rows for line in (_table_row(row, ""), *_inner(row.steps))]
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _inner(steps: Iterable[Any]) -> list[str]:
+    return [_table_row(step, "inner") for step in steps]
+
+
+def _table_row(row: Any, kind: str) -> str:
+    code = "" if row.where is None else f" <code>{escape(line_of(row.where))}</code>"
+    texts = [escape(cell) for cell in cells(row, "")]
+    texts[-1] += code
+    numbers = [f'<td class="number">{text}</td>' for text in texts[:_NUMBERS]]
+    others = [f"<td>{text}</td>" for text in texts[_NUMBERS:]]
+    return f'<tr class="{kind}">{"".join([*numbers, *others])}</tr>'

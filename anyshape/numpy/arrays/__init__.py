@@ -1,0 +1,1 @@
+"""Define the traced array and its side of NumPy's protocols."""

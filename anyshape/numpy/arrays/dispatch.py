@@ -1,0 +1,79 @@
+"""Which function of ours answers for which of NumPy's and SciPy's: one table by name, and those derived from it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from anyshape.numpy import (
+    at_update,
+    contraction,
+    creation,
+    dynamic,
+    einsum_function,
+    elementwise,
+    indexing,
+    movement,
+    norms,
+    reduction,
+    sorting,
+    special,
+    statistics,
+)
+from anyshape.numpy.arrays import ufunc_methods
+from anyshape.numpy.operands import array_queries
+
+_MODULES = (
+    elementwise,
+    special,
+    movement,
+    creation,
+    indexing,
+    at_update,
+    array_queries,
+    reduction,
+    statistics,
+    ufunc_methods,
+    contraction,
+    einsum_function,
+    norms,
+    sorting,
+    dynamic,
+)
+
+
+def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
+    """The functions that a module defines under public names."""
+    return {
+        name: f
+        for name, f in vars(module).items()
+        if not name.startswith("_")
+        and callable(f)
+        and getattr(f, "__module__", "") == module.__name__
+        and not isinstance(f, type)
+    }
+
+
+# every function by name; UFUNCS and FUNCTIONS by the NumPy or SciPy object it stands for
+NAMESPACE: dict[str, Callable[..., Any]] = {name: f for module in _MODULES for name, f in _public(module).items()}
+UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+    getattr(home, name): f
+    for home in (scipy.special, np)
+    for name, f in NAMESPACE.items()
+    if isinstance(getattr(home, name, None), np.ufunc)
+}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    getattr(home, name): f
+    for home in (np.linalg, np)
+    for name, f in NAMESPACE.items()
+    if callable(getattr(home, name, None)) and not isinstance(getattr(home, name), (np.ufunc, type))
+}
+UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "UFUNCS", {}).items()})
+METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
+    key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
+}
+FUNCTIONS.update({f: g for module in _MODULES for f, g in getattr(module, "FUNCTIONS", {}).items()})

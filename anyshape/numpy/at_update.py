@@ -1,0 +1,279 @@
+"""Arrays with parts replaced or changed, `x.at[key].set(v)` and its kin: what `x[key] = v` is where nothing is written.
+
+Every key that reading takes is taken here. Of updates that meet in one element, the last one in C order is the one that
+`set` leaves, and all others accumulate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from anyshape.errors import MutationError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.numpy import elementwise
+from anyshape.numpy.array_parts import lifted
+from anyshape.numpy.creation import asarray
+from anyshape.numpy.index_parser import Key, Target, fit_mask, mask_alone
+from anyshape.numpy.movement import ravel, reshape
+from anyshape.numpy.operands.promotion import axis_of, is_weak, sizes, typed
+from anyshape.ops import elementwise as ew
+from anyshape.ops import gathering as ga
+from anyshape.ops import movement as mv
+from anyshape.ops.apply import context_of, meta_of
+from anyshape.ops.creation import full, iota
+
+_READ = {None: "error", "error": "error", "promise_in_bounds": "error", "clip": "clip", "fill": "fill", "drop": "fill"}
+_WRITE = _READ | {"fill": "drop", "drop": "drop"}
+
+
+def at(x: Any) -> _At:
+    """x to be read or updated at a key: `at(x)[key].set(v)` is x with the elements that x[key] names set to v."""
+    return _At(lifted(x))
+
+
+class _At:
+    """An array that waits for a key."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __getitem__(self, key: Any) -> _Indexed:
+        return _Indexed(self.x, key)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise MutationError("x.at[...] = v", "x = x.at[...].set(v)", user_line())
+
+
+class _Indexed:
+    """The part of an array that a key names. Each method gives a new array; x stays as it is.
+
+    `mode` says what an index out of range means: an error, as in NumPy (also under JAX's name "promise_in_bounds"),
+    "clip", the nearest element that there is, or "drop" ("fill"), no update. A negative index counts from the end
+    before that. `unique_indices` promises that no element is named twice; `indices_are_sorted` has no effect.
+    """
+
+    __slots__ = ("key", "x")
+
+    def __init__(self, x: Any, key: Any) -> None:
+        self.x, self.key = x, key
+
+    def set(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with this part replaced; of updates to one element the last one in C order stays."""
+        mask = mask_alone(self.key)
+        if mask is not None and _stretches(self.x, mask, values):
+            return ew.select(_like(self.x, mask), mv.broadcast_to(_cast(self.x, values, "set"), sizes(self.x)), self.x)
+        return self._scatter("set", values, mode, unique_indices)
+
+    def add(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with values added to this part; those that meet in one element all are."""
+        return self._accumulate("add", 0, elementwise.add, values, mode, unique_indices)
+
+    def subtract(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with values subtracted from this part."""
+        if self.x.dtype.kind == "b":
+            raise context_of("at").bad_dtype("bools cannot be subtracted", "convert them with astype(int)")
+        negative = ew.neg(_cast(self.x, values, "subtract"))
+        return self.add(negative, mode=mode, unique_indices=unique_indices)
+
+    def multiply(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with this part multiplied by values."""
+        return self._accumulate("mul", 1, elementwise.multiply, values, mode, unique_indices)
+
+    mul = multiply
+
+    def divide(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with this part divided by values; integers become floats, as in a division of all of x."""
+        return elementwise.divide(self.x, self._factors(values, mode, unique_indices))
+
+    def power(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with this part raised to the power of values."""
+        return elementwise.power(self.x, self._factors(values, mode, unique_indices))
+
+    def min(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with the smaller of the element and the value in this part; NaN if either is."""
+        return self._accumulate("min", None, elementwise.minimum, values, mode, unique_indices)
+
+    def max(
+        self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
+    ) -> Any:
+        """x with the larger of the element and the value in this part; NaN if either is."""
+        return self._accumulate("max", None, elementwise.maximum, values, mode, unique_indices)
+
+    def apply(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        mode: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        """x with this part replaced by a function of it, which is applied once to the part as a whole."""
+        mask = mask_alone(self.key)
+        if mask is not None:
+            return ew.select(_like(self.x, mask), _cast(self.x, function(self.x), "apply"), self.x)
+        clipped = "clip" if _mode(mode, _WRITE) == "drop" else mode  # what is read there is not written
+        return self.set(function(self.get(mode=clipped)), mode=mode, unique_indices=unique_indices)
+
+    def get(
+        self,
+        *,
+        mode: Any = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        fill_value: Any = None,
+    ) -> Any:
+        """This part; with mode "fill", the fill value for each index out of range: NaN, or an extreme of integers."""
+        mode = _mode(mode, _READ)
+        if mode == "error":
+            return _key(self, mode).read()
+        key = _key(self, mode)
+        target = key.target()
+        found = ga.gather_windows(key.x, target.indices, target.windows, target.sizes, mode, fill_value)
+        return mv.expand(mv.rev(found, target.reversed), target.new)
+
+    # -- how
+
+    def _accumulate(
+        self, kind: str, neutral: Any, function: Callable[..., Any], values: Any, mode: Any, unique: bool
+    ) -> Any:
+        """At a mask, what the function gives of all of x; factors are replaced where it does not matter, so that what
+        they would give there has no part in derivatives."""
+        mask = mask_alone(self.key)
+        if mask is None or not _stretches(self.x, mask, values):
+            return self._scatter(kind, values, mode, unique)
+        mask, values = _like(self.x, mask), mv.broadcast_to(_cast(self.x, values, kind), sizes(self.x))
+        if neutral == 1:
+            return function(self.x, ew.select(mask, values, ew.lift(1, self.x)))
+        return ew.select(mask, function(self.x, values), self.x)
+
+    def _factors(self, values: Any, mode: Any, unique: bool) -> Any:
+        ones = ew.lift(1, self.x)
+        return _Indexed(ones, self.key).multiply(values, mode=mode, unique_indices=unique)
+
+    def _scatter(self, kind: str, values: Any, mode: Any, unique: bool) -> Any:
+        mode = _mode(mode, _WRITE)
+        key = _key(self, mode)
+        target = key.target()
+        updates = _updates(self.x, values, target, kind)
+        unique = unique or target.unique
+        found = ga.scatter_windows(kind, key.x, target.indices, updates, target.windows, mode, unique)
+        return found if key.x is self.x else mv.reshape(found, sizes(self.x))
+
+
+def _key(part: _Indexed, mode: str) -> Key:
+    return Key(part.x, part.key if isinstance(part.key, tuple) else (part.key,), mode == "error")
+
+
+def _mode(mode: Any, known: dict[Any, str]) -> str:
+    if not isinstance(mode, (str, type(None))) or mode not in known:
+        names = ", ".join(repr(m) for m in known if m is not None)
+        raise context_of("at").fail(f"mode {mode!r} is not one of {names}")
+    return known[mode]
+
+
+def _cast(x: Any, values: Any, kind: str) -> Any:
+    """The values in the dtype of x. As in NumPy, `set` may lose fractions, and nothing loses an imaginary part."""
+    found = asarray(values)
+    kept = found.dtype.kind != "c" or x.dtype.kind == "c" if kind == "set" else _fits(values, found.dtype, x.dtype)
+    if not kept:
+        advice = f"convert the values, or the array: x.astype({found.dtype})"
+        raise context_of("at").bad_dtype(f"values of {found.dtype} for an array of {x.dtype}", advice)
+    if isinstance(found, Traced) or found.ndim:
+        return typed(found, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(found, x.dtype)
+    number = np.asarray(values, x.dtype) if is_weak(values) else found.astype(x.dtype)  # of a Python int all counts
+    return full((), number[()], x.dtype)
+
+
+def _fits(values: Any, given: np.dtype, wanted: np.dtype) -> bool:
+    """NumPy computes in place with values of this dtype; a Python int may become any integer that holds it."""
+    whole = given.kind in "iu" and wanted.kind in "iu"
+    return np.can_cast(given, wanted, "same_kind") or (is_weak(values) and whole)
+
+
+def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
+    """Values in the shape of what the scatter takes: that which the key reads, in the order of the elements."""
+    found = _cast(x, values, kind)
+    while meta_of(found).rank > len(target.shape) and sizes(found)[0] == 1:
+        found = mv.drop(found, (0,))  # as in NumPy, leading axes of one element are no axes
+    stretched = mv.broadcast_to(found, target.shape)
+    return mv.rev(mv.drop(stretched, target.new), target.reversed)
+
+
+def _stretches(x: Any, mask: Any, values: Any) -> bool:
+    """Whether values are the same for every element of a mask, so that its count does not matter."""
+    rank, of = meta_of(asarray(values)).rank, meta_of(x).rank - meta_of(mask).rank
+    return of >= 0 and rank <= of
+
+
+def _like(x: Any, mask: Any) -> Any:
+    """A mask of the first axes of x in the shape of x."""
+    fit_mask(context_of("at", x), sizes(x), mask)
+    return mv.broadcast_in_dim(mask, sizes(x), range(meta_of(mask).rank))
+
+
+# -- along an axis -----------------------------------------------------------------------------------------------
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
+    """A new array: `arr` as `numpy.put_along_axis` would leave it."""
+    x, index = lifted(arr), lifted(asarray(indices))
+    if axis is None:
+        return reshape(put_along_axis(ravel(x), index, values, 0), sizes(x))
+    rank = meta_of(x).rank
+    place = axis_of(axis, rank, "put_along_axis")
+    ctx = context_of("put_along_axis", x, index)
+    if meta_of(index).rank != rank or index.dtype.kind not in "iu":
+        raise ctx.fail(f"indices are no integers with {rank} axes, as the array has")
+    others = tuple([i for i in range(rank) if i != place])
+    mine, theirs = sizes(x), sizes(index)
+    if not all(theirs[i] == 1 or ctx.same(mine[i], theirs[i]) for i in others):
+        along = [mv.expand(iota(n), [j for j in range(rank) if j != i]) for i, n in enumerate(mine)]
+        return _Indexed(x, (*along[:place], index, *along[place + 1 :])).set(values)
+    shape = [theirs[i] if i == place else mine[i] for i in range(rank)]
+    found = ga.from_start(mv.broadcast_to(index, shape), mine[place])
+    updates = mv.broadcast_to(_cast(x, values, "set"), shape)
+    windows = ga.Windows((), (place,), (place,), rank, others, others)
+    return ga.scatter_windows("set", x, found, updates, windows)
+
+
+def _mutating(asked: str, instead: str) -> Callable[..., Any]:
+    """A function of NumPy's that writes into its first argument."""
+
+    def function(*args: Any, **kwargs: Any) -> NoReturn:
+        if isinstance(args[0], Traced):
+            raise MutationError(asked, instead, user_line())
+        name = asked.partition("(")[0].replace("np.", "numpy.")
+        raise UnsupportedFunctionError(name, "traced values for an array that is not", "use x.at", user_line())
+
+    return function
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.put_along_axis: _mutating(
+        "np.put_along_axis(x, i, v, axis)", "x = anyshape.numpy.put_along_axis(x, i, v, axis), which gives a new array"
+    ),
+    np.put: _mutating("np.put(x, i, v)", "x = x.ravel().at[i].set(v).reshape(x.shape)"),
+    np.place: _mutating("np.place(x, mask, v)", "x = x.at[mask].set(v)"),
+    np.putmask: _mutating("np.putmask(x, mask, v)", "x = np.where(mask, v, x)"),
+    np.copyto: _mutating("np.copyto(x, v)", "x = x.at[...].set(v)"),
+    np.fill_diagonal: _mutating("np.fill_diagonal(x, v)", "x = np.where(np.eye(*x.shape, dtype=bool), v, x)"),
+}

@@ -1,0 +1,1 @@
+"""Turn what users pass into operands: symbolic sizes, promotion and scalars."""

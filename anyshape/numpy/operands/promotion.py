@@ -1,0 +1,245 @@
+"""From what users pass to operands of ops: lifting, NumPy 2 promotion with weak Python scalars, sizes and axes.
+
+A traced Python scalar (and what Python operators make of such scalars alone) is weak: it takes the dtype of the array
+it meets, as the Python scalar itself would. Its own dtype says what it may be: a Python int that is traced as uint64
+is one that no int64 holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import (
+    ArgumentError,
+    AxisError,
+    DTypeError,
+    LeakedTracerError,
+    ScopeMismatchError,
+    SpecError,
+    UnsupportedFunctionError,
+)
+from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.ops.apply import context_of, sizes_of
+from anyshape.ops.creation import full, size_value
+from anyshape.ops.dynamic import given_size
+from anyshape.ops.elementwise import convert, narrow
+
+NUMERIC = "biufc"
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+_WIDE = np.dtype(np.int64)
+_PYTHON_TYPES = (bool, int, float, complex)
+_PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def enter(size: SymbolicSize) -> Size:
+    """A size as ops take it. One that belongs to another program, or to other specifications, is refused."""
+    builder = active()
+    if builder is not None and not builder.scope.related(size.scope):
+        if size.scope.closed:
+            raise LeakedTracerError(f"size {size}", where=user_line())
+        origins = size.scope.origin, builder.scope.origin
+        raise ScopeMismatchError([str(size), "the arguments"], origins, user_line())
+    known = size.scope.normal(size.expr)
+    if builder is not None and not size.scope.closed:
+        for variable in expr.variables(known):
+            if builder.dim_owner(variable) is None:
+                advice = f"give an argument an axis of size {variable}, or pass it as an integer"
+                raise SpecError(str(size), f"{variable} is no size of the arguments of this program", advice)
+    return known
+
+
+def is_traced(*xs: Any) -> bool:
+    """Whether any of the operands, or of the members of a list of them, belongs to a program."""
+    return any(isinstance(x, (Traced, SymbolicSize)) or (isinstance(x, (list, tuple)) and is_traced(*x)) for x in xs)
+
+
+def is_weak(x: Any) -> bool:
+    """Whether x is a Python scalar, or stands for one."""
+    if isinstance(x, Traced):
+        return getattr(x, "weak", False)
+    if isinstance(x, SymbolicSize):
+        return x.numpy_dtype is None
+    return isinstance(x, _PYTHON_TYPES) and not isinstance(x, np.generic)
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype of an operand; the Python type of a weak one, as NumPy's promotion takes it."""
+    if isinstance(x, SymbolicSize):
+        return int if x.numpy_dtype is None else x.numpy_dtype
+    if isinstance(x, Traced):
+        return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
+    return type(x) if is_weak(x) else np.asarray(x).dtype
+
+
+def own_dtype(x: Any) -> np.dtype:
+    """The dtype of a weak operand where it counts as an array, as alone it does: that of 2**63 is uint64."""
+    if isinstance(x, Traced):
+        return x.dtype
+    return _WIDE if isinstance(x, SymbolicSize) else np.result_type(x)
+
+
+def result_type(*xs: Any) -> np.dtype:
+    """NumPy 2's promotion of operands and dtypes, Python scalars being weak."""
+    if len(xs) == 1 and is_weak(xs[0]):
+        return own_dtype(xs[0])
+    samples = []
+    for x in xs:
+        kind = x if isinstance(x, (np.dtype, type)) else dtype_of(x)
+        samples.append(kind(0) if isinstance(kind, type) and kind in _PYTHON_TYPES else np.dtype(kind))
+    return np.result_type(*samples)
+
+
+def plain_array(x: Any, function: str, path: str) -> np.ndarray:
+    """x as a NumPy array; subclasses whose arithmetic differs from an array's are refused."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        masked = isinstance(x, np.ma.MaskedArray)
+        advice = "pass x.filled(...) and the mask, or np.asarray(x)" if masked else "pass np.asarray(x)"
+        raise ArgumentError(function, path, f"is a {type(x).__name__}, which computes by rules of its own", advice)
+    return np.asarray(x)
+
+
+def operand(x: Any, function: str = "array") -> Any:
+    """x as an operand of ops: a traced array or a NumPy array of numbers."""
+    if isinstance(x, Traced):
+        return x
+    if isinstance(x, SymbolicSize):
+        value = size_value(enter(x))
+        return value if x.numpy_dtype is None else convert(value, x.numpy_dtype)
+    if isinstance(x, (list, tuple)) and is_traced(*x):
+        raise UnsupportedFunctionError(
+            function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()
+        )
+    array = plain_array(x, function, "an operand")
+    if array.dtype.kind not in NUMERIC:
+        raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")
+    return array
+
+
+def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
+    """x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
+    if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
+        return full((), x, dtype)
+    weak = is_weak(x)
+    x = operand(x, function)
+    if weak and x.dtype.kind in "iu" and dtype.kind in "iu":
+        return narrow(x, dtype)  # a Python int that does not fit is an error, never another number
+    if isinstance(x, Traced) or x.ndim:
+        return convert(x, dtype)  # of an array in the program too: it is held by reference, and may change in place
+    return full((), x.item(), dtype)
+
+
+def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
+    """x as a traced operand of its own dtype, or of `dtype`."""
+    target = np.dtype(dtype) if dtype is not None else own_dtype(x) if is_weak(x) else operand(x, function).dtype
+    return typed(x, target, function)
+
+
+def size_of(x: Any) -> Size:
+    """A size as ops take it: a Python int, or the expression of a symbolic one."""
+    if isinstance(x, SymbolicSize):
+        return enter(x)
+    if isinstance(x, DimExpr):
+        return x
+    return operator_index(x)
+
+
+def operator_index(x: Any) -> int:
+    """x as a Python int, refusing floats and arrays."""
+    try:
+        return int(x.__index__())
+    except AttributeError:
+        advice = "pass an int or an entry of x.shape"
+        raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
+
+
+def fixed(x: Any, function: str, field: str) -> int:
+    """x as a Python int, for what decides how many operations there are, or how many axes."""
+    if isinstance(x, SymbolicSize):
+        return ShapeGuardContext(x.scope, function, user_line()).fixed(x.expr, field=field)
+    return operator_index(x)
+
+
+def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
+    """A shape argument: one size or a sequence of them, which may be integer scalars of the program."""
+    several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
+    given = list(shape) if several else [shape]
+    return tuple([given_size(s, function) if _is_integer(s) else size_of(s) for s in given])
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether x is an integer scalar of a program."""
+    return isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
+
+
+def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
+    """A shape argument whose sizes must not be negative, which NumPy checks where it allocates."""
+    found = shape_of(shape, function)
+    for size in found:
+        context_of(function).require(at_least(size, 0), "a size cannot be negative")
+    return found
+
+
+def sizes(x: Any) -> tuple[Size, ...]:
+    """The exact sizes of an operand."""
+    return sizes_of(context_of("shape", x), x)
+
+
+def axis_of(axis: Any, rank: int, function: str) -> int:
+    """A possibly negative axis as one in 0..rank-1."""
+    index = fixed(axis, function, "the axis")
+    if not -rank <= index < rank:
+        raise AxisError(function, index, rank, user_line())
+    return index % rank
+
+
+def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
+    """None (all axes), one axis or a tuple of them, as sorted non-negative axes."""
+    if axis is None:
+        return tuple(range(rank))
+    chosen = [axis_of(a, rank, function) for a in (axis if isinstance(axis, Sequence) else (axis,))]
+    if len(set(chosen)) != len(chosen):
+        raise ArgumentError(function, f"axis {axis}", "names an axis twice", "name each axis once")
+    return tuple(sorted(chosen))
+
+
+def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
+    """What a ufunc asks of each operand: its dtype, or the Python type of one that is weak."""
+    kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
+    if all(isinstance(k, type) for k in kinds):  # a ufunc of Python scalars alone takes their default dtypes
+        return [own_dtype(x) if len(xs) == 1 or ufunc in _COMPARISONS else np.dtype(k) for x, k in zip(xs, kinds)]
+    kinds = [np.dtype(bool) if k is bool else k for k in kinds]
+    integers = all(k is int or (not isinstance(k, type) and k.kind in "iu") for k in kinds)
+    if ufunc in _COMPARISONS and integers:  # by value, whatever the array holds; literals that it holds are its own
+        return [own_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
+    return kinds
+
+
+def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dtype]:
+    """The dtypes of operands and results in the loop that NumPy's ufunc would choose for them."""
+    kinds = _kinds(ufunc, xs)
+    wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+    try:
+        return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
+    except TypeError as error:
+        names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
+        why = f"no loop for operands {names}"
+        raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
+
+
+def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
+    """The operands in the dtypes of the loop that NumPy's ufunc would choose for them."""
+    found = loop_dtypes(ufunc, *xs, dtype=dtype)
+    return [typed(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]
+
+
+def _default(x: Any) -> Any:
+    """A traced Python int as an int64, which a ufunc takes it for on the way to a bool: it refuses a larger one."""
+    return narrow(x, _WIDE) if is_weak(x) and isinstance(x, Traced) and x.dtype.kind == "u" else x

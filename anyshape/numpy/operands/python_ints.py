@@ -1,0 +1,47 @@
+"""What Python's operators make of ints that are arguments: what Python makes of them, or an error of the run.
+
+Python's ints have no bounds, and a program holds them in 64 bits: NumPy's arithmetic would wrap. Of arrays it does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.promotion import asarray
+from anyshape.ops.elementwise import PYTHON_INTS, python_int
+
+_BITS = range(-(2**63), 2**64)
+
+
+def are_python_ints(name: str, *xs: Any) -> bool:
+    """Whether an operator is one that int64 may not suffice for, and its operands, which are weak, are all ints.
+
+    A negative power is none: it is a float to Python, which a literal exponent tells while tracing. Nor is the absolute
+    value of what only uint64 holds.
+    """
+    if name == "power" and isinstance(xs[1], int) and xs[1] < 0:
+        return False
+    if name == "absolute" and xs[0].dtype.kind == "u":
+        return False
+    return (name in PYTHON_INTS or name == "divmod") and all(_is_int(x) for x in xs)
+
+
+def _is_int(x: Any) -> bool:
+    return x.dtype.kind in "iu" if isinstance(x, Traced) else isinstance(x, (int, SymbolicSize))
+
+
+def of_python_ints(name: str, *xs: Any) -> Any:
+    """What the operator makes of them: weak as they are."""
+    if name == "divmod":
+        return tuple([of_python_ints(part, *xs) for part in ("floor_divide", "remainder")])
+    for x in xs:
+        if isinstance(x, int) and x not in _BITS:
+            raise ArgumentError(name, "an operand", f"is {x}, which 64 bits do not hold", "use a float")
+    result = python_int(name, *[asarray(x, np.result_type(x) if isinstance(x, int) else None, name) for x in xs])
+    result.weak = True
+    return result

@@ -1,0 +1,84 @@
+"""Operands of operators on sizes: which are integers, whose scope and dtype holds for what they make, and divisors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import LeakedTracerError, ScopeMismatchError
+from anyshape.graph.ir.builder import Traced, active_builders, user_line
+from anyshape.graph.prover.constraints import Claim, Verdict
+from anyshape.graph.prover.scope import Scope, SymbolicSize
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.promotion import is_weak
+
+INTEGERS = (int, np.integer, np.bool_)
+
+
+def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
+    """The scope of what two sizes make: a program's rather than that it was declared in, any rather than a free one."""
+    if a.scope is b.scope:
+        return a.scope
+    if not a.scope.related(b.scope):
+        for size in (a, b):
+            if size.scope.closed:
+                raise LeakedTracerError(f"size {size}", where=user_line())
+        raise ScopeMismatchError([str(a), str(b)], [a.scope.origin, b.scope.origin], user_line())
+    return max(a.scope, b.scope, key=lambda s: (not s.free, s.root is not s, not s.closed))
+
+
+def as_size(x: Any) -> Size | None:
+    """An integer operand as a size; None for anything else."""
+    if isinstance(x, SymbolicSize):
+        return x.expr
+    return int(x) if isinstance(x, INTEGERS) else None
+
+
+def known_size(x: Any) -> Size | None:
+    """As `as_size`, an int where the size is known to be one."""
+    return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else as_size(x)
+
+
+def scope_of(*integers: Any) -> Scope:
+    """The scope of what integers make, at least one of which is symbolic."""
+    symbolic = [x for x in integers if isinstance(x, SymbolicSize)]
+    found = symbolic[0]
+    for size in symbolic[1:]:
+        found = SymbolicSize(found.expr, common_scope(found, size))
+    return found.scope
+
+
+def joint_dtype(*integers: Any) -> Any:
+    """The dtype of the NumPy integer that integers make; None for a Python int."""
+    kinds = [numpy_dtype(x) for x in integers]
+    if all(k is None for k in kinds):
+        return None
+    return np.result_type(*[0 if k is None else k for k in kinds])
+
+
+def numpy_dtype(x: Any) -> Any:
+    """The dtype of a NumPy integer, or of a size that stands for one; None for Python's."""
+    if isinstance(x, SymbolicSize):
+        return x.numpy_dtype
+    return x.dtype if isinstance(x, np.generic) else None
+
+
+def is_zero(divisor: Any, primitive: str, why: str) -> bool:
+    """Whether a divisor is 0. In a program, that one may be 0 is a decision, or a precondition."""
+    if not isinstance(divisor, SymbolicSize):
+        return bool(divisor == 0)
+    scope, size = divisor.scope, divisor.expr
+    verdict = scope.decide(claim := Claim("!=", size, 0, f"{size} != 0"))
+    if verdict is Verdict.UNKNOWN and not scope.closed:
+        if scope.hints is not None:
+            return not scope.ask(claim, user_line())
+        if any(b.scope is scope for b in active_builders()):
+            scope.require(claim, primitive, why, (), user_line())
+    return verdict is Verdict.NO
+
+
+def check_divisor(a: Any, b: Any) -> None:
+    """Python's error where it divides numbers of its own by 0. NumPy's numbers have none: they give inf and nan."""
+    if is_weak(a) and is_weak(b) and not isinstance(b, Traced) and is_zero(b, "divide", "division by zero"):
+        raise ZeroDivisionError("division by zero")

@@ -1,0 +1,119 @@
+"""What Python may ask of a size divided by a size: whole parts of it are sizes, comparisons are questions to sizes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.operands.size_operands import known_size, numpy_dtype, scope_of
+from anyshape.numpy.operands.symdim import max_dim, min_dim
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """`size / by`, where `by` is positive."""
+
+    size: Any
+    by: Any
+
+    def __floor__(self) -> Any:
+        return self.size // self.by
+
+    def __ceil__(self) -> Any:
+        return -(-self.size // self.by)
+
+    def __trunc__(self) -> Any:
+        return math.floor(self) if self.size >= 0 else math.ceil(self)
+
+    def __round__(self) -> Any:
+        """Half to even, as Python rounds."""
+        whole, twice = self.size // self.by, 2 * (self.size % self.by)
+        above = min_dim(1, max_dim(0, twice - self.by))
+        half = 1 - min_dim(1, abs(twice - self.by))
+        return whole + above + half * (whole % 2)
+
+    def __int__(self) -> int:
+        return operator.index(math.trunc(self))
+
+    def __float__(self) -> float:
+        return operator.index(self.size) / operator.index(self.by)
+
+    def __bool__(self) -> bool:
+        return bool(self.size)
+
+    def compared(self, name: str, other: Any) -> Question | None:
+        """The question that a comparison by this name is; None where it cannot be put to sizes."""
+        ask = _COMPARISONS[name]
+        if isinstance(other, Quotient):
+            return Question(lambda: ask(self.size * other.by, other.size * self.by))
+        if _of_python(other):
+            return Question(lambda: ask(self.size, other * self.by))
+        if type(other) is not float:
+            return None
+        if not isinstance(self.by, int) and math.isfinite(other):
+            return self.compared(name, int(other)) if other == int(other) else None
+        return Question(lambda: self._beside(name, other) if math.isfinite(other) else ask(0, other))
+
+    def _beside(self, name: str, other: float) -> bool:
+        """The comparison with a float: by the sizes whose quotients, rounded as Python's are, lie beyond it."""
+        near = range(math.floor(other * self.by) - 2, math.floor(other * self.by) + 4)
+        first = next(n for n in near if n / self.by >= other)
+        above = next(n for n in near if n / self.by > other)
+        if name in ("less", "greater_equal"):
+            return bool((self.size >= first) == (name == "greater_equal"))
+        if name in ("greater", "less_equal"):
+            return bool((self.size >= above) == (name == "greater"))
+        return bool((first < above and self.size == first) == (name == "equal"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A comparison, asked when its answer is needed: as an array it may be used without."""
+
+    ask: Callable[[], bool]
+
+    def __bool__(self) -> bool:
+        return self.ask()
+
+    def __int__(self) -> int:
+        return int(self.ask())
+
+    def __float__(self) -> float:
+        return float(self.ask())
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
+def exactly(name: str, a: Any, b: Any) -> Quotient | Question | None:
+    """What an operator makes of sizes and quotients of them, where Python's numbers follow from sizes."""
+    if name == "divide":
+        return _quotient(a, b)
+    if isinstance(a, Quotient):
+        return a.compared(name, b)
+    return Quotient(a, 1).compared(name, b) if isinstance(b, Quotient) and _of_python(a) else None
+
+
+def _of_python(x: Any) -> bool:
+    """An int of Python's, or a size that stands for one."""
+    return known_size(x) is not None and numpy_dtype(x) is None
+
+
+def _quotient(size: Any, by: Any) -> Quotient | None:
+    """The quotient of Python's integers; None of other numbers, or by a divisor that may be negative."""
+    if not _of_python(size) or not _of_python(by):
+        return None
+    if isinstance(by, int):
+        return Quotient(size, int(by)) if by > 0 else Quotient(-size, -by)
+    return Quotient(size, by) if scope_of(by).proves(at_least(by.expr, 1)) else None

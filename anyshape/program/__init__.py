@@ -1,0 +1,1 @@
+"""Hold a traced function with its plans, specializations and file format."""

@@ -1,0 +1,289 @@
+"""The file of a program: a zip archive of one JSON document and its constants in NumPy's format. See docs/export.md.
+
+Whoever wrote a file is not trusted: nothing in it is executed, unpickled or evaluated, sizes are known before memory is
+taken, and what a document says of its graph is worked out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import secrets
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
+from anyshape.graph.ir.decode import MOST, Malformed, decode_graph, fields, integer, items, text
+from anyshape.graph.ir.encode import encode_graph, printable
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.validate import check_graph
+from anyshape.graph.prover.scope import Scope
+from anyshape.numpy.operands.promotion import NUMERIC
+from anyshape.ops.callback import callback_op
+from anyshape.ops.node_validation import claims, problem
+from anyshape.program.pytree_json import decode_tree, encode_tree
+from anyshape.support.version import __version__
+from anyshape.tracing.trace import Trace
+
+FORMAT, VERSION = "anyshape program", 1
+_DOCUMENT = "program.json"
+_LARGEST_DOCUMENT = 1 << 26  # bytes
+_DEEPEST = 200
+_DIGITS = 400
+_SECONDS = 60.0  # of this thread: honest files take a few milliseconds, and one for a hundred nodes
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same program gives the same bytes
+
+
+# -- writing
+
+
+def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
+    """Write a program to a path, whose old content stays if anything fails, or to a file that is open for bytes."""
+    data = pack(trace, graph)
+    unpack(data, _name_of(file))  # what is saved can be loaded
+    if hasattr(file, "write"):
+        file.write(data)
+        return
+    path = Path(file)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no folder to save a program in", str(path.parent))
+    new = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    try:
+        with open(new, "xb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink()
+        raise
+
+
+def pack(trace: Trace, graph: Graph) -> bytes:
+    """The bytes of the file."""
+    called = [str(dict(n.params)["function"]) for n in graph.nodes if n.op is callback_op]
+    if called:
+        advice = "call it outside the program, and pass what it gives as an argument"
+        raise ArgumentError(graph.name, f"the function {called[0]}", "is called back, and no file holds it", advice)
+    body, arrays = encode_graph(graph)
+    constants = [_npy(a) for a in arrays]
+    program = {
+        "graph": body,
+        "arguments": encode_tree(trace.in_tree, graph.name, "an argument"),
+        "result": encode_tree(trace.out_tree, graph.name, "the result"),
+        "paths": [printable(p) for p in trace.paths],
+        "labels": [printable(p) for p in trace.labels],
+        "digests": [hashlib.sha256(c).hexdigest() for c in constants],
+    }
+    digest = hashlib.sha256(_canonical(program)).hexdigest()
+    envelope = {"format": FORMAT, "version": VERSION, "anyshape": __version__, "digest": digest, "program": program}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_DOCUMENT, _DATE), _canonical(envelope), zipfile.ZIP_DEFLATED)
+        for i, constant in enumerate(constants):
+            archive.writestr(zipfile.ZipInfo(_constant_name(i), _DATE), constant, zipfile.ZIP_STORED)
+    return out.getvalue()
+
+
+def _constant_name(i: int) -> str:
+    return f"constants/{i}.npy"
+
+
+def _npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array, version=(1, 0), allow_pickle=False)
+    return out.getvalue()
+
+
+def _canonical(x: Any) -> bytes:
+    """JSON without floats or choices: equal data are equal bytes."""
+    return json.dumps(x, sort_keys=True, separators=(",", ":")).encode()
+
+
+# -- reading
+
+
+def read_trace(file: Any) -> Trace:
+    """The trace of a program in a file: a path, or a file that is open for bytes."""
+    if hasattr(file, "read"):
+        data = file.read()
+        if not isinstance(data, bytes):
+            advice = "open it in binary mode, as in open(path, 'rb')"
+            raise ProgramFileError(_name_of(file), "is open for text", advice)
+        return unpack(data, _name_of(file))
+    return unpack(Path(file).read_bytes(), _name_of(file))
+
+
+def _name_of(file: Any) -> str:
+    name = getattr(file, "name", None) if hasattr(file, "read") or hasattr(file, "write") else file
+    return str(name) if isinstance(name, (str, os.PathLike)) else "the file"
+
+
+def unpack(data: bytes, name: str) -> Trace:
+    """The trace that the bytes of a file hold."""
+    try:
+        return _unpack(data, name, _Clock().tick)
+    except ProgramFileError:
+        raise
+    except Malformed as error:
+        raise ProgramFileError(name, f"is damaged, or was not saved by anyshape: {error}") from None
+    except zipfile.BadZipFile as error:
+        raise ProgramFileError(name, f"is no saved program, or is cut short: {error}") from None
+    except AnyshapeError as error:
+        raise ProgramFileError(name, f"holds a program that is not legal: {str(error).splitlines()[0]}") from error
+    except (Exception, RecursionError) as error:  # whatever unknown bytes make a reader of the library stumble over
+        raise ProgramFileError(name, f"cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+
+
+class _Clock:
+    """Ends what takes too long."""
+
+    def __init__(self) -> None:
+        self.end = time.thread_time() + _SECONDS
+
+    def tick(self) -> None:
+        if time.thread_time() > self.end:
+            raise Malformed(f"checking it takes more than {_SECONDS:g} seconds")
+
+
+def _unpack(data: bytes, name: str, tick: Callable[[], None]) -> Trace:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = _members(archive, len(data))
+        program = _program(_document(archive, members), name)
+        graph, arguments, result, paths, labels, digests = fields(
+            program, "the program", "graph", "arguments", "result", "paths", "labels", "digests"
+        )
+        digests = items(digests, "digests", MOST["constants"])
+        expected = {_DOCUMENT, *[_constant_name(i) for i in range(len(digests))]}
+        if members.keys() != expected:
+            raise Malformed("its members are not those that it names")
+        arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
+    decoded = _checked(decode_graph(graph, arrays, tick), tick)
+    trees = decode_tree(arguments, "the arguments"), decode_tree(result, "the result")
+    given = len(decoded.inputs) - decoded.hidden
+    paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", given)]) for ps in (paths, labels))
+    pair = trees[0].type is tuple and [child.type for child in trees[0].children()] == [tuple, dict]
+    if not pair or trees[0].num_leaves != given or trees[1].num_leaves != len(decoded.outputs):
+        raise Malformed("its structures do not fit its graph")
+    if len(paths) != given or len(labels) not in (0, given) or len(decoded.input_names) not in (0, given):
+        raise Malformed("its names do not fit its graph")
+    return Trace(decoded, *trees, paths, labels)
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name; none may be larger than what is there of it, but for the document, which is compressed."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in items(archive.infolist(), "the archive", MOST["constants"] + 1, 1):
+        if info.filename in found or info.flag_bits & 1:
+            raise Malformed("it has a member twice, or an encrypted one")
+        if info.filename != _DOCUMENT and (
+            info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size
+        ):
+            raise Malformed("a constant is compressed")
+        found[info.filename] = info
+    if sum(info.compress_size for info in found.values()) > size:
+        raise Malformed("its members overlap")
+    return found
+
+
+def _document(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> Any:
+    """The document, read not further than it may go."""
+    info = members.get(_DOCUMENT)
+    if info is None or info.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        raise Malformed(f"it has no {_DOCUMENT}")
+    with archive.open(info) as member:
+        raw = member.read(_LARGEST_DOCUMENT + 1)
+    if len(raw) > _LARGEST_DOCUMENT:
+        raise Malformed(f"its document has more than {_LARGEST_DOCUMENT} bytes")
+    depth = 0
+    for found in re.finditer(rb'(?s)"(?:[^"\\]|\\.)*+"?|[\[\]{}]', raw):
+        bracket = found[0]
+        if bracket in b"[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise Malformed("its document is nested too deep")
+        elif bracket in b"]}":
+            depth -= 1
+    return json.loads(raw, object_pairs_hook=_object, parse_int=_int, parse_float=_refuse, parse_constant=_refuse)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Malformed("an object of its document has a key twice")
+    return found
+
+
+def _int(digits: str) -> int:
+    return int(digits) if len(digits) <= _DIGITS else _refuse(digits)
+
+
+def _refuse(number: str) -> Any:
+    raise Malformed(f"its document holds the number {number:.50}")
+
+
+def _program(document: Any, name: str) -> Any:
+    """The program of a document of this version, unchanged since it was written."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise Malformed("its document is no program")
+    version = integer(document.get("version"), "its version", 1, 2**31)
+    by = text(document.get("anyshape"), "the version of anyshape")
+    if version > VERSION:
+        why = f"has version {version} of the format, written by anyshape {by}; this one reads up to version {VERSION}"
+        raise ProgramFileError(name, why, f"load it with anyshape {by} or newer, or save it with this one", version)
+    _, _, _, digest, program = fields(document, "the document", "format", "version", "anyshape", "digest", "program")
+    if digest != hashlib.sha256(_canonical(program)).hexdigest():
+        raise Malformed("its digest does not fit")
+    return program
+
+
+def _constant(data: bytes, digest: Any) -> np.ndarray:
+    """The array of a constant, read-only; its header must tell exactly the bytes that are there."""
+    if digest != hashlib.sha256(data).hexdigest():
+        raise Malformed("the digest of a constant does not fit")
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise Malformed("a constant is of an unknown version of NumPy's format")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    start = stream.tell()
+    if dtype.kind not in NUMERIC or any(type(s) is not int or s < 0 for s in shape) or len(shape) > 64:
+        raise Malformed(f"a constant is {dtype} of the shape {shape}")
+    count = math.prod(shape)
+    if count * dtype.itemsize != len(data) - start:
+        raise Malformed(f"a constant of {len(data) - start} bytes is said to be {dtype} of the shape {shape}")
+    flat = np.frombuffer(data, dtype, count, start).astype(dtype.newbyteorder("="))
+    array = flat.reshape(shape, order="F" if fortran else "C")
+    array.flags.writeable = False
+    return array
+
+
+def _checked(graph: Graph, tick: Callable[[], None]) -> Graph:
+    """The graph, if nodes are as functions make them and the shape rules give what they promise.
+
+    What nodes need of sizes and is not proved becomes an assertion.
+    """
+    scope = Scope(conditions=graph.conditions)
+    for node in graph.nodes:
+        tick()
+        wrong = problem(node)
+        if wrong:
+            raise Malformed(wrong)
+    check_graph(graph, tick)
+    for node in graph.nodes:
+        tick()
+        for claim in claims(node, scope):
+            scope.require(claim, node.op.name, "it would leave its operand", (), node.where)
+    return replace(graph, conditions=tuple(scope.conditions))

@@ -1,0 +1,233 @@
+"""A program called while another function is traced: its graph becomes part of that trace.
+
+Its sizes are solved for as at a call, but from sizes that are not known yet; what a call would check of them becomes
+preconditions of the enclosing program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.autodiff.jvp import inline
+from anyshape.errors import ArgumentError, UndeterminedSizeError
+from anyshape.graph.ir.builder import Builder, Traced, active, user_line
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.signature.dim_equations import Solved, places
+from anyshape.graph.signature.mismatch import find
+from anyshape.graph.signature.prologue import divides
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Size
+from anyshape.graph.sizes.substitute import substitute
+from anyshape.numpy.operands.size_operands import common_scope
+from anyshape.ops.creation import full
+from anyshape.ops.elementwise import convert
+from anyshape.tracing.pytrees import as_leaf
+from anyshape.tracing.trace import as_value
+
+_CANDIDATES, _PROVED = 1000, 20  # sizes of the trace that are compared with a root; those that the prover is asked of
+
+
+def is_symbolic(x: Any) -> bool:
+    """An argument that belongs to a trace."""
+    return isinstance(x, (Traced, SymbolicSize))
+
+
+def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:
+    """An argument, or what stands for it, has the dtype and the rank that a program was traced for."""
+    rank = x.meta.rank if isinstance(x, Traced) else x.ndim
+    if rank != meta.rank or x.dtype != meta.dtype:
+        problem = f"is {x.dtype} with {rank} axes, not {meta}"
+        raise ArgumentError(name, path, problem, "convert it, or trace again for this dtype and rank")
+
+
+def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> list[Any]:
+    """The outputs of a program for arguments of which some are traced, in the active trace."""
+    builder = active()
+    if builder is None:
+        raise RuntimeError("a program becomes part of a trace outside of one")
+    by_value = dict(graph.values)
+    metas = [v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]]
+    sizes: dict[int, Size] = {}
+    values: list[Any] = []
+    for i, (x, meta, path) in enumerate(zip(leaves, metas, paths, strict=True)):
+        if i in by_value:
+            sizes[i] = _size(builder, x, path, graph.name)
+            values.append(convert(as_value(x), meta.dtype) if _is_read(graph, i) else None)
+        else:
+            values.append(_array(x, path, graph.name))
+            check_meta(graph.name, path, values[i], meta)
+    given = [x for x in values if x is not None]
+    context = ShapeGuardContext(builder.scope, graph.name, user_line(), [x.meta for x in given])
+    found = _Sizes(builder, context, graph, [x if i not in sizes else None for i, x in enumerate(values)], sizes, paths)
+    hidden = [full(tuple([found.now(s) for s in v.meta.sizes or ()]), False, bool) for v in graph.inputs[len(metas) :]]
+    return inline(builder, graph, [*values, *hidden], found.known)
+
+
+def _is_read(graph: Graph, i: int) -> bool:
+    """The array of an input is read, and not its value as a size alone."""
+    value = graph.inputs[i]
+    return value in graph.outputs or any(value in node.operands for node in graph.nodes)
+
+
+def _array(x: Any, path: str, name: str) -> Any:
+    """An argument as a value of the active trace."""
+    if isinstance(x, Traced) and x.builder.closed:
+        raise x.leaked()
+    return as_value(x if is_symbolic(x) else as_leaf(x, path, name))
+
+
+def _size(builder: Builder, x: Any, path: str, name: str) -> Size:
+    """The size that an argument gives by its value."""
+    if isinstance(x, SymbolicSize):
+        common_scope(x, SymbolicSize(x.expr, builder.scope))
+        return x.expr
+    if isinstance(x, Traced):
+        advice = "pass a size, such as x.shape[0], or an int; in jit, declare the argument to be a size"
+        raise ArgumentError(name, path, f"is a traced array {x.meta}, and the program needs its value", advice)
+    array = as_leaf(x, path, name)
+    if array.ndim or array.dtype.kind not in "iu":
+        raise ArgumentError(name, path, f"is {array.dtype} with {array.ndim} axes, not a size", "pass an integer")
+    return int(array)
+
+
+class _Sizes:
+    """The variables of a program in terms of the sizes of a trace; what a call checks of them is required there."""
+
+    def __init__(
+        self,
+        builder: Builder,
+        context: ShapeGuardContext,
+        graph: Graph,
+        values: Sequence[Any],
+        sizes: dict[int, Size],
+        paths: Sequence[str],
+    ) -> None:
+        self.builder, self.context, self.graph, self.paths = builder, context, graph, paths
+        self.known: dict[Atom, Size] = {RuntimeScalar(i, "exact"): size for i, size in sizes.items()}
+        for i, x in enumerate(values):
+            for axis in range(x.meta.rank if x is not None else 0):
+                self.known[InputAxis(i, axis)] = context.exact(x, axis, field=f"input {i}")
+        for source in graph.dims:
+            solved = source.read or Solved(source.variable, source.size)
+            self.known[solved.variable] = context.scope.simplest(self._found(solved))
+        self._require(len(values))
+
+    def now(self, size: Size) -> Size:
+        """A size of the program as one of the trace."""
+        return self._safely(lambda: substitute(size, self.known.get))
+
+    def _safely(self, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except ZeroDivisionError:
+            raise self.context.fail("a size divides by 0") from None
+
+    # -- solving
+
+    def _found(self, solved: Solved) -> Size:
+        target, divisor = self.now(solved.target), self.now(solved.divisor)
+        if solved.curve is not None:
+            return self._root(solved, target)
+        if divisor == 1:
+            return target
+        self.context.require_at_least(divisor, 1, f"{solved.divisor} is not positive")
+        whole = expr.divide_exactly(target, divisor)
+        return whole if whole is not None else expr.floordiv(target, divisor)
+
+    def _root(self, solved: Solved, target: Size) -> Size:
+        """The size for which a curve meets the target: computed if that is a number, else looked for in the trace."""
+        others = {**self.known}
+        others.pop(solved.variable, None)
+        curve = self._safely(lambda: substitute(solved.curve, others.get))  # type: ignore[arg-type]
+        if isinstance(target, int) and expr.variables(curve) == (solved.variable,):
+            fixed = Solved(solved.variable, target, 1, curve, solved.low, solved.high)
+            return self._safely(lambda: find(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
+        scope, tried = self.context.scope, []
+        for size in self._candidates():
+            at = self._at(curve, solved.variable, size)
+            if expr.sub(scope.normal(at), scope.normal(target)) == 0 and self._may_be(size, solved):
+                return size
+            tried.append((size, at))
+        for size, at in tried[:_PROVED]:
+            if scope.same(at, target) and self._may_be(size, solved):
+                return size
+        return self._new_root(solved, curve, target)
+
+    def _new_root(self, solved: Solved, curve: Size, target: Size) -> Size:
+        """A size that calls of the enclosing program are to solve for, as those of this one do."""
+        *_, root = _chain(self.builder)
+        scope, old = self.context.scope, solved.variable
+        if not all(v in root.dims for v in (*expr.variables(target), *expr.variables(curve)) if v is not old):
+            raise UndeterminedSizeError(str(old), [f"{solved.curve} == {target} in {self.graph.name}"])
+        variable = DimVar(old.name, old.lower, old.upper)
+        new = expr.from_atom(variable)
+        curve = self._at(curve, old, new)
+        read = Solved(variable, target, 1, curve, solved.low, solved.high)
+        if scope.hints is not None:
+            scope.hints[variable] = find(read, to_mapping(scope.hints))
+        root.define_dim(variable, expr.input_axis(len(root.inputs), 0), read)
+        root.hidden.append(variable)
+        root.input(tensor(np.dtype(bool), [new]))
+        claim = equal(curve, target)
+        if scope.decide(claim) is Verdict.NO or not (scope.hints is None or claim.holds(to_mapping(scope.hints))):
+            self.context.require(claim, f"no {old} satisfies {solved.curve} == {target}")  # it raises
+        scope.assume(Condition("constraint", claim, self.graph.name, f"gives {old}", self.context.where))
+        return new
+
+    def _at(self, curve: Size, variable: DimVar, size: Size) -> Size:
+        return self._safely(lambda: substitute(curve, lambda a: size if a is variable else None))
+
+    def _may_be(self, size: Size, solved: Solved) -> bool:
+        """The size is not below the range in which the curve rises, where there is one root at most."""
+        return self.context.scope.decide(at_least(size, solved.low)) is not Verdict.NO
+
+    def _candidates(self) -> list[Size]:
+        """Sizes of the trace: its variables, and the axes of its values."""
+        found: dict[Size, None] = {}
+        for builder in _chain(self.builder):
+            found |= dict.fromkeys(expr.from_atom(v) for v in builder.dims)
+            made = [*builder.inputs, *[v for node in builder.nodes for v in node.outputs]]
+            found |= dict.fromkeys(e.size for v in made for e in v.meta.extents if isinstance(e, Exact))
+        return [*dict.fromkeys([*self.known.values(), *found])][:_CANDIDATES]
+
+    # -- preconditions
+
+    def _require(self, given: int) -> None:
+        """What a call checks: ranges, what each input shows, and the conditions, those that divide last."""
+        context, graph = self.context, self.graph
+        for source in graph.dims:
+            v = source.variable
+            context.require_at_least(self.known[v], v.lower, f"{v} is at least {v.lower}")
+            if v.upper is not None:
+                context.require_at_least(v.upper, self.known[v], f"{v} is at most {v.upper}")
+        for place, size in places([v.meta for v in graph.inputs[:given]], dict(graph.values)):
+            context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
+        stated = [c for c in graph.conditions if all(v in self.known for v in c.claim.variables())]
+        for condition in sorted(stated, key=lambda c: divides(c.claim.left) or divides(c.claim.right)):
+            claim = condition.claim
+            now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
+            context.require(now, f"{claim}: {condition.why}")
+
+    def _text(self, place: Any) -> str:
+        name = self.paths[place.operand]
+        return f"{name}.shape[{place.axis}]" if isinstance(place, InputAxis) else name
+
+
+def _chain(builder: Builder) -> Iterator[Builder]:
+    """A builder and those around it."""
+    found: Builder | None = builder
+    while found is not None:
+        yield found
+        found = found.parent
+
+
+def _no_leaf(leaf: Any) -> int:
+    raise TypeError(f"{leaf} is no number")

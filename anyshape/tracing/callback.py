@@ -1,0 +1,113 @@
+"""Functions of Python called back by a program, on arrays: their results are what is declared of them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, SpecError
+from anyshape.graph.ir.builder import Builder, Traced, active_builders
+from anyshape.graph.prover.spec_parser import parse_size
+from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
+from anyshape.graph.sizes.expr import DimVar, Size, from_atom
+from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
+from anyshape.ops import callback as cb
+from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, unflatten
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """The function on the leaves of its arguments, giving the leaves of its result."""
+
+    function: Callable[..., Any]
+    arguments: Any
+    result: Any
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = unflatten(self.arguments, leaves)
+        found, structure = flatten(self.function(*args, **kwargs))
+        if structure != self.result:
+            name, advice = function_name(self.function), "return what result_spec describes"
+            raise ArgumentError("pure_callback", name, f"gave {structure}, not {self.result} as declared", advice)
+        return found
+
+
+def pure_callback(
+    callback: Callable[..., Any], result_spec: Any, *args: Any, vectorized: bool = False, **kwargs: Any
+) -> Any:
+    """What `callback` gives of arrays when the program runs; nothing of it is traced.
+
+    `result_spec` is a tree of ShapeDtypeStruct (or of arrays: the result is as they are). The sizes of a shape are ints
+    and entries of `x.shape`; a text may also say that a size is at most something, or that nothing is known of it:
+    "n, 3", "<=n, 4", "?, 4", f"<={x.shape[0]}". What the callback gives is checked against that. Such sizes get a
+    name, so that they are sizes like any other. The callback must be pure: it may run any number of times, or never. It
+    has no derivative: give it `stop_gradient(x)`. `vmap` calls it for each example, or once for all with `vectorized`.
+
+    >>> import numpy as np
+    >>> from anyshape import ShapeDtypeStruct, jit
+    >>> unique = lambda x: pure_callback(np.unique, ShapeDtypeStruct(f"<={x.shape[0]}"), x)
+    >>> jit(lambda x: unique(x) * 2)(np.array([3.0, 1.0, 3.0]))
+    array([2., 6.])
+    """
+    check_callable("pure_callback", callback)
+    specs, out_tree = flatten(result_spec)
+    results = [_promised(spec, i) for i, spec in enumerate(specs)]
+    leaves, in_tree = flatten((args, kwargs))
+    operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]
+    flat = cb.Callback(_Flat(callback, in_tree, out_tree), function_name(callback))
+    found = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()
+    return unflatten(out_tree, [cb.name_sizes(x) for x in found])
+
+
+def _operand(x: Any) -> Any:
+    if not is_array(x) and not is_traced(x):
+        advice = "pass arrays, numbers, or trees of them; the callback can close over anything else"
+        raise ArgumentError("pure_callback", "an argument", f"is of type {type(x).__name__}, not an array", advice)
+    return operand(x, "pure_callback")
+
+
+def _promised(spec: Any, position: int) -> tuple[np.dtype, list[Size | ShapeExtent]]:
+    """The dtype and the extents that a leaf of the specification declares."""
+    if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
+        advice = 'give ShapeDtypeStruct("n, 3", dtype) for each result'
+        raise ArgumentError("pure_callback", f"result_spec, leaf {position},", f"is {spec!r:.80}", advice)
+    if isinstance(spec.shape, str):
+        return np.dtype(spec.dtype), [_extent(piece, spec.shape) for piece in _pieces(spec.shape)]
+    return np.dtype(spec.dtype), list(shape_of(spec.shape))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The sizes of a text, which commas outside of brackets separate."""
+    start = depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if c == "," and not depth:
+            yield text[start:i].strip()
+            start = i + 1
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def _extent(text: str, whole: str) -> Size | ShapeExtent:
+    if text == "?":
+        return Unknown()
+    bound = text.removeprefix("<=")
+    builders = active_builders()
+
+    def lookup(name: str) -> Size:
+        found = [v for v in _variables(builders) if str(v) == name]
+        if len(found) != 1:
+            problem = f"{name} is {'the name of two sizes' if found else 'no size'} of this program"
+            raise SpecError(whole, problem, 'write an entry of x.shape, as in f"<={x.shape[0]}, 4"')
+        return from_atom(found[0])
+
+    size = parse_size(bound, lookup)
+    return UpperBound(size) if bound != text else size
+
+
+def _variables(builders: Sequence[Builder]) -> list[DimVar]:
+    """The sizes that have a name in the programs that are being traced."""
+    return list(dict.fromkeys(v for b in builders for v in (*b.dims, *b.runtime)))

@@ -1,0 +1,155 @@
+"""Sizes, claims and structures in the words of a caller: `x.shape[0]` for `x_0`, `(x, {'w': *})` for a tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.constraints import Claim
+from anyshape.graph.signature.dim_equations import Solved
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
+from anyshape.tracing.pytrees import Static, unflatten
+
+_COMPARISON = re.compile(r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)")
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_RELATION = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}
+
+
+class Words:
+    """The sizes of one program by where they are read; those that were given a name keep it.
+
+    `labels` are the paths of the arguments by the names of parameters, `params['w']`.
+    """
+
+    def __init__(self, graph: Graph, labels: Sequence[str], solved: Iterable[Solved]) -> None:
+        self.labels = labels
+        self.solved = {s.variable: s for s in solved}
+        self.places = {v: place for v, s in self.solved.items() if (place := _unnamed(s, graph)) is not None}
+        texts = {str(v): self._place(place) for v, place in self.places.items()}
+        self.texts = {name: text for name, text in texts.items() if sum(str(v) == name for v in self.solved) == 1}
+        names = "|".join(map(re.escape, sorted(self.texts, key=len, reverse=True)))
+        self.pattern = re.compile(rf"(?<![\w.])({names})(?![\w'(@])") if names else None
+
+    def size(self, size: Size) -> str:
+        """The size by where it is read."""
+        return expr.show(size, self._leaf)
+
+    def text(self, text: str) -> str:
+        """A text about sizes, by where they are read."""
+        return text if self.pattern is None else self.pattern.sub(lambda found: self.texts[found[0]], text)
+
+    def claim(self, claim: Claim) -> str:
+        """The claim as it was asked, or as what it says."""
+        names = [str(v) for v in claim.variables()]
+        if claim.text and len(set(names)) == len(names):
+            return self.text(_plainly(claim.text))
+        return f"{self.size(claim.left)} {_RELATION.get(claim.relation, claim.relation)} {self.size(claim.right)}"
+
+    def negated(self, claim: Claim) -> str:
+        """What holds exactly where the claim does not."""
+        return _plainly(f"not ({self.claim(claim)})")
+
+    def source(self, variable: DimVar) -> str:
+        """How a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`."""
+        s = self.solved[variable]
+        if s.curve is not None:
+            return f"where {self.size(s.curve)} = {self.size(s.target)}"
+        return self.size(expr.floordiv(s.target, s.divisor))
+
+    def values(self, variables: Iterable[DimVar], sizes: Mapping[DimVar, int]) -> str:
+        """`x.shape[0] = 7, k = 2`."""
+        return ", ".join(f"{self._leaf(v)} = {sizes[v]}" for v in variables)
+
+    def _leaf(self, leaf: Any) -> str:
+        if isinstance(leaf, DimVar):
+            return self._place(self.places[leaf]) if leaf in self.places else str(leaf)
+        return self._place(leaf)
+
+    def _place(self, place: Any) -> str:
+        label = self.labels[place.operand] if place.operand < len(self.labels) else f"hidden{place.operand}"
+        return f"{label}.shape[{place.axis}]" if isinstance(place, InputAxis) else label
+
+
+def _unnamed(solved: Solved, graph: Graph) -> InputAxis | None:
+    """The axis that a variable was named after, where the user gave it no name."""
+    place = expr.as_atom(solved.target) if solved.divisor == 1 and solved.curve is None else None
+    if isinstance(place, InputAxis) and place.operand < len(graph.input_names):
+        name = f"{graph.input_names[place.operand]}_{place.axis}"
+        return place if solved.variable.name == name else None
+    return None
+
+
+def _plainly(text: str) -> str:
+    """`not (a > b)` as `a <= b`."""
+    if not (text.startswith("not (") and text.endswith(")")):
+        return text
+    inside = text[5:-1]
+    found = _COMPARISON.fullmatch(inside)
+    if found is not None:
+        return f"{found[1]} {_OPPOSITE[found[2]]} {found[3]}"
+    return inside[5:-1] if inside.startswith("not (") else text
+
+
+# -- structures --------------------------------------------------------------------------------------------------
+
+
+def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
+    """A structure as Python writes its like, with these texts or * for leaves: `{'w': *, 'b': (*, *)}`."""
+    if tree.is_leaf():
+        return "*" if leaves is None else next(leaves)
+    parts = [show_tree(child, leaves) for child in tree.children()]
+    kind = tree.type
+    if kind is tuple:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    if kind is type(None):
+        return "None"
+    if kind is Static:
+        return repr(unflatten(tree, []).value)
+    entries = tree.entries()
+    if issubclass(kind, dict):
+        inside = ", ".join(f"{key!r}: {part}" for key, part in zip(entries, parts, strict=True))
+        return f"{{{inside}}}" if kind is dict else f"{kind.__name__}({{{inside}}})"
+    names = getattr(kind, "_fields", None) or [e if isinstance(e, str) else "" for e in entries]
+    inside = ", ".join(f"{name}={part}" if name else part for name, part in zip(names, parts, strict=True))
+    return f"{kind.__name__}({inside})"
+
+
+def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) -> str:
+    """The arguments of a call: `(x, {'w': *}, k=3)`."""
+    args, kwargs = tree.children()
+    parts = []
+    for i, child in enumerate(args.children()):
+        name = names[i] if i < len(names) else f"args[{i}]"
+        parts.append(f"{name}={static[i]!r}" if i in static else name if child.is_leaf() else show_tree(child))
+    for name, child in zip(kwargs.entries(), kwargs.children(), strict=True):
+        value = repr(static[name]) if name in static else name if child.is_leaf() else show_tree(child)
+        parts.append(f"{name}={value}")
+    return f"({', '.join(parts)})"
+
+
+def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, Any, Any]:
+    """The first part in which the arguments of two calls differ, with its path; the path of all of them is empty."""
+    path, depth, whole = "", 0, (before, now)
+    while (found := _differing_part(before, now)) is not None:
+        entry, kind = found[0], before.type
+        if depth == 1:
+            path = entry if isinstance(entry, str) else names[entry] if entry < len(names) else f"args[{entry}]"
+        elif depth > 1:
+            fields = getattr(kind, "_fields", None)
+            path += f".{fields[entry]}" if fields else f"[{entry!r}]"
+        _, before, now = found
+        depth += 1
+    return (path, before, now) if depth > 1 else ("", *whole)
+
+
+def _differing_part(before: Any, now: Any) -> tuple[Any, Any, Any] | None:
+    """The first child that differs, unless the two nodes do themselves."""
+    if before.is_leaf() or now.is_leaf() or before.one_level() != now.one_level():
+        return None
+    pairs = zip(before.entries(), before.children(), now.children(), strict=True)
+    return next(((entry, a, b) for entry, a, b in pairs if a != b), None)

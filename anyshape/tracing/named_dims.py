@@ -1,0 +1,312 @@
+"""Unknown sizes as users declare them: by name in specifications, with ranges as `Dim`, related by constraints."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, ScopeMismatchError, SpecError
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import Claim, Condition, Where, at_least
+from anyshape.graph.prover.scope import Scope, SymbolicSize
+from anyshape.graph.prover.spec_parser import Parsed, is_name, parse_relation, parse_shape
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.signature.dim_equations import connected, places
+from anyshape.graph.sizes import expr as dims
+from anyshape.graph.sizes.expr import DimVar, Size, from_atom
+from anyshape.graph.sizes.intervals import Bound
+from anyshape.numpy.operands.size_operands import common_scope
+from anyshape.numpy.operands.symdim import SymDim, symdim
+from anyshape.tracing.symbolic_shape import SymbolicShape
+
+
+class Dim(SymDim):
+    """A named size of any program, with the range of its values (max=None: no limit).
+
+    It is a size like those in `x.shape`, for the shapes of a ShapeDtypeStruct, arithmetic, and specifications in a
+    SymbolicScope(dims=...). Two Dims of one name are two sizes, and print so.
+
+    >>> time = Dim("time", max=512)
+    >>> (2*time + 1, time.upper, Dim("time"))
+    (2*time + 1, 512, time@2)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str, min: int = 0, max: int | None = None) -> None:
+        low, high = _range(name, min, max)
+        labels = itertools.chain([name], (f"{name}@{i}" for i in itertools.count(2)))
+        label = next(text for text in labels if text not in _LABELS)
+        scope = _LABELS[label] = Scope(origin=user_line(), free=True)
+        super().__init__(dims.from_atom(DimVar(name, low, high, None, label)), scope)
+
+    @property
+    def name(self) -> str:
+        """The name it was given."""
+        return _variable(self).name
+
+    @property
+    def min(self) -> int:
+        """The least size."""
+        return _variable(self).lower
+
+    @property
+    def max(self) -> int | None:
+        """The greatest size, None if there is none."""
+        return _variable(self).upper
+
+    def __reduce__(self) -> Any:
+        return _restored_dim, (self.expr, self.scope)
+
+
+# of the sizes made by Dim; a name is free again when nothing that was made of its size is left
+_LABELS: WeakValueDictionary[str, Scope] = WeakValueDictionary()
+
+
+def _restored_dim(expr: dims.DimExpr, scope: Scope) -> Dim:
+    dim = Dim.__new__(Dim)
+    SymDim.__init__(dim, expr, scope)
+    return dim
+
+
+def _variable(size: SymbolicSize) -> DimVar:
+    atom = dims.as_atom(size.expr)
+    assert isinstance(atom, DimVar)
+    return atom
+
+
+def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
+    """The bounds of a Dim, if they and its name make sense."""
+    if not isinstance(name, str) or not is_name(name):
+        advice = 'name it as a variable, as in Dim("n"); max, min and other functions of sizes are taken'
+        raise SpecError(str(name), "is no name for a size", advice)
+    given = f"Dim({name!r}, min={low!r}, max={high!r})"
+    for bound in (low, high) if high is not None else (low,):
+        if isinstance(bound, (bool, np.bool_)) or not isinstance(bound, (int, np.integer)) or bound < 0:
+            raise SpecError(given, f"{bound!r} is not a size", "give integers that are at least 0, or max=None")
+    if high is not None and low > high:
+        raise SpecError(given, "has a range without any size", "give a min that is not above max")
+    return operator.index(low), None if high is None else operator.index(high)
+
+
+class SymbolicScope(Scope):
+    """Names of unknown sizes with constraints on them, shared by specifications: in one scope, one name is one size.
+
+    `dims` are sizes made by Dim that the texts may name. Constraints may come before the shapes that use their names;
+    a program is traced once each of them says something of a size of some shape, or of `dims`.
+
+    >>> scope = SymbolicScope(["a >= 2*b"], dims=[Dim("batch", max=64)])
+    >>> symbolic_shape("batch, a + 1, b", scope=scope)
+    (batch, a + 1, b)
+    >>> scope
+    SymbolicScope(0 <= batch <= 64, a, b; a >= 2*b)
+    """
+
+    def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:
+        super().__init__(origin=user_line())
+        variables = [_dim_variable(d) for d in dims]
+        self.names = {str(v): from_atom(v) for v in variables}
+        for v in variables:
+            self.names.setdefault(v.name, from_atom(v))  # `n` for the one that prints as n@2, if there is no other
+        self.used: dict[DimVar, None] = dict.fromkeys(variables)  # those given, and those in sizes that were read
+        for text in _texts(constraints):
+            self.declare(text)
+
+    def declare(self, text: str) -> None:
+        """Believe a relation such as "a >= b" or "b % 8 == 0", and check it when a program is called."""
+        names, lookup = self._draft()
+        self._believe(parse_relation(text, lookup).claims, names)
+
+    def read(self, text: str, constraints: Sequence[str] = (), like: Sequence[Size] | None = None) -> tuple[Size, ...]:
+        """The sizes of a specification, under constraints that may use its names and those of the scope.
+
+        What the text takes for granted becomes a constraint too. After an error the scope is as it was.
+        """
+        return self.read_all([(text, like, "")], constraints)[0]
+
+    def read_all(
+        self, texts: Iterable[tuple[str, Sequence[Size] | None, str]], constraints: Sequence[str] = ()
+    ) -> list[tuple[Size, ...]]:
+        """The sizes of specifications, each with what it is like and the path of what it describes, or an empty one."""
+        names, lookup = self._draft()
+        found, taken = [], []
+        for text, like, path in texts:
+            try:
+                parsed = parse_shape(text, lookup, like)
+                taken += [*parsed.claims, *_not_negative(text, parsed)]
+            except SpecError as error:
+                if not path:
+                    raise
+                raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from error
+            found.append(parsed.sizes)
+        declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
+        self._believe(declared, names, taken)
+        self.used.update(dict.fromkeys(v for sizes in found for size in sizes for v in dims.variables(size)))
+        return found
+
+    def check_used(self) -> None:
+        """Refuse a constraint that says nothing of any size, as when its name is spelled in another way."""
+        related = connected(self.conditions, map(from_atom, self.used))
+        for condition in self.conditions:
+            if condition not in related:
+                missing = " or ".join(map(str, condition.claim.variables()))
+                used = ", ".join(map(str, self.used))
+                advice = f"name sizes of the scope, which has {used}" if used else "declare a shape in the scope first"
+                raise SpecError(str(condition.claim), f"no size of its scope mentions {missing}", advice)
+
+    def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
+        """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""
+        names = dict(self.names)
+        return names, lambda name: names[name] if name in names else names.setdefault(name, dims.variable(name))
+
+    def _believe(self, claims: Sequence[Claim], names: dict[str, Size], taken: Sequence[Claim] = ()) -> None:
+        """Take up the names with the claims, and with those taken for granted that do not follow: all or none."""
+        where = user_line()
+        trial = Scope(conditions=self.conditions)
+        for claim in claims:
+            trial.constrain(_constraint(claim, where))
+        for claim in taken:
+            if not trial.proves(claim):
+                trial.constrain(_constraint(claim, where))
+        for condition in trial.conditions[len(self.conditions) :]:
+            self.assume(condition)
+        self.names = names
+
+    def __repr__(self) -> str:
+        variables = dict.fromkeys(v for s in self.names.values() for v in dims.variables(s))
+        ranges = [_range_text(str(v), *v.bounds()) for v in variables]
+        constraints = [str(c.claim) for c in self.conditions]
+        return f"SymbolicScope({'; '.join(', '.join(part) for part in (ranges, constraints) if part)})"
+
+    def __reduce__(self) -> Any:
+        return _restored_scope, (self.uid, self.origin, self.names, self.conditions, self.used)
+
+
+def _dim_variable(dim: Any) -> DimVar:
+    """The variable that a Dim is."""
+    atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
+    if not isinstance(atom, DimVar):
+        raise ArgumentError("SymbolicScope", "dims", f"holds {dim!r}", 'give sizes made by Dim, as in Dim("n")')
+    return atom
+
+
+def _restored_scope(
+    uid: Any,
+    origin: Where,
+    names: dict[str, Size],
+    conditions: Sequence[Condition],
+    used: dict[DimVar, None],
+) -> SymbolicScope:
+    scope = SymbolicScope()
+    scope.uid, scope.origin, scope.names, scope.used = uid, origin, names, used
+    for condition in conditions:
+        scope.assume(condition)
+    return scope
+
+
+def _constraint(claim: Claim, where: Where | None) -> Condition:
+    return Condition("constraint", claim, "constraint", "was declared", where)
+
+
+def _texts(constraints: Any) -> Sequence[str]:
+    """The constraints, which must be texts."""
+    if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
+        advice = 'give a list of texts, as in constraints=["a >= b"]'
+        raise ArgumentError("symbolic_shape", "constraints", f"is {constraints!r}", advice)
+    return constraints
+
+
+def _not_negative(text: str, found: Parsed) -> list[Claim]:
+    """No axis is negative: an error for numbers, a claim for the rest."""
+    claims = []
+    for size, column in zip(found.sizes, found.columns, strict=True):
+        if isinstance(size, int) and size < 0:
+            raise SpecError(text, "has a negative size", "give sizes that are at least 0", column)
+        claims.append(at_least(size, 0))
+    return claims
+
+
+def _range_text(name: str, low: Bound, high: Bound) -> str:
+    """`n`, `n >= 2`, `0 <= n <= 512`."""
+    if high is None:
+        return f"{name} >= {low}" if low else name
+    return f"{low} <= {name} <= {high}"
+
+
+def symbolic_shape(
+    spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: Scope | None = None,
+    like: Any = None,
+) -> SymbolicShape:
+    """The shape that a specification such as "batch, 2*n + 1, 3" describes; names are unknown sizes >= 0.
+
+    `like` is a shape, or an array, from which `_` takes the size of its axis and `...` those of the axes left over.
+
+    >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
+    (b, 2*n, 3)
+    >>> symbolic_shape("b, ..., _", like=(5, 6, 7, 8))
+    (b, 6, 7, 8)
+    """
+    names = scope_of(scope)
+    sizes = names.read(spec_text("symbolic_shape", spec), constraints, like_sizes(like, names))
+    return SymbolicShape([symdim(s, names) for s in sizes])
+
+
+def scope_of(scope: Scope | None) -> SymbolicScope:
+    """The scope that was given, also as `n.scope` of one of its sizes; a new one for None."""
+    if scope is None:
+        return SymbolicScope()
+    if isinstance(scope, Scope) and isinstance(scope.root, SymbolicScope):
+        return scope.root
+    raise ArgumentError("symbolic_shape", "scope", f"is {scope!r}", "give a SymbolicScope")
+
+
+def scope_of_sizes(
+    sizes: Sequence[SymbolicSize], texts: SymbolicScope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
+) -> Scope:
+    """The scope of a program whose inputs have these sizes: what their scope says, and that of the texts."""
+    declared = [s for s in sizes if not s.scope.free]
+    for size in declared[1:]:
+        common_scope(declared[0], size)
+    conditions = dict.fromkeys(c for scope in [*[s.scope for s in declared], texts] for c in scope.conditions)
+    root = declared[0].scope.root if declared else texts
+    if isinstance(root, SymbolicScope):
+        root.check_used()
+    shown = [size for _, size in places(metas, values)]
+    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
+    for size in sizes:
+        claim = at_least(size.expr, 0)
+        if not found.proves(claim):
+            found.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
+    return found
+
+
+def spec_text(function: str, spec: Any) -> str:
+    """A specification as text; None is the shape of `like`."""
+    if spec is not None and not isinstance(spec, str):
+        raise ArgumentError(function, "the specification", f"is {spec!r}", 'give a text such as "n, 3"')
+    return "..." if spec is None else spec
+
+
+def like_sizes(like: Any, scope: Scope) -> Sequence[Size] | None:
+    """The sizes of a shape or an array whose sizes may enter the scope."""
+    if like is None:
+        return None
+    shape = getattr(like, "shape", like)
+    found: list[Size] = []
+    for size in shape:
+        if isinstance(size, SymbolicSize):
+            if not scope.related(size.scope):
+                origins = size.scope.origin, scope.origin
+                raise ScopeMismatchError([str(size), "the specification"], origins, user_line())
+            found.append(size.expr)
+        else:
+            found.append(operator.index(size))
+    return found

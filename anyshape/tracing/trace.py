@@ -1,0 +1,198 @@
+"""From a Python function to a graph: run the function once on traced arrays."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import numpy as np
+import optree
+
+from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, InputAxis
+from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.operands.promotion import asarray
+from anyshape.numpy.operands.symdim import symdim
+from anyshape.tracing.pytrees import NAMESPACE, flatten, is_array, named, readable, unflatten
+
+_LOG = logging.getLogger("anyshape.trace")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A function traced once: its graph, and the structures of its arguments and of its result.
+
+    `labels` are the paths of the arguments by the names of parameters, where these are known.
+    """
+
+    graph: Graph
+    in_tree: Any
+    out_tree: Any
+    paths: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The arguments of a call: flat arrays with their paths, which of them were Python scalars, and the structure."""
+
+    arrays: Sequence[Any]
+    weak: Sequence[bool]
+    tree: Any
+    paths: Sequence[str]
+
+
+def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
+    """The flat traced results of the function and their structure."""
+    try:
+        result = function(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        ours = _hidden(error)
+        if ours is None:
+            raise
+        raise ours.with_traceback(error.__traceback__) from None
+    leaves, tree = flatten(result)
+    if not all(is_array(x) for x in leaves):
+        paths = optree.tree_paths(result, namespace=NAMESPACE)
+        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
+        where = "the result" + "".join(f"[{p!r}]" for p in path)
+        advice = "return arrays, numbers, or trees of them"
+        raise ArgumentError(name, where, f"is of type {type(leaf).__name__}, not an array", advice)
+    return [as_value(x) for x in leaves], tree
+
+
+def _last_line(error: BaseException) -> Where | None:
+    """The line that raised."""
+    found = traceback.extract_tb(error.__traceback__)
+    return Where(found[-1].filename, found[-1].lineno or 0, found[-1].name) if found else None
+
+
+_SHOWN = 100  # characters of what NumPy was given in its error
+
+
+def _hidden(error: Exception) -> Exception | None:
+    """Our error where NumPy raised one of its own in place of it."""
+    text = str(error)
+    if text.startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
+        return error.__cause__  # in `concrete[i] = traced`
+    if text.startswith("dispatcher for __array_function__ did not return an iterable"):
+        return SymbolicIterationError("an array", _last_line(error))
+    given, ours = getattr(active(), "refused", None) or ("", None)
+    hides = text == f"expected a sequence of integers or a single integer, got '{given[:_SHOWN]}'"
+    return ours if hides else None  # in `np.zeros(traced)`
+
+
+Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]
+
+
+def trace_call(
+    function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None
+) -> tuple[Trace, Scope]:
+    """Trace with every axis of every leaf unknown, or from what is prepared, and also give the scope of the trace.
+
+    Decisions are answered from the actual sizes and guarded. `names` are those of the positional parameters.
+    """
+    builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
+    return trace_in(builder, function, name, metas, leaves, names), builder.scope
+
+
+def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
+    """A builder for inputs of any size, and their metadata."""
+    hints: dict[DimVar, int] = {}
+    metas = []
+    sources = {}
+    for position, (leaf, path) in enumerate(zip(leaves.arrays, leaves.paths, strict=True)):
+        variables = [DimVar(f"{readable(path, names)}_{axis}") for axis in range(leaf.ndim)]
+        for axis, variable in enumerate(variables):
+            sources[variable] = expr.from_atom(InputAxis(position, axis))
+            hints[variable] = leaf.shape[axis]
+        metas.append(tensor(leaf.dtype, [expr.from_atom(v) for v in variables]))
+    builder = Builder(Scope(hints, origin=user_line()), handle=Array)
+    for variable, size in sources.items():
+        builder.define_dim(variable, size)
+    return builder, metas
+
+
+def trace_in(
+    builder: Builder,
+    function: Callable[..., Any],
+    name: str,
+    metas: Sequence[TensorMeta],
+    leaves: Leaves,
+    names: Sequence[str],
+) -> Trace:
+    """Run the function on new inputs of the builder and finish its graph."""
+    labels, started = tuple(named(p, names) for p in leaves.paths), perf_counter()
+    if _LOG.isEnabledFor(logging.DEBUG):
+        _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
+    handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
+    for position, size in builder.values.items():
+        handles[position] = symdim(size, builder.scope)
+    builder.hide()
+    with activate(builder):
+        args, kwargs = unflatten(leaves.tree, handles)
+        try:
+            results, out_tree = run_traced(function, name, args, kwargs)
+        except Exception as error:
+            _LOG.debug("%s: stopped by %s after %d nodes", name, type(error).__name__, len(builder.nodes))
+            raise
+        graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
+    _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels)
+
+
+def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:
+    handle = builder.input(meta)
+    handle.weak = weak  # type: ignore[attr-defined]
+    return handle
+
+
+@dataclass(frozen=True)
+class InnerTrace:
+    """A function traced on values of an enclosing graph; `captured` are the further values that it reads there."""
+
+    graph: Graph
+    out_tree: Any
+    captured: tuple[Any, ...]
+    aux: Any = None
+
+
+def trace_inner(
+    outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
+    metas: Sequence[TensorMeta] | None = None, whole: bool = False,
+) -> InnerTrace:  # fmt: skip
+    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`, all of it there if it is `whole`.
+
+    The inputs have the metadata of `like`, or `metas`. aux may hold traced values: they are captured by no one, so
+    `function` must give them as part of the result if they are to be used outside.
+    """
+    builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole)
+    metas = [x.meta for x in like] if metas is None else metas
+    handles = [_input(builder, m, getattr(x, "weak", False)) for m, x in zip(metas, like, strict=True)]
+    with activate(builder):
+        result, aux = function(handles)
+        results, out_tree = run_traced(lambda: result, name, (), {})
+        graph = builder.finish(results, name)
+    return InnerTrace(graph, out_tree, tuple(builder.captures()), aux)
+
+
+def as_value(x: Any, dtype: Any = None) -> Any:
+    """x as a value of the active trace; an array that is known while tracing becomes a constant of it."""
+    found = asarray(x, dtype)
+    builder = active()
+    return found if isinstance(found, Traced) or builder is None else builder.constant(found)
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Whether arrays of the dtype can be differentiated."""
+    return dtype.kind in "fc"

@@ -1,0 +1,1 @@
+"""Provide the public transforms, from jit to export."""

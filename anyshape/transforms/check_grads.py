@@ -1,0 +1,369 @@
+"""check_grads: jvp against finite differences, vjp against jvp, and both again on the derivatives themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import optree
+
+from anyshape.errors import ArgumentError, GradientCheckError
+from anyshape.tracing.pytrees import NAMESPACE, as_leaf, flatten, function_name, is_python_scalar, leaf_paths, unflatten
+from anyshape.tracing.trace import is_inexact
+from anyshape.transforms.grad import jvp, vjp
+from anyshape.transforms.jit import Jitted, jit
+
+MODES = ("fwd", "rev")
+# Per bytes of one real number: the step of central differences, and how well they then agree with a derivative.
+_STEPS = {2: 2.0**-4, 4: 2.0**-8, 8: 1e-5}
+_TOLERANCES = {2: 1e-1, 4: 5e-3, 8: 1e-6}
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = MODES,
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Compare the derivatives of `f` at `args` with finite differences, and raise GradientCheckError if they differ.
+
+    Along random directions, jvp ("fwd") is compared with central differences of step `eps`, and vjp ("rev") with
+    jvp, or with differences if "fwd" is not among the modes; then the same is done to the jvp and the vjp as
+    functions, up to `order`. Arguments and results may be trees; leaves that are not inexact are kept fixed. Errors up
+    to atol + rtol * |expected| are accepted; by default as the coarsest dtype met allows.
+
+    >>> import numpy as np
+    >>> check_grads(lambda x, w: np.tanh(x @ w), (np.ones((2, 3)), np.eye(3)), order=2)
+    >>> from anyshape import stop_gradient
+    >>> check_grads(lambda x: x * stop_gradient(x), (np.ones(2),))
+    Traceback (most recent call last):
+    anyshape.errors.GradientCheckError: jvp of <lambda> (mode fwd, order 1): the result is ...
+    """
+    if not isinstance(args, (tuple, list)):
+        advice = "pass a tuple with one entry per argument"
+        raise ArgumentError("check_grads", "args", f"is of type {type(args).__name__}", advice)
+    checker = Checker(f, order, modes, Tolerance(atol, rtol, eps))
+    found = []
+    for measurement in checker.measure(tuple(args)):
+        if not measurement.ok:
+            raise measurement.failure()
+        found.append(measurement)
+    if len(found) == 1:
+        problem = "is NaN everywhere, so nothing can be compared"
+        raise ArgumentError("check_grads", f"the result of {function_name(f)}", problem, "choose other arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What a comparison accepts, and the step of differences; None: what suits the dtypes."""
+
+    atol: float | None = None
+    rtol: float | None = None
+    eps: float | None = None
+
+    def step(self, width: int) -> float:
+        """The step of central differences."""
+        return self.eps if self.eps is not None else _STEPS[width]
+
+    def of_differences(self, width: int, scale: float) -> tuple[float, float]:
+        """atol and rtol against finite differences of values of size `scale`."""
+        return self._or(_TOLERANCES[width], scale)
+
+    def of_rounding(self, width: int, scale: float) -> tuple[float, float]:
+        """atol and rtol between two computations of the same thing, of terms of size `scale`."""
+        return self._or(math.sqrt(np.finfo(f"f{width}").eps), scale)
+
+    def _or(self, default: float, scale: float) -> tuple[float, float]:
+        atol = self.atol if self.atol is not None else default * max(1.0, scale)
+        return atol, self.rtol if self.rtol is not None else default
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One comparison: the entry that fits worst, and the error that is accepted for it."""
+
+    check: str
+    mode: str
+    order: int
+    path: str
+    expected: Any
+    observed: Any
+    error: float
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the two agree."""
+        return self.error <= self.tolerance
+
+    def failure(self) -> GradientCheckError:
+        """The error to raise when they do not."""
+        numbers = self.expected, self.observed, self.error, self.tolerance
+        return GradientCheckError(self.check, self.mode, self.order, self.path, *numbers)
+
+
+class Checker:
+    """The checks of one function, whose programs are traced once and serve arguments of every size."""
+
+    def __init__(
+        self, f: Callable[..., Any], order: int = 2, modes: Sequence[str] = MODES, tolerance: Tolerance | None = None
+    ) -> None:
+        if not callable(f):
+            problem = f"is of type {type(f).__name__}, not a function"
+            raise ArgumentError("check_grads", "f", problem, "pass the function itself, not the result of calling it")
+        if not isinstance(order, int) or order < 1:
+            raise ArgumentError("check_grads", "order", f"is {order!r}", "give 1, 2 or more")
+        modes = (modes,) if isinstance(modes, str) else tuple(modes)
+        if not modes or not set(modes) <= set(MODES):
+            raise ArgumentError("check_grads", "modes", f"is {modes!r}", 'give "fwd", "rev" or both')
+        self.modes = modes
+        self.top = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
+
+    def measure(self, args: tuple[Any, ...], seed: int = 0) -> Iterator[Measurement]:
+        """Every comparison at these arguments, of values, then of derivatives; of values alone where all are NaN."""
+        self._refuse_fixed(args)
+        rng = np.random.default_rng(seed)
+        args = _map(lambda x: x if is_python_scalar(x) else np.asarray(x), args)
+        yield from self.top.measure(args, rng)
+
+    def programs(self) -> list[Jitted]:
+        """The jitted functions that were used."""
+        return list(self.top.programs())
+
+    def _refuse_fixed(self, args: tuple[Any, ...]) -> None:
+        leaves = [as_leaf(x, p, "check_grads") for x, p in zip(flatten(args)[0], leaf_paths(args, {}), strict=True)]
+        if not any(is_inexact(x.dtype) for x in leaves):
+            dtypes = ", ".join(str(x.dtype) for x in leaves)
+            problem = f"have no inexact leaf (dtypes: {dtypes or 'none'})"
+            raise ArgumentError(
+                "check_grads", "the arguments", problem, "pass float or complex arrays to differentiate in"
+            )
+
+
+class _Level:
+    """A function of some order and its two derivatives; `below` are the same for these derivatives."""
+
+    def __init__(
+        self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance
+    ) -> None:
+        self.f, self.name, self.order, self.modes, self.tolerance = f, name, order, modes, tolerance
+        self.value = jit(f)
+        self.forward = jit(lambda primals, tangents: jvp(f, primals, tangents))
+        self.backward = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
+        below = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
+        self.below = {
+            mode: _Level(g, f"{kind} of {name}", order + 1, last, modes, tolerance)
+            for mode, (kind, g) in below.items()
+            if mode in modes
+        }
+
+    def programs(self) -> Iterator[Jitted]:
+        """The jitted functions of this order and above that were called."""
+        mine = [self.value] if self.order == 1 else []
+        for made in [*mine, self.forward, self.backward]:
+            if made.cache_info().traces:
+                yield made
+        for level in self.below.values():
+            yield from level.programs()
+
+    def measure(self, args: tuple[Any, ...], rng: np.random.Generator) -> Iterator[Measurement]:
+        """The comparisons at these arguments."""
+        value = self.f(*args)
+        point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
+        if self.order == 1:
+            self._refuse_fixed(value)
+            yield self._compare("value", "value", point, value, self.value(*args), self.tolerance.of_rounding)
+            if _all_nan(value):
+                return
+        if "fwd" in self.modes:
+            observed, slopes = self.forward(args, point.tangents)
+            yield self._compare("value", "fwd", point, value, observed, self.tolerance.of_rounding)
+            yield self._compare("jvp", "fwd", point, self._differences(point), slopes, self.tolerance.of_differences)
+        if "rev" in self.modes:
+            yield self._reverse(point, self._slopes(point))
+        if "fwd" in self.below:
+            yield from self.below["fwd"].measure((args, point.tangents), rng)
+        if "rev" in self.below:
+            yield from self.below["rev"].measure((args, point.cotangent), rng)
+
+    def _refuse_fixed(self, value: Any) -> None:
+        if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):
+            problem = "has no inexact leaf, so it has no derivative"
+            raise ArgumentError("check_grads", f"the result of {self.name}", problem, "return float or complex arrays")
+
+    def _differences(self, point: _Point) -> Any:
+        """Central differences of f along the tangents."""
+        step = self.tolerance.step(point.width)
+        up = self.f(*_map(lambda x, t: _moved(x, t, step), point.args, point.tangents))
+        down = self.f(*_map(lambda x, t: _moved(x, t, -step), point.args, point.tangents))
+        return _map(lambda u, d: (u - d) / (2 * step) if _inexact(u) else np.zeros_like(u), up, down)
+
+    def _compare(
+        self, what: str, mode: str, point: _Point, expected: Any, observed: Any, tolerance: Callable[..., Any]
+    ) -> Measurement:
+        """The leaves of two results; where the value of f is NaN, there is nothing to compare."""
+        check = f"{what} of {self.name}"
+        leaves, tree = flatten(expected)
+        others, found = flatten(observed)
+        if tree != found:
+            return Measurement(check, mode, self.order, "the result", str(tree), str(found), math.inf, 0.0)
+        rows = zip(leaves, others, flatten(point.value)[0], strict=True)
+        worst = [_worst(e, o, v, tolerance, point.width) for e, o, v in rows]
+        if not worst:
+            return Measurement(check, mode, self.order, "the result", "nothing", "nothing", 0.0, 0.0)
+        i = max(range(len(worst)), key=lambda i: worst[i][2] - worst[i][3])
+        return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
+
+    def _reverse(self, point: _Point, slopes: Any) -> Measurement:
+        """<cotangent, J tangents> against <J^T cotangent, tangents>; on failure for the first argument at fault."""
+        pulled = flatten(self.backward(point.args, point.cotangent))[0]
+        moving = {
+            i: p for i, (x, p) in enumerate(zip(point.leaves, leaf_paths(point.args, {}), strict=True)) if _inexact(x)
+        }
+        for (i, path), g in zip(moving.items(), pulled, strict=True):
+            wanted, got = _described(point.leaves[i]), _described(g)
+            if wanted != got:
+                return Measurement(f"vjp of {self.name}", "rev", self.order, path, wanted, got, math.inf, 0.0)
+        found = self._product(
+            point, slopes, pulled, list(moving), f"<cotangent, tangent> of {', '.join(moving.values())}"
+        )
+        if found.ok or len(moving) == 1:
+            return found
+        for i, path in moving.items():
+            alone = point.only(i)
+            single = self._product(alone, self._slopes(alone), pulled, list(moving), f"<cotangent, tangent> of {path}")
+            if not single.ok:
+                return single
+        return found
+
+    def _slopes(self, point: _Point) -> Any:
+        """The tangent of the value: by jvp if it is among the modes, else by differences."""
+        return self.forward(point.args, point.tangents)[1] if "fwd" in self.modes else self._differences(point)
+
+    def _product(
+        self, point: _Point, slopes: Any, pulled: Sequence[Any], moving: Sequence[int], path: str
+    ) -> Measurement:
+        tangents = flatten(point.tangents)[0]
+        observed, terms = _pairing(pulled, [tangents[i] for i in moving])
+        rows = zip(*[flatten(tree)[0] for tree in (point.value, point.cotangent, slopes)], strict=True)
+        values, cts, ts = zip(*[row for row in rows if _inexact(row[0])], strict=True)
+        expected, more = _pairing(cts, ts)
+        if "fwd" in self.modes:
+            atol, rtol = self.tolerance.of_rounding(point.width, terms + more)
+        else:
+            atol, rtol = self.tolerance.of_differences(point.width, terms + more + _pairing(cts, values)[1])
+        same = observed == expected or (math.isnan(observed) and math.isnan(expected))
+        error = 0.0 if same else _or_infinite(abs(observed - expected))
+        check, accepted = f"vjp of {self.name}", float(np.nan_to_num(atol + rtol * abs(expected), posinf=0.0))
+        return Measurement(check, "rev", self.order, path, expected, observed, error, accepted)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Where a function is checked: arguments, value, a direction of the arguments and weights of the value."""
+
+    args: Any
+    value: Any
+    tangents: Any
+    cotangent: Any
+
+    @cached_property
+    def leaves(self) -> list[Any]:
+        return flatten(self.args)[0]
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes of a real number of the coarsest inexact dtype."""
+        dtypes = [np.asarray(x).dtype for x in flatten((self.args, self.value))[0]]
+        return min([min(8, d.itemsize // (2 if d.kind == "c" else 1)) for d in dtypes if is_inexact(d)], default=8)
+
+    def only(self, i: int) -> _Point:
+        """The same, with a direction that moves leaf i alone."""
+        leaves, tree = flatten(self.tangents)
+        alone = unflatten(tree, [t if j == i else t * 0 for j, t in enumerate(leaves)])
+        return _Point(self.args, self.value, alone, self.cotangent)
+
+
+# -- trees and leaves --------------------------------------------------------------------------------------------
+
+
+def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [function(*xs) for xs in zip(leaves, *[flatten(t)[0] for t in others], strict=True)])
+
+
+def _inexact(x: Any) -> bool:
+    return is_inexact(np.asarray(x).dtype)
+
+
+def _all_nan(value: Any) -> bool:
+    arrays = [np.asarray(y) for y in flatten(value)[0] if _inexact(y)]
+    return any(y.size for y in arrays) and all(np.isnan(y).all() for y in arrays)
+
+
+def uneven(rng: np.random.Generator, x: Any) -> Any:
+    """A direction of the shape and dtype of x whose entries differ: ones would hide wrong transpositions."""
+    shape, dtype = np.shape(x), np.asarray(x).dtype
+    if not is_inexact(dtype):
+        return np.zeros(shape, dtype)
+    weights = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+    if dtype.kind == "c":
+        weights = weights + 1j * rng.uniform(-1.0, 1.0, shape)
+    return type(x)(weights) if is_python_scalar(x) else np.asarray(weights).astype(dtype)
+
+
+def _moved(x: Any, t: Any, step: float) -> Any:
+    """x + step * t in the dtype of x; what has no derivative stays."""
+    if not _inexact(x):
+        return x
+    return x + step * t if is_python_scalar(x) else np.asarray(x + step * t, np.asarray(x).dtype)
+
+
+def _result_paths(result: Any) -> list[str]:
+    return [accessor.codify("") for accessor in optree.tree_accessors(result, namespace=NAMESPACE)]
+
+
+def _described(x: Any) -> str:
+    x = np.asarray(x)
+    return f"{x.dtype}{list(x.shape)}"
+
+
+def _worst(
+    expected: Any, observed: Any, value: Any, tolerance: Callable[..., Any], width: int
+) -> tuple[Any, Any, float, float]:
+    """Of two leaves, the entries that fit worst: expected, observed, error and accepted error."""
+    wanted, got = _described(expected), _described(observed)
+    if wanted != got:
+        return wanted, got, math.inf, 0.0
+    e, o, v = (np.atleast_1d(np.asarray(x)).ravel() for x in (expected, observed, value))
+    if not is_inexact(e.dtype):
+        return wanted, got, 0.0 if np.array_equal(e, o) else math.inf, 0.0
+    finite = np.abs(v[np.isfinite(v)]).astype(np.float64)
+    atol, rtol = tolerance(width, float(finite.max(initial=0.0)))
+    with np.errstate(all="ignore"):
+        accepted = atol + rtol * np.abs(e).astype(np.float64)
+        error = np.abs(o - e).astype(np.float64)
+    agree = (e == o) | (np.isnan(e) & np.isnan(o)) | np.isnan(v)
+    error = np.where(agree, 0.0, np.where(np.isnan(error), np.inf, error))
+    accepted = np.where(np.isfinite(accepted), accepted, 0.0)
+    if not error.size:
+        return wanted, got, 0.0, 0.0
+    i = int(np.argmax(error - accepted))
+    return e[i].item(), o[i].item(), float(error[i]), float(accepted[i])
+
+
+def _or_infinite(error: float) -> float:
+    return math.inf if math.isnan(error) else error
+
+
+def _pairing(xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
+    """The inner product that defines transposes (real part, no conjugation), and the size of its terms."""
+    products = [np.asarray(x, np.complex128) * np.asarray(y, np.complex128) for x, y in zip(xs, ys, strict=True)]
+    return sum(float(np.sum(p).real) for p in products), sum(float(np.sum(np.abs(p))) for p in products)

@@ -1,0 +1,34 @@
+"""`explain`: what a call would use, found or traced without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from anyshape.inspect.explain.data import Explanation
+from anyshape.tracing.pytrees import check_callable, flatten, unflatten
+from anyshape.transforms.jit import Jitted, jit
+from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
+
+
+def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
+    """A function of arguments that says which program they need, and what all programs of `function` rely on.
+
+    Arguments are arrays, or ShapeDtypeStruct with ints for sizes. A program that is missing is traced, not run. For a
+    jitted or transformed function its own programs are explained; any other is jitted first.
+
+    >>> import numpy as np
+    >>> text = explain(lambda x: x * 2 if len(x.shape) > 1 else x.sum())(np.ones(3))
+    >>> print(str(text).splitlines()[0])
+    <lambda>: 1 program; 1 trace, 0 calls without
+    """
+    check_callable("explain", function)
+    jitted = function if isinstance(function, Jitted) else jit(function)
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        leaves, tree = flatten((args, kwargs))
+        arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
+        args, kwargs = unflatten(tree, arrays)
+        return jitted.explain_call(*args, **kwargs)
+
+    return explained

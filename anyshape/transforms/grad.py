@@ -1,0 +1,369 @@
+"""grad, jvp, vjp and their kin: trace the function, then transform its graph into the one that is being built."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anyshape.autodiff.jvp import push
+from anyshape.autodiff.linearize_transpose import LinearMap, linearise, transpose
+from anyshape.errors import ArgumentError, DTypeError
+from anyshape.graph.ir.builder import Builder, active, user_line
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.ops.creation import full
+from anyshape.tracing.pytrees import (
+    Static,
+    check_callable,
+    flatten,
+    function_name,
+    is_array,
+    leaf_paths,
+    named,
+    parameter_names,
+    unflatten,
+)
+from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.transforms.jit import Jitted, building, in_trace
+from anyshape.transforms.linear_map import LinearProgram, make_shape
+from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
+
+Argnums = int | Sequence[int]
+
+
+def zeros(builder: Builder, x: Any) -> Any:
+    """Zeros of the dtype and shape of a value."""
+    return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
+
+
+# -- grad --------------------------------------------------------------------------------------------------------
+
+
+def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the value of a scalar function and its gradient in the arguments `argnums`.
+
+    The gradient has the tree, shapes and dtypes of the argument; a sequence of argnums gives a tuple of gradients.
+    With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient). Of a method, the
+    object is argument 0; where it is no tree of arrays, 0 alone is the first argument behind it.
+
+    >>> import numpy as np
+    >>> value, slope = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> print(value, slope)
+    5.0 [2. 4.]
+    """
+    name = f"value_and_grad({function_name(function)})"
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
+
+    return in_trace(transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object)
+
+
+def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the gradient of a scalar function in the arguments `argnums`; see `value_and_grad`.
+
+    >>> import numpy as np
+    >>> print(grad(lambda x: np.sum(np.sin(x)))(np.zeros(3)))
+    [1. 1. 1.]
+    """
+    name = f"grad({function_name(function)})"
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return in_trace(transformed, name, function, (grad, function, argnums, has_aux), "all", behind_object)
+
+
+def behind_object(argnums: Argnums) -> Argnums | None:
+    """The same arguments of a method whose object, argument 0, is given: 0 alone is the first one behind it."""
+    if isinstance(argnums, int):
+        return argnums - 1 if argnums > 0 else argnums
+    return None if 0 in argnums else tuple([a - 1 if a > 0 else a for a in argnums])
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrt:
+    """The leaves that a derivative is taken in, and where they go among the arguments."""
+
+    argnums: tuple[int, ...]
+    leaves: list[Any]
+    tree: Any
+    args: tuple[Any, ...]
+
+    def put(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, with these leaves in place of the chosen ones."""
+        replaced = list(self.args)
+        for a, x in zip(self.argnums, unflatten(self.tree, leaves), strict=True):
+            replaced[a] = x
+        return replaced
+
+
+def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
+    """The leaves of the arguments `argnums` of a function, which must have an inexact dtype."""
+    raw = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
+    if not raw or not all(isinstance(a, int) for a in raw):
+        raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
+    for a in raw:
+        if not -len(args) <= a < len(args):
+            raise ArgumentError(name, f"argnums {a}", f"is out of range for {len(args)} arguments", "change argnums")
+    chosen = tuple(a % len(args) for a in raw)
+    leaves, tree = flatten([args[a] for a in chosen])
+    if not all(is_array(x) for x in leaves):
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
+        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
+        advice = "leave it out of argnums, or register its class as a tree of arrays"
+        raise ArgumentError(name, path, f"is of type {type(leaf).__name__}, not an array", advice)
+    operands = [as_value(x) for x in leaves]
+    if not all(is_inexact(x.dtype) for x in operands):
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
+        path, leaf = next((p, x) for p, x in zip(paths, operands, strict=True) if not is_inexact(x.dtype))
+        advice = "convert it to a float dtype, or leave it out of argnums"
+        raise ArgumentError(name, path, f"has dtype {leaf.dtype}, which has no derivative", advice)
+    return _Wrt(chosen, operands, tree, args)
+
+
+def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[str]:
+    return [named(f"args[{position}]" + p.removeprefix("args[0]"), names) for p in leaf_paths((argument,), {})]
+
+
+def _value_and_grad(
+    function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args: Any, kwargs: Any
+) -> Any:
+    builder = building()
+    wrt = choose_arguments(name, function, argnums, args)
+
+    def run(handles: list[Any]) -> tuple[Any, Any]:
+        result = function(*wrt.put(handles), **kwargs)
+        check_scalar(name, split_aux(name, result)[0] if has_aux else result)
+        return result, None
+
+    inner = trace_inner(builder, run, name, wrt.leaves)
+    outputs, derivative = linearise(builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves)))
+    seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
+    grads = pull(builder, derivative, seeds)
+    found = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
+    trees = unflatten(wrt.tree, found)
+    return unflatten(inner.out_tree, outputs), trees[0] if isinstance(argnums, int) else tuple(trees)
+
+
+def split_aux(name: str, result: Any) -> tuple[Any, Any]:
+    """What a function with `has_aux` returns, as the pair (value, aux)."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise ArgumentError(name, "the result", "is not a pair (value, aux)", "return a pair, or drop has_aux")
+    return result
+
+
+def check_scalar(name: str, value: Any) -> None:
+    """The value that is differentiated must be a real scalar array."""
+    leaves, tree = flatten(value)
+    if not tree.is_leaf() or not _is_number(leaves[0]):
+        raise ArgumentError(
+            name, "the value", f"is of type {type(value).__name__}, not an array", "return one scalar array"
+        )
+    x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else as_value(leaves[0])
+    if x.meta.rank:
+        raise ArgumentError(name, "the value", f"is {x.meta}, not a scalar", "sum it, or use vjp or jacrev")
+    if not is_inexact(x.dtype):
+        raise DTypeError(name, f"the value has dtype {x.dtype}, which has no derivative", "return a float", user_line())
+    if x.dtype.kind == "c":
+        raise DTypeError(name, f"the value has dtype {x.dtype}", "return a real value, such as abs(z)**2", user_line())
+
+
+def _is_number(x: Any) -> bool:
+    return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
+
+
+def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | None]) -> list[Any]:
+    """The cotangents of the inputs from those of all outputs of the function."""
+    live = [ct for ct, place in zip(cotangents, derivative.live, strict=True) if place is not None]
+    return transpose(builder, derivative.graph, derivative.tangent_count, derivative.residuals, live)
+
+
+# -- jvp ---------------------------------------------------------------------------------------------------------
+
+
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of a function and its directional derivative along `tangents`, which match `primals`.
+
+    With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
+
+    >>> import numpy as np
+    >>> value, slope = jvp(np.sin, (np.zeros(2),), (np.array([1.0, 3.0]),))
+    >>> print(value, slope)
+    [0. 0.] [1. 3.]
+    """
+    name = f"jvp({function_name(function)})"
+    _check_sequence(name, "primals", primals)
+    _check_sequence(name, "tangents", tangents)
+    value, slope = made_once("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
+    if not has_aux:
+        return value, slope
+    value, aux = split_aux(name, value)
+    return value, slope[0], aux
+
+
+def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def transformed(primals: Any, tangents: Any) -> Any:
+        builder = building()
+        xs, tree = _operands(primals)
+        inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
+        ts = match_tangents(name, primals, xs, tangents)
+        captured = list(inner.captured)
+        outputs, slopes = push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
+        found = [zeros(builder, y) if t is None else t for t, y in zip(slopes, outputs, strict=True)]
+        return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, found)
+
+    return transformed
+
+
+def _operands(primals: Any) -> tuple[list[Any], Any]:
+    leaves, tree = flatten(primals)
+    return [as_value(x) for x in leaves], tree
+
+
+def _check_sequence(name: str, what: str, xs: Any) -> None:
+    if not isinstance(xs, (tuple, list)):
+        raise ArgumentError(name, what, f"is of type {type(xs).__name__}", "pass a tuple with one entry per argument")
+
+
+def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any, what: str = "tangents") -> list[Any | None]:
+    """The leaves of `tangents`, None where x is not inexact. Trees, dtypes and shapes must match those of `xs`."""
+    leaves, tree = flatten(tangents)
+    _, like_tree = flatten(like)
+    if tree != like_tree:
+        raise ArgumentError(name, what, f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf")
+    found = []
+    for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
+        t = as_value(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)
+        if is_inexact(x.dtype) and t.dtype != x.dtype:
+            raise ArgumentError(name, f"{what}[{i}]", f"has dtype {t.dtype}, not {x.dtype}", "convert it with astype")
+        if t.meta.rank != x.meta.rank:
+            raise ArgumentError(name, f"{what}[{i}]", f"is {t.meta}, not {x.meta}", "give it the shape of the primal")
+        context = ShapeGuardContext(x.builder.scope, name, user_line(), [x.meta, t.meta])
+        for a, b in zip(sizes(x), sizes(t), strict=True):
+            context.require_equal(a, b, f"{what}[{i}] must have the shape of its primal")
+        found.append(t if is_inexact(x.dtype) else None)
+    return found
+
+
+# -- vjp and linearize -------------------------------------------------------------------------------------------
+
+
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of a function, and its derivative there as a linear function of tangents.
+
+    With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
+
+    >>> import numpy as np
+    >>> value, derivative = linearize(np.sin, np.zeros(2))
+    >>> print(derivative(np.array([1.0, 3.0])))
+    [1. 3.]
+    """
+    value, linear = _linear_program("linearize", function, primals)
+    if not has_aux:
+        return value, linear.push
+    value, aux = split_aux("linearize", value)
+    return value, lambda *tangents: linear.push(*tangents)[0], aux
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of a function, and a function from cotangents of the value to a tuple of cotangents of the primals.
+
+    With `has_aux`, the function returns (value, aux), and the result is (value, pullback, aux).
+
+    >>> import numpy as np
+    >>> value, pullback = vjp(lambda x, y: x * y, np.array([2.0]), np.array([3.0]))
+    >>> print(*pullback(np.array([1.0])))
+    [3.] [2.]
+    """
+    value, linear = _linear_program("vjp", function, primals)
+    if not has_aux:
+        return value, linear.pull
+    value, aux = split_aux("vjp", value)
+    return value, lambda ct: linear.pull_first(ct, aux), aux
+
+
+def _linear_program(
+    transform: str, function: Callable[..., Any], primals: tuple[Any, ...]
+) -> tuple[Any, LinearProgram]:
+    name = f"{transform}({function_name(function)})"
+    make = _transpose_of if transform == "linear_transpose" else _linearize_of
+    value, values, static = made_once(transform, function, name, make)(*primals)
+    return value, LinearProgram(static.value, values)
+
+
+def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = False) -> Callable[..., Any]:
+    """The value, what the derivative keeps and (as structure) the derivative itself. `linear`: so is the function."""
+
+    def transformed(*primals: Any) -> Any:
+        builder = building()
+        xs, tree = _operands(primals)
+        wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
+        if linear:
+            xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # values that the function does not have
+        inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
+        outputs, derivative = linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
+        if linear:
+            _require_linear(builder, name, [xs[i] for i in wrt], derivative)
+        shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)
+        return unflatten(inner.out_tree, outputs), values, Static(shape)
+
+    return transformed
+
+
+_transpose_of = functools.partial(_linearize_of, linear=True)
+
+
+def _require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
+    """The derivative of a linear function reads nothing but sizes of what was made of the point where it was taken."""
+    made = {builder.adopt(x) for x in xs}
+    for node in builder.nodes:
+        if not made.isdisjoint(node.inputs):
+            made.update(node.outputs)
+    graph = derivative.graph
+    read = {v for node in graph.nodes for v in node.inputs}
+    residuals = zip(graph.inputs[derivative.tangent_count :], derivative.residuals, strict=True)
+    if any(inner in read and builder.adopt(x) in made for inner, x in residuals):
+        raise ArgumentError(name, "the function", "is not linear", "use vjp for the transpose of its derivative")
+
+
+def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
+
+    They are arrays, or ShapeDtypeStructs of fixed sizes.
+
+    >>> import numpy as np
+    >>> back = linear_transpose(lambda x: np.array([[1.0, 2.0]]) @ x, np.zeros(2))
+    >>> print(*back(np.array([3.0])))
+    [3. 6.]
+    """
+    leaves, tree = flatten(primals)
+    arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
+    return _linear_program("linear_transpose", function, unflatten(tree, arrays))[1].pull
+
+
+# -- one program per function ------------------------------------------------------------------------------------
+
+
+def made_once(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
+    """`make(function, name)`, jitted: the one made earlier for the same function, so that it is traced once."""
+    check_callable(name.partition("(")[0], function)
+    try:
+        hash(function)
+    except TypeError:
+        rememberable = False
+    else:
+        rememberable = active() is None  # a function made inside a trace may hold its values
+    if not rememberable:
+        return in_trace(make(function, name), name, function)
+    return _remembered(kind, function, name, make)
+
+
+@functools.lru_cache(maxsize=256)
+def _remembered(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
+    return in_trace(make(function, name), name, function)

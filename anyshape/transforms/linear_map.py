@@ -1,0 +1,268 @@
+"""The derivative of a function at a point, as users hold it: pushes tangents forward and pulls cotangents back.
+
+Inside a trace both are emitted into it. Outside, each is a program of its own, made once per trace of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.linearize_transpose import LinearMap, transpose
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import Builder, activate, active, user_line
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, InputAxis
+from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.operands.promotion import sizes
+from anyshape.ops.apply import meta_of
+from anyshape.ops.creation import full
+from anyshape.program.program import Program
+from anyshape.tracing.pytrees import as_leaf, flatten, unflatten
+from anyshape.tracing.trace import Trace, as_value, is_inexact
+
+
+@dataclass(frozen=True, eq=False)
+class LinearShape:
+    """All of a derivative but its residuals: plain data, one per trace of the function.
+
+    `xs` and `ys` are the metadata of all inputs and outputs of the function; `wrt` are the inputs that have tangents.
+    """
+
+    name: str
+    graph: Graph
+    live: tuple[int | None, ...]
+    wrt: tuple[int, ...]
+    in_tree: Any
+    out_tree: Any
+    xs: tuple[TensorMeta, ...]
+    ys: tuple[TensorMeta, ...]
+
+    @property
+    def tangents(self) -> tuple[TensorMeta, ...]:
+        return tuple(self.xs[i] for i in self.wrt)
+
+    @property
+    def residuals(self) -> tuple[TensorMeta, ...]:
+        return tuple(v.meta for v in self.graph.inputs[len(self.wrt) :])
+
+    @cached_property
+    def tokens(self) -> tuple[DimVar, ...]:
+        """Variables that no residual has as an axis; each becomes a residual of that size."""
+        metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
+        wanted = dict.fromkeys(
+            v for m in metas for e in m.extents if isinstance(e, Exact) for v in expr.variables(e.size)
+        )
+        given = _axis_variables(self.residuals)
+        return tuple(v for v in wanted if v not in given)
+
+    @cached_property
+    def pushing(self) -> Program:
+        """The program (tangents, residuals, tokens) -> tangents of the outputs."""
+
+        def emit(builder: Builder, tangents: list[Any], residuals: list[Any]) -> list[Any]:
+            outputs = inline(builder, self.graph, [*tangents, *residuals])
+            context = ShapeGuardContext(builder.scope, self.name, None)
+            return [
+                outputs[place] if place is not None else full(context.shape(_Meta(y)), 0, y.dtype)
+                for place, y in zip(self.live, self.ys, strict=True)
+            ]
+
+        return self._program("tangent", self.tangents, emit)
+
+    @cached_property
+    def pulling(self) -> Program:
+        """The program (cotangents, residuals, tokens) -> cotangents of the inputs that have tangents."""
+
+        def emit(builder: Builder, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
+            return self.transposed(builder, self.graph, cotangents, residuals)
+
+        return self._program("cotangent", self.ys, emit)
+
+    def transposed(
+        self, builder: Builder, graph: Graph, cotangents: Sequence[Any], residuals: Sequence[Any]
+    ) -> list[Any]:
+        """The cotangents of the inputs that have tangents, emitted into `builder`."""
+        live = [ct for ct, place in zip(cotangents, self.live, strict=True) if place is not None]
+        found = transpose(builder, graph, len(self.wrt), residuals, live)
+        context = ShapeGuardContext(builder.scope, self.name, None)
+        metas = [v.meta for v in graph.inputs[: len(self.wrt)]]
+        return [
+            full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(found, metas, strict=True)
+        ]
+
+    def _program(self, given: str, first: Sequence[TensorMeta], emit: Any) -> Program:
+        metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.tokens]]
+        axes = _axis_variables(metas, len(first))
+        conditions = [c for c in self.graph.conditions if all(v in axes for v in c.claim.variables())]
+        builder = Builder(Scope(conditions=conditions), handle=Array)
+        for variable, leaf in axes.items():
+            builder.define_dim(variable, expr.from_atom(leaf))
+        handles = [builder.input(m) for m in metas]
+        with activate(builder):
+            outputs = emit(builder, handles[: len(first)], handles[len(first) : len(first) + len(self.residuals)])
+            names = [f"{given}_{i}" if i < len(first) else "" for i in range(len(metas))]  # callers give no residuals
+            graph = builder.finish(outputs, self.name, names)
+        _, in_tree = flatten(list(metas))
+        _, out_tree = flatten([0] * len(outputs))
+        return Program(Trace(graph, in_tree, out_tree, tuple(names)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Meta:
+    meta: TensorMeta
+
+
+def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar, InputAxis]:
+    """The variables that are the size of an axis, with the first such axis; those before `start` come last."""
+    found: dict[DimVar, InputAxis] = {}
+    for i, meta in [*enumerate(metas)][start:] + [*enumerate(metas)][:start]:
+        for axis, extent in enumerate(meta.extents):
+            atom = expr.as_atom(extent.size) if isinstance(extent, Exact) else None
+            if isinstance(atom, DimVar):
+                found.setdefault(atom, InputAxis(i, axis))
+    return found
+
+
+def make_shape(
+    name: str, derivative: LinearMap, wrt: Sequence[int], trees: tuple[Any, Any], xs: Sequence[Any], ys: Sequence[Any]
+) -> tuple[LinearShape, list[Any]]:
+    """A derivative as plain data, and the values it needs: residuals, then tokens."""
+    shape = LinearShape(
+        name,
+        derivative.graph,
+        derivative.live,
+        tuple(wrt),
+        *trees,
+        tuple(x.meta for x in xs),
+        tuple(y.meta for y in ys),
+    )
+    tokens = [full((expr.from_atom(v),), False, bool) for v in shape.tokens] if active_depth() == 0 else []
+    return shape, [*derivative.residuals, *tokens]
+
+
+def active_depth() -> int:
+    """0 in the outermost trace, where residuals leave the program as arrays."""
+    builder = active()
+    return 0 if builder is None else builder.depth
+
+
+class LinearProgram:
+    """`push` maps tangents of the primals to tangents of the value, `pull` cotangents of the value to cotangents."""
+
+    def __init__(self, shape: LinearShape, values: Sequence[Any]) -> None:
+        self.shape, self.values = shape, list(values)
+
+    @property
+    def residuals(self) -> list[Any]:
+        return self.values[: len(self.shape.residuals)]
+
+    def push(self, *tangents: Any) -> Any:
+        """The tangent of the value along one tangent per primal."""
+        shape = self.shape
+        leaves = self._matched(tangents, shape.in_tree, shape.xs, "tangents")
+        chosen = [leaves[i] for i in shape.wrt]
+        builder = active()
+        if builder is None:
+            outputs = shape.pushing.call_flat([*chosen, *self.values])
+        else:
+            found = inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
+            outputs = [found[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
+        return unflatten(shape.out_tree, outputs)
+
+    def pull(self, cotangent: Any) -> tuple[Any, ...]:
+        """A tuple of cotangents, one per primal; None for leaves that have no derivative."""
+        shape = self.shape
+        leaves = self._matched(cotangent, shape.out_tree, shape.ys, "the cotangent")
+        builder = active()
+        if builder is None:
+            found = shape.pulling.call_flat([*leaves, *self.values])
+        else:
+            graph = self._graph_here(builder)
+            found = shape.transposed(builder, graph, list(map(as_value, leaves)), list(map(as_value, self.residuals)))
+        by_input = dict(zip(shape.wrt, found, strict=True))
+        return unflatten(shape.in_tree, [by_input.get(i) for i in range(len(shape.xs))])
+
+    def pull_first(self, cotangent: Any, aux: Any) -> tuple[Any, ...]:
+        """`pull` for a value (value, aux) whose aux gets no cotangent."""
+        leaves, tree = flatten(aux)
+        count = len(self.shape.ys) - len(leaves)
+        metas = self.shape.ys[count:]
+        if active() is not None:
+            return self.pull((cotangent, unflatten(tree, [self._zeros(m) for m in metas])))
+        zeros = [np.zeros(np.shape(x), m.dtype) for x, m in zip(leaves, metas, strict=True)]
+        return self.pull((cotangent, unflatten(tree, zeros)))
+
+    def _zeros(self, meta: TensorMeta) -> Any:
+        return full(tuple([_evaluated(e, self._sizes()) for e in meta.extents]), 0, meta.dtype)
+
+    def _concrete(self) -> bool:
+        """The residuals are arrays: the function was differentiated outside any trace."""
+        complete = len(self.values) == len(self.shape.residuals) + len(self.shape.tokens)
+        return complete and all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
+
+    def _sizes(self) -> dict[DimVar, int]:
+        """The value of every variable, for residuals that are arrays; empty for traced ones, whose names hold here."""
+        if not self._concrete():
+            return {}
+        metas = [*self.shape.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.shape.tokens]]
+        return {v: self.values[leaf.operand].shape[leaf.axis] for v, leaf in _axis_variables(metas).items()}
+
+    def _graph_here(self, builder: Builder) -> Graph:
+        """The linear graph with metadata that hold in this trace."""
+        known = self._sizes()
+        if not self._concrete() or not known:
+            return self.shape.graph
+        inner = Builder(builder.scope, parent=builder, handle=Array)
+        metas = [tensor(v.meta.dtype, [_evaluated(e, known) for e in v.meta.extents]) for v in self.shape.graph.inputs]
+        with activate(inner):
+            outputs = inline(inner, self.shape.graph, [inner.input(m) for m in metas])
+            return inner.finish(outputs, self.shape.name)
+
+    def _matched(self, given: Any, tree: Any, metas: Sequence[TensorMeta], what: str) -> list[Any]:
+        """The leaves of a tangent or cotangent; structure, dtypes and ranks are checked here, sizes by the program."""
+        leaves, found = flatten(given)
+        if found != tree:
+            raise ArgumentError(
+                self.shape.name, what, f"has the structure {found}, not {tree}", "give one leaf for each leaf"
+            )
+        return [self._leaf(x, m, f"{what}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
+
+    def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:
+        if not hasattr(x, "dtype"):
+            x = as_leaf(x, path, self.shape.name).astype(meta.dtype)
+        if is_inexact(meta.dtype) and x.dtype != meta.dtype:
+            raise ArgumentError(
+                self.shape.name, path, f"has dtype {x.dtype}, not {meta.dtype}", "convert it with astype"
+            )
+        if x.ndim != meta.rank:
+            raise ArgumentError(
+                self.shape.name, path, f"has {x.ndim} axes, not {meta.rank} as {meta}", "change its shape"
+            )
+        builder = active()
+        if builder is not None:
+            context = ShapeGuardContext(builder.scope, self.shape.name, user_line(), [meta_of(x), meta])
+            self._agree(context, x, meta, path)
+        return x
+
+    def _agree(self, context: ShapeGuardContext, x: Any, meta: TensorMeta, path: str) -> None:
+        """In a trace the sizes agree, or the call fails: no rule meets a cotangent of another shape than its value."""
+        known = self._sizes()
+        for size, extent in zip(sizes(x), meta.extents, strict=True):
+            context.require_equal(size, _evaluated(extent, known), f"{path} must have the shape of its value")
+
+
+def _evaluated(size: Any, known: dict[DimVar, int]) -> Any:
+    """A size, or an exact extent, with the known variables replaced."""
+    size = size.size if isinstance(size, Exact) else size
+    return substitute_leaves(size, lambda atom: known.get(atom) if isinstance(atom, DimVar) else None)

@@ -1,0 +1,243 @@
+"""Arguments described instead of given: shapes with unknown sizes, and tracing for all of them at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, DTypeError, SpecError
+from anyshape.graph.ir.builder import Builder
+from anyshape.graph.prover.scope import Scope, SymbolicSize
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.signature.dim_equations import solve_dims
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.operands.promotion import NUMERIC
+from anyshape.numpy.operands.symdim import symdim
+from anyshape.program.program import Program
+from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
+from anyshape.tracing.pytrees import (
+    as_leaf,
+    check_callable,
+    flatten,
+    flatten_prefix,
+    flatten_with_none,
+    function_name,
+    is_python_scalar,
+    leaf_paths,
+    named,
+    parameter_names,
+    readable,
+    unflatten,
+)
+from anyshape.tracing.symbolic_shape import SymbolicShape
+from anyshape.tracing.trace import Leaves, Trace, trace_in
+from anyshape.transforms.jit import Jitted
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapeDtypeStruct:
+    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype.
+
+    An integer whose value is a size has the shape () and says so by `value`, a size or a text such as "k" or "n - 1".
+    The traced function gets it as that size.
+
+    >>> import numpy as np
+    >>> head = trace(lambda x, k: x[:k].sum() / k)(ShapeDtypeStruct("n + k"), ShapeDtypeStruct((), int, value="k"))
+    >>> float(head(np.arange(5.0), 4))
+    1.5
+    """
+
+    shape: Any
+    dtype: Any = np.float64
+    value: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.dtype.kind not in NUMERIC:
+            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
+        if not isinstance(self.shape, str):
+            object.__setattr__(self, "shape", SymbolicShape(self.shape))
+        if self.value is not None:
+            self._check_value()
+
+    def _check_value(self) -> None:
+        if not isinstance(self.value, (str, SymbolicSize)) and not _is_size(self.value):
+            raise SpecError(str(self.value), "is not a size", "give a symbolic size, or a text such as 'k'")
+        if self.dtype.kind not in "iu":
+            advice = "give an integer dtype, as in ShapeDtypeStruct((), int, value='k')"
+            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is no size", advice)
+        if self.ndim:
+            raise SpecError(str(self.shape), "has axes, and only a scalar is a size", "give the shape ()")
+
+    def __repr__(self) -> str:
+        value = f", value={self.value!r}" if self.value is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape!r}, dtype={self.dtype!r}{value})"
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) >= 0
+
+
+def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
+    """The metadata that an argument of `trace` describes. The sizes of an array are unknown if they get a label."""
+    if not isinstance(x, ShapeDtypeStruct):
+        array = as_leaf(x, path, function)
+        return tensor(array.dtype, [expr.variable(f"{label}_{i}") if label else s for i, s in enumerate(array.shape)])
+    if isinstance(x.shape, str):
+        return tensor(x.dtype, names.read(x.shape))
+    return tensor(x.dtype, [s.expr if isinstance(s, SymbolicSize) else int(s) for s in x.shape])
+
+
+def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]:
+    """The sizes that integers among the arguments give by their value, by position."""
+    found: dict[int, Size] = {}
+    for i, x in enumerate(leaves):
+        value = x.value if isinstance(x, ShapeDtypeStruct) else None
+        if isinstance(value, str):
+            sizes = names.read(value)
+            if len(sizes) != 1:
+                raise SpecError(value, "is not one size", "give one size, such as 'k'")
+            found[i] = sizes[0]
+        elif value is not None:
+            found[i] = value.expr if isinstance(value, SymbolicSize) else int(value)
+    return found
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
+) -> Any:
+    """The tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each, for `trace`.
+
+    `shapes_specs` is a prefix of that tree with specifications, in one scope: "b, _" or "b, ..." take from the argument
+    what they leave open, None takes its shape as it is.
+
+    >>> import numpy as np
+    >>> args = np.ones((8, 4)), {"w": np.ones((4, 2)), "b": np.ones(2)}
+    >>> x, params = symbolic_args_specs(args, ("batch, _", {"w": None, "b": None}))
+    >>> x.shape, params["w"].shape
+    ((batch, 4), (4, 2))
+    """
+    found = []
+    names = scope_of(scope)
+    function = "symbolic_args_specs"
+    leaves, tree, paths = flatten_with_none(args)
+    if isinstance(shapes_specs, list) and isinstance(args, tuple):
+        shapes_specs = tuple(shapes_specs)
+    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs")
+    structs = [None if x is None else _described(x, path, function) for x, path in zip(leaves, paths, strict=True)]
+    texts = [
+        (spec_text(f"{function}: {path}", spec), like_sizes(struct, names), path)
+        for struct, spec, path in zip(structs, specs, paths, strict=True)
+        if struct is not None
+    ]
+    shapes = iter(names.read_all(texts, constraints))
+    for struct in structs:
+        shape = None if struct is None else SymbolicShape([symdim(s, names) for s in next(shapes)])
+        found.append(None if struct is None else dataclasses.replace(struct, shape=shape))
+    return unflatten(tree, found)
+
+
+def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
+    """An argument as its shape and dtype."""
+    if isinstance(x, ShapeDtypeStruct):
+        if isinstance(x.shape, str):
+            advice = "give its shape as numbers, and the text among the specifications"
+            raise ArgumentError(function, path, f"has a specification, {x.shape!r}, for a shape", advice)
+        return x
+    if isinstance(x, SymbolicSize):
+        return ShapeDtypeStruct((), int, value=x)
+    array = as_leaf(x, path, function)
+    return ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
+    """Zeros of the shape and dtype described, which take no memory."""
+    sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
+    fixed = [size for size in sizes if isinstance(size, int)]
+    if len(fixed) < len(sizes):
+        raise SpecError(str(x.shape), "names a size that is not fixed", "give ints, or pass an array")
+    return np.broadcast_to(np.zeros((), x.dtype), fixed)
+
+
+def trace_specs(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool
+) -> tuple[Trace, Scope]:
+    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed.
+
+    A size is an integer that has it for its value. Also gives the scope that the sizes were declared in.
+    """
+    name, parameters = function_name(function), parameter_names(function)
+    if isinstance(function, Jitted) and function.options.static:
+        function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
+    leaves, tree = flatten((args, kwargs))
+    leaves = [ShapeDtypeStruct((), int, value=x) if isinstance(x, SymbolicSize) else x for x in leaves]
+    paths = leaf_paths(args, kwargs)
+    names = SymbolicScope()
+    metas = [
+        _spec_meta(x, names, named(p, parameters), "" if fixed else readable(p, parameters), name)
+        for x, p in zip(leaves, paths, strict=True)
+    ]
+    values = _spec_values(leaves, names)
+    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
+    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
+    sizes = [s for s in given if isinstance(s, SymbolicSize)]
+    builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array)
+    builder.values = values
+    builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
+    weak = [is_python_scalar(x) for x in leaves]
+    found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    return found, builder.scope.root
+
+
+def trace(function: Callable[..., Any]) -> Callable[..., Program]:
+    """A function of specifications (or example arrays, whose sizes are taken as unknown) that gives the traced program.
+
+    The program holds for every size; a decision on a size that differs raises InconclusiveDimensionError. A size for
+    an argument, such as Dim("k"), stands for an integer of that value. Static arguments of a jitted function are given
+    as they are, built in, and no arguments of the program.
+
+    >>> import numpy as np
+    >>> program = trace(lambda x, w: np.tanh(x @ w))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d, 3"))
+    >>> program(np.ones((2, 4)), np.zeros((4, 3))).shape
+    (2, 3)
+    """
+    check_callable("trace", function)
+
+    def traced(*args: Any, **kwargs: Any) -> Program:
+        return Program(trace_specs(function, args, kwargs, fixed=False)[0])
+
+    return traced
+
+
+def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The tree of ShapeDtypeStruct of the result, without computing it. Arguments are arrays or ShapeDtypeStruct.
+
+    A shape with sizes that depend on data is a text with their bounds, "<=n, 3".
+
+    >>> import numpy as np
+    >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
+    ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
+    """
+    check_callable("eval_shape", function)
+    found, root = trace_specs(function, args, kwargs, fixed=True)
+    free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
+    scope = Scope(conditions=found.graph.conditions, origin=root.origin, root=root, free=free)
+    structs = [ShapeDtypeStruct(_shape_of(m, scope), m.dtype) for m in found.graph.results]
+    return unflatten(found.out_tree, structs)
+
+
+def _shape_of(meta: TensorMeta, scope: Scope) -> Any:
+    """The sizes of a result; a text where some depend on data, and only bounds are known."""
+    if meta.sizes is None:
+        return ", ".join(map(str, meta.extents))
+    return [symdim(size, scope) for size in meta.sizes]

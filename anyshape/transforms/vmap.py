@@ -1,0 +1,255 @@
+"""vmap, and the matrices of derivatives that are made with it: jacfwd, jacrev, hessian; and hvp."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.autodiff.vmap import batch
+from anyshape.errors import ArgumentError
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.promotion import size_of, sizes
+from anyshape.ops.creation import full, iota
+from anyshape.ops.elementwise import convert, eq
+from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
+from anyshape.tracing.pytrees import (
+    flatten,
+    flatten_prefix,
+    function_name,
+    is_array,
+    leaf_paths,
+    named,
+    parameter_names,
+    unflatten,
+)
+from anyshape.tracing.trace import as_value, trace_inner
+from anyshape.transforms.grad import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
+from anyshape.transforms.jit import Jitted, building, in_trace
+
+
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None) -> Jitted:
+    """`function`, applied side by side along an axis of its arguments.
+
+    `in_axes` gives the axis of each argument (an int, None for the same value everywhere, or a tree that is a prefix
+    of the arguments), `out_axes` where it goes in the results, `axis_size` its size when no argument has it. Keyword
+    arguments are mapped over axis 0.
+
+    >>> import numpy as np
+    >>> rows = vmap(lambda a, b: a @ b, in_axes=(0, None))
+    >>> print(rows(np.eye(2), np.array([1.0, 2.0])))
+    [1. 2.]
+    """
+    name = f"vmap({function_name(function)})"
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        return _vmap(function, name, in_axes, out_axes, axis_size, args, kwargs)
+
+    recipe = (vmap, function, in_axes, out_axes, axis_size)
+    return in_trace(transformed, name, function, recipe, "static", _axes_behind_object)
+
+
+def _axes_behind_object(in_axes: Any) -> Any:
+    """The same axes for a method whose object is given: it has no axes, and an entry among several if it is counted."""
+    several = isinstance(in_axes, (tuple, list))
+    return in_axes if not several else tuple(in_axes[1:]) if len(in_axes) > 1 and in_axes[0] is None else None
+
+
+def _vmap(
+    function: Callable[..., Any], name: str, in_axes: Any, out_axes: Any, axis_size: Any, args: Any, kwargs: Any
+) -> Any:
+    builder = building()
+    leaves, tree = flatten((args, kwargs))
+    axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
+    names = parameter_names(function)
+    paths = [named(p, names) for p in leaf_paths(args, kwargs)]
+    for x, a, p in zip(leaves, axes, paths, strict=True):
+        if a is not None and not is_array(x):
+            advice = "give it None in in_axes, or close over it"
+            raise ArgumentError(name, p, f"is of type {type(x).__name__}, not an array", advice)
+    fronted = [_to_front(as_value(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
+    size = _batch_size(name, fronted, axis_size)
+
+    def run(handles: list[Any]) -> tuple[Any, Any]:
+        per_example = iter(handles)
+        mixed = [x if a is None else next(per_example) for x, a in zip(leaves, axes, strict=True)]
+        inner_args, inner_kwargs = unflatten(tree, mixed)
+        return function(*inner_args, **inner_kwargs), None
+
+    metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
+    inner = trace_inner(builder, run, name, fronted, metas)
+    flags = [True] * len(fronted) + [False] * len(inner.captured)
+    outputs = batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
+    places = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")
+    placed = [_to_place(y, b, place, size, name) for (y, b), place in zip(outputs, places, strict=True)]
+    return unflatten(inner.out_tree, placed)
+
+
+def _axis(axis: Any, rank: int, name: str, path: str) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+        raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", "change in_axes or out_axes")
+    return axis % rank
+
+
+def _to_front(x: Any, axis: Any, name: str, path: str) -> Any:
+    """x with the mapped axis first."""
+    rank = x.meta.rank
+    place = _axis(axis, rank, name, path)
+    return transpose(x, (place, *[i for i in range(rank) if i != place]))
+
+
+def _batch_size(name: str, fronted: Sequence[Any], axis_size: Any) -> Size:
+    """The size of the mapped axis, which all mapped arguments share."""
+    found: list[Size] = [] if axis_size is None else [size_of(axis_size)]
+    found += [e.size for x in fronted for e in x.meta.extents[:1] if isinstance(e, Exact)]
+    if not found:
+        advice = "map at least one argument, or give axis_size"
+        raise ArgumentError(name, "in_axes", "maps no argument and axis_size is not given", advice)
+    context = ShapeGuardContext(building().scope, name, user_line(), [x.meta for x in fronted])
+    for other in found[1:]:
+        context.require_equal(found[0], other, f"mapped axes have sizes {found[0]} and {other}")
+    return found[0]
+
+
+def _to_place(y: Any, batched: bool, place: Any, size: Size, name: str) -> Any:
+    """An output with the mapped axis where out_axes says."""
+    if place is None:
+        if batched:
+            advice = "give it an axis in out_axes"
+            raise ArgumentError(name, "out_axes", "is None for a result that differs along the mapped axis", advice)
+        return y
+    if not batched:
+        y = broadcast_in_dim(y, (size, *sizes(y)), range(1, y.meta.rank + 1))
+    rank = y.meta.rank
+    rest = list(range(1, rank))
+    rest.insert(_axis(place, rank, name, "the result"), 0)
+    return transpose(y, rest)
+
+
+# -- matrices of derivatives -------------------------------------------------------------------------------------
+
+
+def _basis(xs: Sequence[Any], i: int) -> list[Any]:
+    """Unit tangents for leaf i along a new first axis, and zeros for the other leaves."""
+    shape = sizes(xs[i])
+    count = numel(shape)
+    rows, columns = (broadcast_in_dim(iota(count), (count, count), (axis,)) for axis in (0, 1))
+    units = reshape(convert(eq(rows, columns), xs[i].dtype), (count, *shape))
+    return [units if j == i else full(sizes(x), 0, x.dtype) for j, x in enumerate(xs)]
+
+
+def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
+    return tuple(0 if j == i else None for j in range(count))
+
+
+def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the Jacobian of `function` by forward mode, one column per element of the argument.
+
+    A result of shape s and an argument of shape t give shape s + t; trees of results hold trees of arguments.
+    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
+
+    >>> import numpy as np
+    >>> print(jacfwd(lambda x: x**2)(np.array([1.0, 2.0])))
+    [[2. 0.]
+     [0. 4.]]
+    """
+    name = f"jacfwd({function_name(function)})"
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        wrt = choose_arguments(name, function, argnums, args)
+        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        value, push, *aux = linearize(chosen, *wrt.leaves, has_aux=has_aux)
+        outputs, out_tree = flatten(value)
+        columns = []
+        for i, x in enumerate(wrt.leaves):
+            mapped = vmap(push, in_axes=_axes_of_basis(len(wrt.leaves), i))(*_basis(wrt.leaves, i))
+            columns.append([_column(t, y, x) for t, y in zip(flatten(mapped)[0], outputs, strict=True)])
+        rows = [[column[j] for column in columns] for j in range(len(outputs))]
+        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
+
+    return in_trace(transformed, name, function, (jacfwd, function, argnums, has_aux), "all", behind_object)
+
+
+def _column(t: Any, y: Any, x: Any) -> Any:
+    """Tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
+    rank = t.meta.rank
+    return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
+
+
+def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
+    return (result, *aux) if aux else result
+
+
+def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the Jacobian of `function` by reverse mode, one row per element of the result.
+
+    With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
+
+    >>> import numpy as np
+    >>> print(jacrev(lambda x: x**2)(np.array([1.0, 2.0])))
+    [[2. 0.]
+     [0. 4.]]
+    """
+    name = f"jacrev({function_name(function)})"
+
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        wrt = choose_arguments(name, function, argnums, args)
+        chosen = lambda *leaves: function(*wrt.put(leaves), **kwargs)
+        value, pullback, *aux = vjp(chosen, *wrt.leaves, has_aux=has_aux)
+        outputs, out_tree = flatten(value)
+        outputs = [as_value(y) for y in outputs]
+        rows = []
+        for i, y in enumerate(outputs):
+            back = vmap(lambda *cts: pullback(unflatten(out_tree, cts)), in_axes=_axes_of_basis(len(outputs), i))
+            mapped = flatten(back(*_basis(outputs, i)))[0]
+            rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
+        return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
+
+    return in_trace(transformed, name, function, (jacrev, function, argnums, has_aux), "all", behind_object)
+
+
+jacobian = jacrev
+
+
+def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: Argnums) -> Any:
+    """The blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
+    blocks = []
+    for row in rows:
+        trees = unflatten(wrt.tree, row)
+        blocks.append(trees[0] if isinstance(argnums, int) else tuple(trees))
+    return unflatten(out_tree, blocks)
+
+
+def hessian(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
+    """A function that gives the matrix of second derivatives, forward over reverse; `has_aux` as in `jacfwd`.
+
+    >>> import numpy as np
+    >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
+    [[ 6.  0.]
+     [ 0. 12.]]
+    """
+    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
+
+
+def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of a scalar function of its arguments, times `tangents`: forward over reverse, no matrix is made.
+
+    The result has the tree of the first argument for one argument, and is a tuple for several.
+
+    >>> import numpy as np
+    >>> print(hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),)))
+    [ 6. 12.]
+    """
+    one = len(primals) == 1
+    return jvp(_gradient_of(function, 0 if one else tuple(range(len(primals)))), primals, tangents)[1]
+
+
+@functools.lru_cache(maxsize=256)
+def _gradient_of(function: Callable[..., Any], argnums: Argnums) -> Jitted:
+    """The gradient made earlier for the same function, so that its derivatives are traced once."""
+    return grad(function, argnums)

@@ -1,0 +1,241 @@
+"""What depends on the sizes of a call alone is made once for them, bounded in bytes, and nobody can change it."""
+
+import gc
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.backend.runtime.shape_constant_cache import ENTRY, LARGEST, TABLE
+from anyshape.errors import ArgumentError, ZeroDivisorError
+from tests.laws.sweep import check_same_outcome, is_error, outcome
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    TABLE.forget()
+    kept = anyshape.config.kept_bytes
+    yield
+    anyshape.config.kept_bytes = kept
+
+
+def causal(x, fill=-1e9):
+    n = x.shape[0]
+    place = anp.arange(n)
+    return anp.where(place[:, None] >= place[None, :], x @ x.T, fill)
+
+
+CHOICES = {
+    "a number elsewhere": lambda np, x, mask: np.where(mask, x, -1.5),
+    "zero elsewhere": lambda np, x, mask: np.where(mask, x, 0),
+    "minus zero elsewhere": lambda np, x, mask: np.where(mask, x, -0.0),
+    "a number where it holds": lambda np, x, mask: np.where(mask, 2.5, x),
+    "zero where it holds": lambda np, x, mask: np.where(mask, 0.0, x),
+    "nan elsewhere": lambda np, x, mask: np.where(mask, x, np.nan),
+    "two numbers": lambda np, x, mask: np.where(mask, 1.0, -1.0) * x,
+    "two arrays": lambda np, x, mask: np.where(mask, x, x + 1),
+    "both ways": lambda np, x, mask: np.where(mask, x, 3) - np.where(mask, 3, x) + np.where(mask, x, 3),
+    "a row": lambda np, x, mask: np.where(mask[0], x, 7.0),
+    "of a column": lambda np, x, mask: np.where(mask, x[:, :1], 7.0),
+    "in place of it": lambda np, x, mask: np.where(mask, np.sin(x), 0) + np.where(mask, np.cos(x), 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "int64", "bool"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_by_a_mask_of_places_equal_numpy_bit_by_bit(name, dtype):
+    def f(np, x):
+        n, m = x.shape
+        return CHOICES[name](np, x, np.arange(n)[:, None] * 2 >= np.arange(m)[None, :])
+
+    jitted = anyshape.jit(lambda x: f(anp, x))
+    rng = np.random.default_rng(0)
+    for shape in [(3, 4), (0, 3), (3, 0), (1, 1), (5, 5), (90, 80), (3, 4), (3, 4)]:
+        x = (rng.normal(size=shape) * 4).astype(dtype)
+        x[:1] = -x[:1] * 0 if dtype != "bool" else x[:1]
+        for given in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
+            got, expected = outcome(jitted, given), outcome(lambda x: f(np, x), given)
+            check_same_outcome(got, expected, 0, f"{name} of {shape}")
+            assert is_error(got) or [x.tobytes() for x in got] == [x.tobytes() for x in expected]
+
+
+def test_derivatives_through_kept_masks():
+    loss = lambda x: anp.sum(anp.tanh(causal(x, 0.5)) * anp.arange(x.shape[0]))
+    step = anyshape.jit(anyshape.value_and_grad(loss))
+    for n in (0, 1, 2, 5, 2, 40, 5):
+        x = np.random.default_rng(n).normal(size=(n, 3))
+        value, slope = step(x)
+        mask, w = np.tri(n, dtype=bool), np.arange(n)
+        y = np.where(mask, x @ x.T, 0.5)
+        assert np.allclose(value, np.sum(np.tanh(y) * w))
+        ct = np.where(mask, (1 - np.tanh(y) ** 2) * w, 0)
+        np.testing.assert_allclose(slope, (ct + ct.T) @ x, atol=1e-10)
+    assert step.cache_info().traces == 1
+
+
+def test_what_is_kept_is_made_once_for_each_sizes():
+    jitted = anyshape.jit(causal)
+    for n in (4, 5, 4, 5, 6, 4):
+        jitted(np.ones((n, 2)))
+    assert sorted(sizes for (_, sizes), _ in TABLE.entries.items()) == [(4,), (5,), (6,)]
+
+
+def test_what_programs_keep_goes_with_them():
+    jitted = anyshape.jit(causal)
+    jitted(np.ones((100, 2)))
+    ((owner, _),) = TABLE.entries
+    assert owner() is not None and TABLE.held > 100 * 100 * 16
+    del jitted
+    gc.collect()
+    assert owner() is None
+
+
+def test_what_is_kept_is_bounded():
+    jitted = anyshape.jit(causal)
+    anyshape.config.kept_bytes = 5 * (ENTRY + 20 * 20 * 16)
+    for n in (*range(1, 21), *[20] * 3, *range(20, 0, -1)):
+        np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
+        assert TABLE.held <= anyshape.config.kept_bytes and TABLE.held == sum(TABLE.entries.values())
+    assert TABLE.entries
+    anyshape.config.kept_bytes = 0
+    np.testing.assert_array_equal(jitted(np.ones((50, 2))), np.where(np.tri(50), 2, -1e9))
+    assert not TABLE.entries and TABLE.held == 0
+
+
+def test_sizes_that_would_keep_much_keep_nothing():
+    jitted = anyshape.jit(lambda x: x * anp.arange(x.shape[0]) + 1)
+    for n in (10, LARGEST // 4, 10, LARGEST // 4):
+        np.testing.assert_array_equal(jitted(np.ones(n)), np.arange(n) + 1.0)
+    (program,) = jitted.programs()
+    assert TABLE.held < LARGEST and not program.plan.first
+    assert program.plan_for(np.ones(10)).first and not program.plan_for(np.ones(LARGEST // 4)).first
+
+
+def test_results_do_not_share_what_is_kept():
+    places = lambda x: anp.arange(x.shape[0])
+    jitted = anyshape.jit(lambda x: (places(x), anp.broadcast_to(places(x)[None] * 2, (2, x.shape[0]))))
+    for _ in range(3):
+        a, b = jitted(np.ones(4))
+        np.testing.assert_array_equal(a, np.arange(4))
+        np.testing.assert_array_equal(b, [np.arange(4) * 2] * 2)
+        a[:], b[:] = -1, -1
+
+
+def test_functions_of_users_cannot_change_what_is_kept():
+    held = []
+
+    def keep(place):
+        held.append(place)
+        with pytest.raises(ValueError, match="read-only"):
+            place += 1
+        return place * 1.0
+
+    like = anyshape.ShapeDtypeStruct((3,), np.float64)
+    jitted = anyshape.jit(lambda x: anyshape.pure_callback(keep, like, anp.arange(x.shape[0])) + x)
+    for _ in range(3):
+        np.testing.assert_array_equal(jitted(np.zeros(3)), [0, 1, 2])
+    assert all(np.array_equal(place, [0, 1, 2]) for place in held)
+
+
+def test_every_call_warns():
+    jitted = anyshape.jit(lambda x: x + 1 / anp.arange(x.shape[0]))
+    for _ in range(3):
+        with np.errstate(all="warn"), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            np.testing.assert_array_equal(jitted(np.zeros(3)), [np.inf, 1, 0.5])
+        assert [t.category for t in told] == [RuntimeWarning]
+        with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="div"):
+            jitted(np.zeros(3))
+        with np.errstate(all="ignore"):
+            jitted(np.zeros(3))
+
+
+def test_an_error_of_what_is_made_names_the_line():
+    jitted = anyshape.jit(lambda x: x + 1 / anp.arange(x.shape[0]))
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match=r"test_by_size\.py"):
+        jitted(np.zeros(3))
+
+
+def test_a_limit_of_memory_counts_it():
+    n = 100
+    jitted = anyshape.jit(causal, max_bytes=10 * n * n * 8)
+    np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
+    assert not TABLE.entries
+    free = anyshape.jit(causal)
+    free(np.ones((n, 2)))
+    (program,) = free.programs()
+    more = program.cost().peak_bytes.size
+    assert str(more) != str(jitted.programs()[0].cost().peak_bytes.size)
+
+
+def test_threads_share_what_is_kept():
+    jitted, wrong = anyshape.jit(causal), []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(200):
+            n = int(rng.integers(1, 30))
+            if not np.array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9)):
+                wrong.append(n)
+
+    anyshape.config.kept_bytes = 20_000
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and TABLE.held == sum(TABLE.entries.values())
+
+
+def test_sizes_that_depend_on_data_keep_nothing_of_theirs():
+    jitted = anyshape.jit(lambda x: anp.cumsum(x[x > 0] * anp.arange(x[x > 0].shape[0])) / x.shape[0])
+    for x in (np.array([1.0, -1, 2]), np.array([1.0, 1, 2]), np.array([-1.0, -1, -2])):
+        np.testing.assert_allclose(jitted(x), np.cumsum(x[x > 0] * np.arange(sum(x > 0))) / 3)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "all", None])
+def test_the_bound_is_a_number_of_bytes(wrong):
+    with pytest.raises(ArgumentError, match="kept_bytes"):
+        anyshape.config.kept_bytes = wrong
+
+
+def test_the_plan_shows_what_is_kept(capsys):
+    program = anyshape.trace(causal)(anyshape.ShapeDtypeStruct("n, d"))
+    program.plan_for(np.ones((3, 2))).show()
+    said = capsys.readouterr().out
+    assert "kept for calls of these sizes" in said and "masked_else" in said
+
+
+def test_what_warns_is_made_once_a_call():
+    """Weights that underflow, of which nothing is kept: each call made them twice."""
+    jitted = anyshape.jit(lambda x: x * anp.exp(-50.0 * anp.arange(x.shape[0])))
+    with np.errstate(under="ignore"):
+        jitted(np.ones(100))
+        ((owner, sizes),) = TABLE.entries
+        make, made = owner().make, []
+        owner().make = lambda *sizes: made.append(sizes) or make(*sizes)
+        for _ in range(3):
+            np.testing.assert_array_equal(jitted(np.ones(100)), np.exp(-50.0 * np.arange(100)))
+    assert made == [sizes] * 3 and TABLE.held == ENTRY
+
+
+def test_a_bound_holds_after_an_interrupt_between_an_entry_and_its_bytes():
+    jitted = anyshape.jit(causal)
+    TABLE.held += 10**6  # of an entry that is gone
+    anyshape.config.kept_bytes = 0
+    for n in (3, 4):
+        np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
+    assert TABLE.held == 0
+
+
+def test_a_divisor_of_0_is_told_before_what_is_kept_is_measured():
+    program = anyshape.trace(lambda x: x + anp.sum(anp.arange(x.shape[0] // x.shape[1]) * x[0, 0]))(
+        anyshape.ShapeDtypeStruct("n, m")
+    )
+    np.testing.assert_array_equal(program(np.ones((6, 2))), np.full((6, 2), 4.0))
+    assert program.plan_for(np.ones((6, 2))).first and not program.plan_for(np.ones((6, 0))).first
+    with pytest.raises(ZeroDivisorError, match="got m = 0 from x"):
+        program(np.ones((6, 0)))

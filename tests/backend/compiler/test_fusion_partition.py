@@ -1,0 +1,280 @@
+"""The partition of a plan into groups: no two of its parts could be one group, as far as a graph of them tells.
+
+Two parts could be one if they work along the same rows, the later one reads what the other makes, no total over rows
+goes from one to the other, and no path leads from one to the other through a third part.
+"""
+
+import networkx
+import numpy as np
+import optree
+import pytest
+
+import anyshape
+from anyshape.backend.compiler import lower
+from anyshape.backend.compiler.passes.row_parallel import RowRules
+from anyshape.backend.compiler.plan import Group
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from tests.backend.compiler.codegen.tiling import tiled
+from tests.backend.compiler.test_peak_memory import SLACK, measured
+
+
+def layer_norm(x, scale, shift):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * scale + shift
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(0.8 * (x + 0.04 * x**3)))
+
+
+def transformer_block(p, x):
+    h = layer_norm(x, p["s1"], p["b1"])
+    x = x + softmax(h @ p["q"] @ (h @ p["k"]).T) @ (h @ p["v"])
+    return np.mean((x + gelu(layer_norm(x, p["s2"], p["b2"]) @ p["up"]) @ p["down"]) ** 2)
+
+
+def network(p, x):
+    z = gelu(x @ p["up"]) @ p["down"] + p["b1"]
+    z = z - z.max(-1, keepdims=True)
+    return np.mean(np.log(np.sum(np.exp(z), -1)) - z[:, 0])
+
+
+def prices(p, x):
+    root = p["s1"] * np.sqrt(x)
+    d = (np.log(x) + (0.03 + 0.5 * p["s1"] ** 2) * x) / root
+    return np.sum(np.tanh(d) * x - np.tanh(d - root) * np.exp(-0.03 * x))
+
+
+def parts_of(function, sizes, monkeypatch):
+    """The parts of the plan of value and gradient, and the rules of rows they were found by."""
+    found = []
+    fuse = lower.fuse
+
+    def watched(steps, outputs, scope, runtime):
+        parts = fuse(steps, outputs, scope, runtime)
+        found.append((parts, RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))))
+        return parts
+
+    monkeypatch.setattr(lower, "fuse", watched)
+    tensor = lambda *shape: anyshape.ShapeDtypeStruct(shape and ", ".join(shape), np.float64)
+    width, hidden = ("d", "h") if sizes == "named" else ("8", "16")
+    shapes = dict.fromkeys(("s1", "s2", "b1", "b2"), (width,))
+    shapes |= dict.fromkeys(("q", "k", "v"), (width, width)) | {"up": (width, hidden), "down": (hidden, width)}
+    p = {name: tensor(*shape) for name, shape in shapes.items()}
+    anyshape.trace(anyshape.value_and_grad(function))(p, tensor("n", width)).plan
+    return found[-1]
+
+
+def steps_of(part):
+    return part.steps if isinstance(part, Group) else (part,)
+
+
+def could_be_one(graph, rules, parts, i, j):
+    """Whether the j-th part could be in one group with the i-th, which comes before."""
+    first, second = parts[i], parts[j]
+    rows = []
+    for part in (first, second):
+        work = None if isinstance(part, Group) else rules.work(part)
+        rows.append(part.rows if isinstance(part, Group) else None if work is None or work.placed else work.rows)
+    read = {s for step in steps_of(second) for s in step.inputs if isinstance(s, str)}
+    made = {slot for step in steps_of(first) for slot in step.outputs}
+    whole = {*first.totals, *first.placed} if isinstance(first, Group) else set()
+    if rows[0] is None or rows[0] != rows[1] or not made & read or whole & read:
+        return False
+    return networkx.is_directed_acyclic_graph(networkx.contracted_nodes(graph, i, j, self_loops=False))
+
+
+@pytest.mark.parametrize("sizes", ["named", "fixed"])
+@pytest.mark.parametrize("function", [transformer_block, network, prices])
+def test_no_two_groups_could_be_one(function, sizes, monkeypatch):
+    parts, rules = parts_of(function, sizes, monkeypatch)
+    graph, maker = networkx.DiGraph(), {}
+    for i, part in enumerate(parts):
+        graph.add_node(i)
+        graph.add_edges_from((maker[s], i) for step in steps_of(part) for s in step.inputs if maker.get(s, i) != i)
+        maker |= {slot: i for step in steps_of(part) for slot in step.outputs}
+    groups = [i for i, part in enumerate(parts) if isinstance(part, Group)]
+    assert groups
+    pairs = [(i, j) for j in range(len(parts)) for i in range(j) if i in groups or j in groups]
+    assert [(i, j) for i, j in pairs if could_be_one(graph, rules, parts, i, j)] == []
+
+
+def between(x, w):
+    """A total closes a group that more of the same rows would belong to."""
+    y = np.exp(x) * w
+    total = np.sum(y, axis=0)
+    return np.tanh(total * 2), np.sum(np.sin(x) * y, axis=0), y
+
+
+def reads_the_total(x, w):
+    y = np.exp(x) * w
+    total = np.sum(y, axis=0)
+    return y - total, np.sin(y) * 2
+
+
+def counts(x, w):
+    """A size of a part in between, which what comes later needs."""
+    y = np.exp(x) * w
+    total = np.sum(y)
+    chosen = x[x > total * 0]
+    return np.cos(y) * chosen.shape[0], np.zeros_like(chosen) + chosen.shape[0], np.sin(x) * 2 + np.sum(chosen)
+
+
+@pytest.mark.parametrize("function", [between, reads_the_total, counts])
+def test_what_becomes_one_group_gives_the_same(function):
+    rng = np.random.default_rng(0)
+    with tiled():
+        program = anyshape.jit(function)
+        for n in (0, 1, 2, 5, 6, 7, 13, 40):
+            x, w = rng.normal(size=n), rng.normal(size=n)
+            for found, expected in zip(program(x, w), function(x, w), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_functions_of_users_are_called_in_their_order():
+    seen = []
+
+    def told(name):
+        def tell(x):
+            seen.append(name)
+            return np.array(x)
+
+        return tell
+
+    def function(x, w):
+        y = np.exp(x) * w
+        first = anyshape.pure_callback(told("first"), anyshape.ShapeDtypeStruct("", np.float64), np.sum(y))
+        second = anyshape.pure_callback(told("second"), anyshape.ShapeDtypeStruct("", np.float64), w[0] * 2)
+        return first, second, np.sum(np.sin(x) * y)
+
+    program = anyshape.jit(function)
+    for _ in range(3):
+        seen.clear()
+        program(np.ones(4), np.ones(4))
+        assert seen == ["first", "second"]
+
+
+def heads(x, w):
+    """Each head is over before the next one begins, though all read w."""
+    found = x
+    for i in range(20):
+        found = found + np.tanh(softmax(x @ x.T + w * i) * w) @ x
+    return found
+
+
+def products(x, w):
+    """What is added up could wait for the last product."""
+    found = x
+    for i in range(20):
+        found = found + x @ (w * (i + 0.5))
+    return found
+
+
+def bent_products(x, w):
+    found = x
+    for i in range(20):
+        found = found + np.tanh(x @ (w * (i + 0.5)))
+    return found
+
+
+def losses(x, w):
+    return [np.sum(np.abs(x @ (w * i))) for i in range(20)], sum(np.sum(np.tanh(x @ (w + i))) for i in range(20))
+
+
+def extremes_of_layers(x, w):
+    found = []
+    for _ in range(20):
+        x = np.tanh(x @ w)
+        found.append(np.max(np.sort(x * x, 0), -1))
+    return np.stack(found)
+
+
+def sums_of_products(x, w):
+    return [(x @ (w * i)) * (x @ (w + i)) + (x @ (w - i)) * (x @ (w / (i + 1))) for i in range(20)]
+
+
+def deeper(x, w):
+    found = np.stack([x, x], -1)
+    for i in range(20):
+        found = found + (x @ (w * (i + 0.5)))[..., None]
+    return found
+
+
+def columns(x, w):
+    """A column of a product keeps all of it alive."""
+    found = x
+    for i in range(20):
+        found = found * np.tanh((x @ (w * i))[:, :1]) * (np.sort(x * i, 0)[:, 0:1] + 1)
+    return found
+
+
+def sorted_pairs(x, w):
+    return [np.tanh(np.sort(x * i, 0)) + np.sort(x + w * i, 0) for i in range(20)]
+
+
+LOOPS = (heads, products, bent_products, losses, extremes_of_layers, sums_of_products, deeper, columns, sorted_pairs)
+
+
+@pytest.mark.parametrize("function", LOOPS)
+def test_groups_do_not_keep_ever_more_arrays_waiting(function):
+    tensor, n = anyshape.ShapeDtypeStruct("n, n", np.float64), 200
+    program = anyshape.trace(function)(tensor, tensor)
+    arrays = np.random.default_rng(0).normal(size=(2, n, n)) / n**0.5
+    used, kept = measured(program.run, arrays)
+    plain, expected = measured(function, arrays)
+    assert used <= plain + 5 * arrays[0].nbytes + SLACK
+    assert used <= program.cost().at({"n": n}).peak_bytes.size + SLACK
+    leaves = optree.tree_leaves(expected)
+    assert len(kept) == len(leaves)
+    for x, y in zip(kept, leaves, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
+
+
+def columns_of_products(x, w):
+    found = x[:, 0]
+    for i in range(10):
+        found = found * np.tanh((x @ (w * i))[:, 0])
+    return np.sum(found**2)
+
+
+@pytest.mark.parametrize("argnums", [(0, 1), 0, 1])
+def test_a_view_keeps_all_that_it_is_a_view_of(argnums):
+    tensor, n = anyshape.ShapeDtypeStruct("n, n", np.float64), 200
+    program = anyshape.trace(anyshape.grad(columns_of_products, argnums))(tensor, tensor)
+    arrays = np.random.default_rng(0).normal(size=(2, n, n)) / n**0.5
+    used, _ = measured(program.run, arrays)
+    assert used <= program.cost().at({"n": n}).peak_bytes.size + SLACK
+
+
+def noted(seen, name, x):
+    def tell(x):
+        seen.append(name)
+        return np.array(x)
+
+    return anyshape.pure_callback(tell, anyshape.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+def test_what_raises_has_its_turn():
+    seen = []
+
+    def before_a_callback(x):
+        y = np.exp(x) * x
+        anyshape.check(np.sum(y) < 0, "the sum")
+        return np.sin(x) * y + noted(seen, "called", np.sort(x))
+
+    def before_another(x):
+        y = np.exp(x) * x
+        anyshape.check(np.sum(y) < 0, "the sum")
+        s = np.sort(x)
+        anyshape.check(s[0] < 0, "the least")
+        return np.sin(x) * y + np.sort(np.cumsum(s))
+
+    for function in (before_a_callback, before_another):
+        with pytest.raises(anyshape.errors.CheckError, match="the sum"):
+            anyshape.jit(function)(np.ones(4))
+    assert seen == []

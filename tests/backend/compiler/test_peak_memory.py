@@ -1,0 +1,230 @@
+"""What programs take of memory: the bound holds when it is measured, and a call beyond max_bytes allocates nothing."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import jit
+from anyshape.backend.compiler.codegen import tiles
+from anyshape.backend.compiler.peak_memory import peak_bytes
+from anyshape.backend.runtime import block_cache
+from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.shape_constant_cache import TABLE
+from anyshape.errors import ArgumentError, MemoryLimitError
+from anyshape.graph.shapes.array_type import Unknown, UpperBound
+from anyshape.graph.signature.prologue import compile_entry
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from tests.laws.sweep import rows
+
+SLACK = 250_000  # bytes that NumPy's loops take for themselves, whatever the size of their operands
+
+
+def measured(run, arrays):
+    """The most bytes that a run allocates at once."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(*arrays)
+        block_cache.forget()
+        TABLE.forget()
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            tracemalloc.reset_peak()
+            kept = run(*arrays)
+            return tracemalloc.get_traced_memory()[1] - before, kept
+        finally:
+            tracemalloc.stop()
+
+
+def arrays_of(row, longest=5000):
+    """Arrays that are large beside the slack."""
+    ranks = [len([w for w in spec.split(",") if w.strip()]) for spec in row.shapes]
+    size = {0: longest, 1: longest, 2: 300}.get(max(ranks, default=0), 40)
+    if len(row.names()) > 1 and size == longest:
+        size = 200  # where they are combined with each other
+    return [np.asarray(x) for x in row.arrays(dict.fromkeys(row.names(), size), row.dtypes[0])]
+
+
+def total(row):
+    """The sum of everything that a row gives."""
+
+    def function(*xs):
+        found = row.function(anp, *xs)
+        return sum(anp.sum(anp.real(y)) for y in (found if isinstance(found, (tuple, list)) else (found,)))
+
+    return function
+
+
+FAMILIES = sorted({family for family, _ in rows()} - {"callback"})
+IN_TILES = ("elementwise", "movement", "reduction", "special")
+
+
+@pytest.mark.parametrize("in_tiles, family", [(False, f) for f in FAMILIES] + [(True, f) for f in IN_TILES])
+def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch):
+    monkeypatch.setattr(tiles, "forced", (1 << 16, 1 << 14) if in_tiles else (1 << 60, 1))
+    checked = 0
+    for _, row in [found for found in rows() if found[0] == family]:
+        slope = anyshape.grad(total(row))
+        for function in (slope,) if in_tiles else (lambda *xs, row=row: row.function(anp, *xs), slope):
+            program = jit(function)
+            try:
+                arrays = arrays_of(row, 70_000 if in_tiles else 5000)
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    program(*arrays)
+            except (ValueError, TypeError, IndexError, ArithmeticError, NotImplementedError, MemoryError):
+                continue  # not of these sizes, or without a derivative
+            (made,) = program.programs()[:1]
+            peak = made.cost().peak_bytes
+            if isinstance(peak, Unknown) and {n.op.name for n in made.graph.nodes} & {"repeated", "size_token"}:
+                continue  # what values say has no bound
+            assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
+            bound = evaluate(peak.size, to_mapping(compile_entry(made.entry, arrays=True)(*arrays)))
+            used, _ = measured(made.run, arrays)
+            assert used <= 1.02 * bound + SLACK, f"{row.name}: {used} bytes, and at most {bound} were promised"
+            checked += 1
+    assert checked
+
+
+def bent(x):
+    return np.sin(np.cos(x) * x) + np.exp(x) * x * np.tanh(x)
+
+
+def folded(x):
+    ys = [np.sin(x * (i + 1)) for i in range(6)]
+    found = ys[0]
+    for y in reversed(ys):
+        found = found * y + y
+    return np.sum(found, axis=0), np.sum(found * bent(-x))
+
+
+@pytest.mark.parametrize("shape", [(40, 20_000), (34, 30_000), (50, 16_500), (9, 100_000), (200, 11_000)])
+@pytest.mark.parametrize("function", [bent, folded, anyshape.grad(lambda x: folded(x)[1])])
+def test_the_bound_holds_where_few_rows_fill_a_tile(function, shape, monkeypatch):
+    monkeypatch.setattr(config, "num_threads", 4)
+    program = anyshape.trace(function)(anyshape.ShapeDtypeStruct("n, d", "float64"))
+    used, _ = measured(program.run, [np.random.default_rng(0).normal(size=shape)])
+    assert used <= program.cost().at(dict(zip(("n", "d"), shape, strict=True))).peak_bytes.size + SLACK
+
+
+@pytest.mark.parametrize("steps, threads", [(20, 4), (100, 2)])
+def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
+
+    def chain(x):
+        y = x
+        for _ in range(steps):
+            y = np.sin(y) * x + 0.5
+        return np.sum(y)
+
+    monkeypatch.setattr(config, "num_threads", threads)
+    step = anyshape.value_and_grad(chain)
+    step(np.ones(3))
+    (program,) = step.programs()
+    least = tiles.least(program.plan.groups[0])
+    for n in (least - 1, least, 1_000_000)[-1 if steps > 20 else 0 :]:
+        x = np.linspace(-1, 1, n)
+        used, _ = measured(program.run, [x])
+        bound = program.cost().at({"x_0": n}).peak_bytes.size
+        assert used <= bound + SLACK
+        buffers = threads * max(tiles.BUFFERS, 2.5 * steps * 16 * tiles.SMALLEST)  # values of forward and backward
+        if n > least:
+            assert used <= 1.1 * x.nbytes + buffers + SLACK  # the gradient, and buffers of the threads
+
+
+def layers(w, b, x):
+    for _ in range(3):
+        x = anp.tanh(x @ w + b) * b - b
+    return anp.sum(x * x)
+
+
+RELATED = {
+    "layers": (layers, [(40, 40), (40,), (3000, 40)]),
+    "a row and a column": (lambda x, y, z: anp.sum(anp.exp(x * y - z) * y), [(900, 300), (300,), (900, 1)]),
+    "vectors": (lambda x, y, z: anp.sum(anp.sin(x) * y / (z * z + 1)), [(200_000,)] * 3),
+    "a mask": (lambda x: anp.sum(anp.where(anp.arange(x.shape[1]) > 3, x, 0) ** 2), [(500, 700)]),
+    "casts": (lambda x, y: anp.sum((x.astype("float32") * y).astype("float64") * x), [(100_000,)] * 2),
+}
+
+
+@pytest.mark.parametrize("name", RELATED)
+def test_the_cost_is_a_bound_of_what_runs_when_sizes_are_related(name):
+    """The plan that knows which sizes are equal may have other groups, and so other buffers."""
+    function, shapes = RELATED[name]
+    jitted = jit(anyshape.value_and_grad(function))
+    xs = [np.cos(np.arange(float(np.prod(shape)))).reshape(shape) for shape in shapes]
+    for _ in range(20):
+        jitted(*xs)
+    (program,) = jitted.programs()
+    read = dict(zip(program.labels, xs, strict=True))
+    sizes = {str(d.variable): read[str(d.variable).rpartition("_")[0]].shape[int(str(d.variable)[-1])]
+             for d in program.graph.dims}  # fmt: skip
+    bound = program.cost().at(sizes).peak_bytes.size
+    plan = peak_bytes(program.plan_for(*xs)).size
+    assert evaluate(plan, to_mapping({v: sizes[str(v)] for v in expr.variables(plan)})) <= bound
+    peak, _ = measured(jitted, xs)
+    assert peak <= bound + 20_000
+
+
+def test_more_threads_later_do_not_break_a_limit(monkeypatch):
+    def chain(x):
+        for _ in range(20):
+            x = np.sin(x) * x + 0.5
+        return np.sum(x)
+
+    monkeypatch.setattr(config, "num_threads", 1)
+    n = 300_000
+    (program,) = programs_of(anyshape.grad(chain), n)
+    limit = program.cost().at({"x_0": n}).peak_bytes.size
+    step = anyshape.jit(anyshape.grad(chain), max_bytes=limit)
+    step(np.ones(n))
+    monkeypatch.setattr(config, "num_threads", 16)
+    used, _ = measured(step, [np.linspace(0, 1, n)])
+    assert used <= limit + SLACK
+
+
+def programs_of(step, n):
+    step(np.ones(n))
+    return step.programs()
+
+
+def test_a_call_beyond_the_limit_allocates_nothing():
+    table = jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1_000_000)
+    assert table(np.ones(100)) == 10_000
+    x = np.ones(5000)
+    tracemalloc.start()
+    with pytest.raises(MemoryLimitError, match="max_bytes is 1000000") as caught:
+        table(x)
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
+    error = caught.value
+    assert isinstance(error, MemoryError) and error.limit == 1_000_000
+    assert error.needed >= 8 * 5000**2 and error.sizes == {"x_0": 5000} and "test_memory.py" in str(error.where)
+    assert table(np.ones(10)) == 100  # the next call works
+
+
+def test_sizes_that_depend_on_data_count_with_their_bounds():
+    chosen = jit(lambda x: np.sum(np.outer(x[x > 0], x[x > 0])), max_bytes=1_000_000)
+    assert chosen(-np.ones(100)) == 0
+    with pytest.raises(MemoryLimitError):
+        chosen(-np.ones(2000))  # none is chosen, but all might be
+    peak = chosen.programs()[0].cost().peak_bytes
+    assert isinstance(peak, UpperBound) and "count" not in str(peak)
+
+
+def test_the_limit_belongs_to_transforms_too_and_survives_copies():
+    f = jit(lambda x: np.sum(np.outer(x, x) ** 2), max_bytes=100_000)
+    slope = anyshape.grad(f)
+    assert slope(np.ones(10)).tolist() == [40.0] * 10
+    with pytest.raises(MemoryLimitError):
+        slope(np.ones(1000))
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "1 GB"])
+def test_a_limit_that_is_no_number_of_bytes_is_refused(limit):
+    with pytest.raises(ArgumentError, match="max_bytes"):
+        jit(lambda x: x, max_bytes=limit)

@@ -1,0 +1,103 @@
+"""What kernels promise the planner: a result shares memory only with the first operand, and only if declared a view."""
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.graph.shapes.array_type import tensor
+from anyshape.ops import elementwise as ew
+from anyshape.ops.apply import Site, find_kernel, resolve
+from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
+
+ROWS = rows()
+
+
+def written(node, kernel, params, inputs):
+    """What the lines give that a kernel writes for a generated function; None if it writes none."""
+    names = {f"x{i}": x for i, x in enumerate(inputs)}
+
+    def bind(thing):
+        return names.setdefault(f"k{len(names)}", thing) is not None and f"k{len(names) - 1}"
+
+    metas = [tensor(x.dtype, x.shape) for x in inputs]
+    operands = tuple(f"x{i}" for i in range(len(inputs)))
+    site = Site("found", operands, params, metas, node.outputs[0].meta, None, repr, bind)
+    lines = kernel.write(site) if kernel.write is not None and len(node.outputs) == 1 else None
+    if lines is None:
+        return None
+    exec("\n".join(lines), names)
+    return names["found"]
+
+
+def runs(graph, arrays):
+    """Every node of the graph with its operands and its results, by its kernel and by the special one it may have.
+
+    Those of the lines that the kernel writes are the same, bit by bit, of arrays and of NumPy's scalars.
+    """
+    env = dict(zip(graph.inputs, map(np.asarray, arrays), strict=True)) | dict(graph.constants)
+    for node in graph.nodes:
+        inputs = [env[v] for v in node.inputs]
+        params = resolve(dict(node.params), [env[v] for v in node.operands])
+        kernel = find_kernel(node.op)
+        metas = [tensor(x.dtype, x.shape) for x in inputs]
+        special = kernel.specialise(params, metas) if kernel.specialise is not None else None
+        plain = kernel.run(*inputs, **params)
+        found = [plain] if special is None else [plain, special(*inputs)]
+        for operands in (inputs, [x[()] for x in inputs]):
+            other = written(node, kernel, params, operands)
+            if other is not None:
+                found.append(other)
+                assert np.asarray(other).tobytes() == np.asarray(plain).tobytes(), node.op
+                assert (np.shape(other), np.asarray(other).dtype) == (np.shape(plain), np.asarray(plain).dtype)
+        for result in found:
+            results = result if len(node.outputs) > 1 else (result,)
+            env.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
+            yield node, inputs, results
+
+
+@pytest.mark.parametrize("case", ROWS, ids=map(label, ROWS))
+def test_results_are_fresh_unless_declared_views_and_operands_are_left_alone(case):
+    _, row = case
+    for dtype in row.dtypes[:2]:
+        for sizes in few_combinations(row)[:3]:
+            xs = arrays_of(row, sizes, dtype)
+            jitted = anyshape.jit(lambda *args: row.function(anp, *args))
+            if is_error(outcome(jitted, *xs)):
+                continue
+            arrays = [np.array(x) for x in xs]
+            for node, inputs, results in runs(jitted.programs()[0].graph, arrays):
+                view = find_kernel(node.op).view
+                for result in results:
+                    shared = [i for i, x in enumerate(inputs) if np.may_share_memory(np.asarray(result), x)]
+                    assert shared in ([], [0] if view else []), f"{node.op} shares memory with operands {shared}"
+            for x, given in zip(arrays, xs, strict=True):
+                np.testing.assert_array_equal(x, given)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize("shape", [(70, 64), (4096,), (2, 1, 4096)])
+def test_choices_keep_every_bit(dtype, shape):
+    """Signs of zeros and payloads of NaN too, of arrays that are large enough for operations on bits."""
+    rng = np.random.default_rng(0)
+    special = np.array([0.0, -0.0, 1.5, -np.inf, np.inf, 5e-324, -2] if dtype[0] in "fc" else range(7)).astype(dtype)
+    made = lambda s: rng.choice(special, s)
+    payload = np.frombuffer(np.array([0x7FF80000DEAD0001, 0x7FC00BAD7FC00BAD], np.int64).tobytes(), "float64")
+    select = find_kernel(ew.select_op).run
+    condition = rng.random(shape) < 0.5
+    last = (1,) * (len(shape) - 1) + shape[-1:]
+    for x, y in (
+        (made(shape), made(shape)), (made(shape)[..., ::-1], made(last)), (made(last), made(last)),
+        (made(shape), np.zeros((), dtype)), (np.zeros((), dtype), made(shape)), (made(shape), -np.zeros((), dtype)),
+        (np.full(shape, payload[0]).astype(dtype) if dtype == "float64" else made(shape), made(())),
+    ):  # fmt: skip
+        expected, got = np.where(condition, x, y), select(condition, x, y)
+        assert got.dtype == expected.dtype and got.shape == expected.shape and got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("x, y", [(2.0, -0.0), (-0.0, 2.0), (2.0, 0.0), (0.0, 2.0), (-0.0, 0.0), (0.0, -0.0)])
+def test_choices_between_numbers_keep_the_sign_of_zero(x, y):
+    step = anyshape.jit(lambda z: np.where(z > 0, x, y))
+    for n in (1, 2, 5000):
+        z = np.resize([1.0, -1.0], n)
+        np.testing.assert_array_equal(step(z).view("i8"), np.where(z > 0, x, y).view("i8"))

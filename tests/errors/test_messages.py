@@ -1,0 +1,790 @@
+"""Bad input: each has an error of its own, with the data and the user's line, and the next call works."""
+
+import contextlib
+import copy
+import inspect
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, linearize, trace, vjp, vmap
+from anyshape.graph.ir.builder import active_builders
+from anyshape.graph.prover.constraints import Where
+
+X, M = np.ones(3), np.ones((2, 3))
+HERE = "test_errors.py"
+
+
+@pytest.fixture(autouse=True)
+def _no_state_is_left():
+    """After each test no trace is active and an ordinary call works."""
+    yield
+    assert not active_builders()
+    value, slope = anyshape.value_and_grad(lambda x: np.sum(x * x))(np.array([1.0, 2.0]))
+    assert value == 5.0 and slope.tolist() == [2.0, 4.0]
+
+
+def fails(kind, words, function, *args):
+    """The error of a call; the same call fails the same way again."""
+    for _ in range(2):
+        with pytest.raises(kind, match=words) as caught:
+            function(*args)
+        assert isinstance(caught.value, errors.AnyshapeError)
+        assert len(str(caught.value).splitlines()) >= 2, "no advice"
+        assert not active_builders()
+    return caught.value
+
+
+def in_line(error):
+    """The error names a line of this file."""
+    where = getattr(error, "where", None)
+    return where is not None and str(where).startswith(HERE) and f" at {where}" in str(error)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------
+
+
+def program():
+    return trace(lambda p, y: p["w"] * y)({"w": ShapeDtypeStruct("n")}, ShapeDtypeStruct("n"))
+
+
+PROGRAM_ARGUMENTS = [
+    (({"w": M}, X), r"p\['w'\] is float64 with 2 axes, not f64\[n\]"),
+    (({"w": X.astype(np.float32)}, X), r"p\['w'\] is float32 with 1 axes"),
+    (({"w": X}, np.arange(3)), r"y is int64"),
+    (({"v": X}, X), "the arguments have the structure"),
+    (({"w": X},), "the arguments have the structure"),
+    (({"w": np.array([1, None])}, X), r"p\['w'\] has dtype object"),
+    (({"w": "text"}, X), r"p\['w'\] is of type str"),
+]
+
+
+@pytest.mark.parametrize(("args", "words"), PROGRAM_ARGUMENTS)
+def test_a_program_refuses_other_arguments(args, words):
+    made = program()
+    fails(errors.ArgumentError, words, made, *args)
+    assert made({"w": X}, X).tolist() == [1, 1, 1]
+
+
+def test_a_program_refuses_sizes_that_do_not_fit():
+    made = program()
+    words = r"y.shape\[0\] = 4 does not fit n \(n = 3 from p\['w'\].shape\[0\]\)"
+    error = fails(errors.InputSizeError, words, made, {"w": X}, np.ones(4))
+    assert error.sizes == {"y.shape[0]": 4, "n": 3}
+    fixed = trace(lambda x: x)(ShapeDtypeStruct("3"))
+    fails(errors.SizeMismatchError, r"x.shape\[0\] = 4 does not fit 3", fixed, np.ones(4))
+    assert fixed(X).shape == (3,)
+
+
+class Unhashable:
+    __hash__ = None
+
+
+LEAVES = [
+    ({"w": np.array(["a", None], object)}, r"p\['w'\] has dtype object"),
+    ([np.array(["a"])], r"p\[0\] has dtype <U1"),
+    ({"w": "abc"}, r"p\['w'\] is of type str"),
+    (b"abc", r"p is of type bytes"),
+    ((X, {1, 2}), r"p\[1\] is of type set"),
+    ([Unhashable()], r"p\[0\] is of type Unhashable"),
+    (np.array(["2020-01-01"], "M8[D]"), r"p has dtype datetime64"),
+    (np.zeros(2, [("a", float)]), r"p has dtype \[\('a'"),
+    (np.ones(3, ">f8"), "native byte order"),
+]
+
+
+@pytest.mark.parametrize(("leaf", "words"), LEAVES, ids=[w for _, w in LEAVES])
+@pytest.mark.parametrize("transform", [jit, grad, anyshape.jacfwd, anyshape.hessian, vmap])
+def test_a_leaf_that_is_no_array_is_named_by_its_path(transform, leaf, words):
+    made = transform(lambda p: np.sum(p["w"] * p["w"]))
+    fails(errors.ArgumentError, words, made, leaf)
+    assert made({"w": np.ones((2, 2))}) is not None
+
+
+def test_a_keyword_leaf_is_named():
+    fails(errors.ArgumentError, r"scale\['a'\] is of type str", lambda: jit(lambda *, scale: scale)(scale={"a": "x"}))
+
+
+def test_none_is_a_tree_without_leaves():
+    assert jit(lambda p: p["x"] if p["mask"] is None else 0)({"x": X, "mask": None}).tolist() == [1, 1, 1]
+    assert jit(lambda x: None)(X) is None
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------
+
+SIZES = [
+    ("matmul", lambda x, y: x @ y, (M, M), "contracted axes have sizes"),
+    ("add", lambda x, y: x + y, (X, np.ones(4)), "neither is 1"),
+    ("where", lambda x, y: np.where(x > 0, x, y), (X, np.ones(4)), "neither is 1"),
+    ("concatenate", lambda x, y: np.concatenate([x, y]), (M, np.ones((2, 2))), "axes 1 have sizes"),
+    ("stack", lambda x, y: np.stack([x, y]), (M, np.ones((2, 2))), "does not hold"),
+    ("reshape", lambda x, y: x.reshape(2, 2) + y, (X, 1.0), "cannot reshape"),
+    ("reshape -1", lambda x, y: x.reshape(2, -1) + y, (X, 1.0), "do not divide"),
+    ("max of nothing", lambda x, y: x.max() + y, (np.ones(0), 1.0), "must not be empty"),
+    ("negative size", lambda x, y: anp.zeros(x.shape[0] - 5) + y, (X, 1.0), "cannot be negative"),
+]
+
+
+@pytest.mark.parametrize(("name", "function", "args", "words"), SIZES, ids=[s[0] for s in SIZES])
+def test_sizes_that_cannot_agree(name, function, args, words):
+    with pytest.raises((ValueError, IndexError)):  # as NumPy does; a list of sizes that disagree are ValueErrors
+        function(*args)
+    made = jit(function)
+    error = fails(errors.ShapeError, words, made, *args)
+    assert in_line(error)
+    assert all(isinstance(s, int) for s in error.sizes.values())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(2),
+        lambda x: np.concatenate([x, x], axis=2),
+        lambda x: np.swapaxes(x, 0, 5),
+        lambda x: np.sort(x, 2),
+    ],
+)
+def test_an_axis_that_is_not_there(function):
+    error = fails(errors.AxisError, "out of bounds for array of dimension", jit(function), M)
+    assert isinstance(error, np.exceptions.AxisError) and in_line(error)
+    with pytest.raises(np.exceptions.AxisError) as numpys:
+        function(M)
+    assert (error.axis, error.ndim) == (numpys.value.axis, numpys.value.ndim)
+
+
+def test_a_size_mismatch_does_not_spoil_the_program():
+    made = jit(lambda x, y: x @ y)
+    fails(errors.SizeMismatchError, "contracted", made, M, M)
+    assert made(M, M.T).tolist() == [[3, 3], [3, 3]]
+    fails(errors.SizeMismatchError, "contracted", made, M, M)
+    assert made.cache_info().traces == 1
+
+
+def test_fixed_sizes_fail_while_tracing():
+    make = trace(lambda x, y: x @ y)
+    error = fails(errors.ShapeError, "4 and 5", make, ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
+    assert in_line(error) and len(error.operands) == 2
+    fails(errors.ShapeError, "3 and 2", anyshape.eval_shape, np.matmul, M, M)
+
+
+FLOAT_SIZES = [
+    (lambda x: x.reshape(1.5, 2), errors.DTypeError, "1.5 is not an integer"),
+    (lambda x: x.reshape(float("nan")), errors.DTypeError, "nan is not an integer"),
+    (lambda x: np.reshape(x, (3.0,)), errors.DTypeError, "3.0 is not an integer"),
+    (lambda x: anp.zeros((x.shape[0], 2.5)), errors.DTypeError, "2.5 is not an integer"),
+    (lambda x: x.reshape(x.shape[0] / 3, 3), errors.ConcretizationError, "a Python int"),
+    (lambda x: anp.zeros(x.sum()), errors.ConcretizationError, "a Python int"),
+    (lambda x: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, "a Python int"),
+    (lambda x: np.broadcast_to(x, (2.0, 3)), errors.DTypeError, "2.0 is not an integer"),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "words"), FLOAT_SIZES)
+def test_a_size_is_an_integer(function, kind, words):
+    assert in_line(fails(kind, words, jit(function), X))
+
+
+def test_an_int_that_is_no_size_is_told_how_to_become_one():
+    message = str(fails(errors.ConcretizationError, "a Python int", jit(lambda x, k: range(k)), X, 2))
+    assert "dynamic_shapes={'k': 'k'}" in message and "static" in message
+
+
+@pytest.mark.parametrize("size", [2.5, float("nan"), "3", None])
+def test_concrete_sizes_are_refused_by_numpy_itself(size):
+    if size is None:
+        pytest.skip("None is the shape of a scalar")
+    with pytest.raises(TypeError):
+        jit(lambda x: x + anp.zeros(size))(X)
+
+
+# -- results -----------------------------------------------------------------------------------------------------
+
+RESULTS = [
+    (lambda x: "text", "the result is of type str"),
+    (lambda x: {"a": [x, "text"]}, r"the result\['a'\]\[1\] is of type str"),
+    (lambda x: {1, 2}, "the result is of type set"),
+    (lambda x: lambda: x, "the result is of type function"),
+]
+
+
+@pytest.mark.parametrize(("function", "words"), RESULTS)
+def test_a_result_that_is_no_array(function, words):
+    fails(errors.ArgumentError, words, jit(function), X)
+    fails(errors.ArgumentError, "not an array", anyshape.jacrev(function), X)
+
+
+GRADS = [
+    (lambda x: x * 2, X, errors.ArgumentError, r"the value is f64\[x_0\], not a scalar"),
+    (lambda x: (x.sum(), x.sum()), X, errors.ArgumentError, "the value is of type tuple"),
+    (lambda x: None, X, errors.ArgumentError, "the value is of type NoneType"),
+    (lambda x: "text", X, errors.ArgumentError, "the value is of type str"),
+    (lambda p: p["w"].sum(), {"w": np.arange(3)}, errors.ArgumentError, r"p\['w'\] has dtype int64"),
+    (lambda x: x * 2, 2, errors.ArgumentError, r"x has dtype int64, which has no derivative"),
+    (lambda x: x.sum(), np.array([True]), errors.ArgumentError, "dtype bool"),
+    (lambda x: (x * 1j).sum(), X, errors.DTypeError, "complex128"),
+    (lambda x: x.astype(int).sum(), X, errors.DTypeError, "int64, which has no derivative"),
+    (lambda x: (x > 0).all(), X, errors.DTypeError, "bool, which has no derivative"),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "kind", "words"), GRADS)
+def test_what_grad_refuses(function, x, kind, words):
+    fails(kind, words, grad(function), x)
+    fails(kind, words, anyshape.value_and_grad(function), x)
+
+
+ARGNUMS = [
+    (2, "argnums 2 is out of range for 1 arguments"),
+    (-2, "argnums -2 is out of range"),
+    ((0, 1), "argnums 1 is out of range"),
+    ("x", "argnums is 'x'"),
+    (0.0, "argnums is 0.0"),
+    ((0.5,), r"argnums is \(0.5,\)"),
+    (None, "argnums is None"),
+]
+
+
+@pytest.mark.parametrize(("argnums", "words"), ARGNUMS)
+@pytest.mark.parametrize("transform", [grad, anyshape.jacfwd, anyshape.jacrev, anyshape.hessian])
+def test_argnums(transform, argnums, words):
+    fails(errors.ArgumentError, words, transform(lambda x: x.sum(), argnums=argnums), X)
+
+
+def test_has_aux_needs_a_pair():
+    fails(errors.ArgumentError, "not a pair", grad(lambda x: x.sum(), has_aux=True), X)
+    fails(errors.ArgumentError, "not a pair", lambda: vjp(lambda x: x.sum(), X, has_aux=True))
+
+
+CALLS = {
+    "jit": lambda f: jit(f),
+    "grad": lambda f: grad(f),
+    "value_and_grad": lambda f: anyshape.value_and_grad(f),
+    "jacfwd": lambda f: anyshape.jacfwd(f),
+    "jacrev": lambda f: anyshape.jacrev(f),
+    "vmap": lambda f: vmap(f),
+    "jvp": lambda f: jvp(f, (X,), (X,)),
+    "vjp": lambda f: vjp(f, X),
+    "linearize": lambda f: linearize(f, X),
+    "trace": lambda f: trace(f),
+    "eval_shape": lambda f: anyshape.eval_shape(f, X),
+    "check_grads": lambda f: anyshape.check_grads(f, (X,)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_no_function(name):
+    error = fails(errors.ArgumentError, "of type int, not a function", CALLS[name], 3)
+    assert error.function == name
+
+
+# -- leaks -------------------------------------------------------------------------------------------------------
+
+
+class Holder:
+    value = None
+
+
+KEPT = []
+
+
+@pytest.fixture
+def leaked():
+    """A traced array that outlived its trace."""
+    holder = Holder()
+
+    def keeps(x):
+        holder.value = x * 2
+        return x
+
+    jit(keeps)(X)
+    return holder.value
+
+
+LEAKS = [
+    ("outside", lambda v: v + 1),
+    ("NumPy outside", lambda v: np.sin(v)),
+    ("function outside", lambda v: np.sum(v)),
+    ("with an array", lambda v: X @ v),
+    ("method outside", lambda v: v.mean()),
+    ("index outside", lambda v: v[0]),
+    ("bool outside", lambda v: bool(v)),
+    ("value outside", lambda v: np.asarray(v)),
+    ("in a later trace", lambda v: jit(lambda x: x + v)(X)),
+    ("alone in a later trace", lambda v: jit(lambda x: np.sin(v))(X)),
+    ("returned", lambda v: jit(lambda x: v)(X)),
+    ("in grad", lambda v: grad(lambda x: np.sum(x * v))(X)),
+    ("in vmap", lambda v: vmap(lambda x: x * v)(M)),
+    ("in vjp", lambda v: vjp(lambda x: x * v, X)),
+    ("as argument", lambda v: jit(lambda x: x)(v)),
+    ("in a tree of arguments", lambda v: grad(lambda p: p["w"].sum())({"w": v})),
+    ("its size in a later trace", lambda v: jit(lambda x: x * v.shape[0])(X)),
+    ("its size as a shape", lambda v: jit(lambda x: anp.zeros(v.shape[0]))(X)),
+    ("its size in a decision", lambda v: jit(lambda x: x if v.shape[0] > 2 else -x)(X)),
+    ("its size as an int", lambda v: int(v.shape[0])),
+]
+
+
+@pytest.mark.parametrize(("name", "use"), LEAKS, ids=[name for name, _ in LEAKS])
+def test_a_traced_array_that_leaks(name, use, leaked):
+    error = fails(errors.LeakedTracerError, "after its trace had ended", use, leaked)
+    assert str(error.where).startswith(HERE)
+    assert error.origin is None or str(error.origin).startswith(HERE)
+
+
+def test_a_leak_names_the_line_that_made_it(leaked):
+    error = fails(errors.LeakedTracerError, rf"made at {HERE}:\d+,", lambda: leaked + 1)
+    assert error.origin.function == "keeps"
+
+
+def test_leaks_through_closures_and_inner_traces():
+    def closure(x):
+        kept = []
+        grad(lambda y: (kept.append(y * y), np.sum(y * y))[1])(x)
+        return x + kept[0]
+
+    def rows(x):
+        kept = []
+        vmap(lambda r: (kept.append(r), r)[1])(x)
+        return kept[0]
+
+    fails(errors.LeakedTracerError, "after its trace", jit(closure), X)
+    fails(errors.LeakedTracerError, "after its trace", jit(rows), M)
+
+
+def test_a_leak_can_be_printed(leaked):
+    assert repr(leaked) == "Array<f64[x_0]>"
+    assert str(leaked.shape) == "(x_0,)"
+
+
+def test_a_failed_trace_leaks_too():
+    def keeps(x):
+        KEPT.append(x)
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        jit(keeps)(X)
+    fails(errors.LeakedTracerError, "after its trace", lambda: KEPT.pop() + 1 if len(KEPT) > 1 else KEPT[0] + 1)
+    KEPT.clear()
+
+
+# -- what Python may not ask of a traced array -------------------------------------------------------------------
+
+
+def while_positive(x):
+    while x.sum() > 0:
+        x = x - 1
+    return x
+
+
+def writes_an_element(x):
+    y = np.ones(3)
+    y[0] = x[0]
+    return y
+
+
+def masks_a_concrete_array(x):
+    y = np.ones(3)
+    y[x > 0] = 2.0
+    return y
+
+
+VALUES = {
+    "if": lambda x: 1 if x.sum() > 0 else 0,
+    "while": while_positive,
+    "and": lambda x: (x > 0) and x,
+    "not": lambda x: not x.sum(),
+    "chained": lambda x: 0 < x.sum() < 1,
+    "float": lambda x: float(x.sum()),
+    "int": lambda x: int(x.sum()),
+    "complex": lambda x: complex(x.sum()),
+    "asarray": np.asarray,
+    "array": np.array,
+    "array of a list": lambda x: np.array([x.sum(), 1.0]),
+    "item": lambda x: x.sum().item(),
+    "tolist": lambda x: x.tolist(),
+    "math": lambda x: __import__("math").sin(x.sum()),
+    "in": lambda x: 1.0 in x,
+    "index of a list": lambda x: [1, 2, 3][x.sum().astype(int)],
+    "index of an array": lambda x: X[x.sum().astype(int)],
+    "range": lambda x: list(range(x.sum().astype(int))),
+    "format": lambda x: f"{x.sum():.3f}",
+    "element of an array": writes_an_element,
+    "mask of an array": masks_a_concrete_array,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_value_of_a_traced_array_is_not_known(name):
+    for transform, x in ((jit, X), (grad, X), (vmap, M)):
+        error = fails(errors.ConcretizationError, "its value is not known while tracing", transform(VALUES[name]), x)
+        assert in_line(error)
+
+
+def subtracts_in_place(x):
+    y = x * 2
+    y -= 1
+    return y
+
+
+def sets(x):
+    x[0] = 1
+    return x
+
+
+def deletes(x):
+    del x[0]
+    return x
+
+
+def sorts(x):
+    x.sort()
+    return x
+
+
+def adds_to_a_concrete_array(x):
+    y = np.ones(3)
+    y += x
+    return y
+
+
+CHANGES = {
+    "set": sets,
+    "delete": deletes,
+    "in place": subtracts_in_place,
+    "sort": sorts,
+    "fill": lambda x: x.fill(0.0),
+    "out of a ufunc": lambda x: np.sin(x, out=x),
+    "out of a ufunc, concrete": lambda x: np.add(x, 1, out=np.ones(3)),
+    "+= of a concrete array": adds_to_a_concrete_array,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_traced_array_is_never_changed(name):
+    x = np.arange(3.0)
+    error = fails(errors.MutationError, "cannot be changed in place", jit(CHANGES[name]), x)
+    assert in_line(error) and error.instead
+    assert x.tolist() == [0, 1, 2]
+
+
+ITERATIONS = {
+    "for": lambda x: sum(r for r in x),
+    "unpack": lambda x: max(*x),
+    "list": list,
+    "assign": lambda x: [a for a, *_ in [x]],
+}
+
+
+@pytest.mark.parametrize("name", ITERATIONS)
+def test_iteration_over_a_symbolic_axis(name):
+    fails(errors.SymbolicIterationError, "whose size is not known", jit(ITERATIONS[name]), X)
+
+
+def test_iteration_over_a_fixed_axis_is_fine():
+    assert trace(lambda x: sum(r for r in x))(ShapeDtypeStruct("3, n"))(np.ones((3, 2))).tolist() == [3, 3]
+    assert jit(lambda x: sum(r for r in np.stack([x, x])))(X).tolist() == [2, 2, 2]
+
+
+UNSUPPORTED = {
+    "numpy.linalg.eig": (np.linalg.eig, M[:, :2]),
+    "numpy.save": (lambda x: np.save("nowhere", x), X),
+    "numpy.copyto": (lambda x: np.copyto(np.ones(3), x), X),
+    "add.reduceat": (lambda x: np.add.reduceat(x, [0]), X),
+    "isnat": (np.isnat, X),
+    "sum: option 'out'": (lambda x: np.sum(x, out=np.ones(())), X),
+    "sin: option 'where'": (lambda x: np.sin(x, where=x > 0), X),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_numpy_has_and_programs_have_not(name):
+    function, x = UNSUPPORTED[name]
+    assert in_line(fails(errors.UnsupportedFunctionError, name, jit(function), x))
+
+
+# -- vmap, tangents and cotangents -------------------------------------------------------------------------------
+
+VMAPS = [
+    (lambda: vmap(lambda a, b: a + b)(M, np.ones((3, 3))), ValueError, "mapped axes have sizes"),
+    (lambda: vmap(lambda a: a, axis_size=7)(M), ValueError, "mapped axes have sizes 7"),
+    (lambda: vmap(lambda a: a, in_axes=5)(M), TypeError, r": a has no axis 5"),
+    (lambda: vmap(lambda p: p["w"], in_axes=({"w": 2},))({"w": M}), TypeError, r"p\['w'\] has no axis 2"),
+    (lambda: vmap(lambda a: a, in_axes=(0, 0))(M), TypeError, "in_axes does not match"),
+    (lambda: vmap(lambda a: a, in_axes="a")(M), TypeError, "has no axis a"),
+    (lambda: vmap(lambda a: a, in_axes=0.0)(M), TypeError, "has no axis 0.0"),
+    (lambda: vmap(lambda a: a)(1.0), TypeError, r": a has no axis 0"),
+    (lambda: vmap(lambda a: a, in_axes=None)(M), TypeError, "maps no argument"),
+    (lambda: vmap(lambda a: a, in_axes=None, axis_size=2.5)(M), TypeError, "2.5 is not an integer"),
+    (lambda: vmap(lambda a: a, out_axes=4)(M), TypeError, "the result has no axis 4"),
+    (lambda: vmap(lambda a: a, out_axes=(0, 0))(M), TypeError, "out_axes does not match"),
+    (lambda: vmap(lambda a: a, out_axes=None)(M), TypeError, "differs along the mapped axis"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), VMAPS, ids=[w for _, _, w in VMAPS])
+def test_what_vmap_refuses(call, kind, words):
+    fails(kind, words, call)
+
+
+def pullback(ct):
+    return vjp(lambda x: {"a": np.sin(x)}, X)[1](ct)
+
+
+def pushforward(*ts):
+    return linearize(np.sin, X)[1](*ts)
+
+
+TANGENTS = [
+    (lambda: jvp(lambda p: p["w"], ({"w": X},), ({"v": X},)), TypeError, "tangents has the structure"),
+    (lambda: jvp(np.sin, (X,), (X, X)), TypeError, "tangents has the structure"),
+    (lambda: jvp(np.sin, (X,), (X.astype(np.float32),)), TypeError, r"tangents\[0\] has dtype float32"),
+    (lambda: jvp(np.sin, (X,), (np.ones(4),)), ValueError, r"tangents\[0\] must have the shape of its primal"),
+    (lambda: jvp(np.sin, (X,), (M,)), TypeError, r"tangents\[0\] is f64"),
+    (lambda: jvp(np.sin, X, X), TypeError, "primals is of type ndarray"),
+    (lambda: pushforward(X, X), TypeError, "tangents has the structure"),
+    (lambda: pushforward(np.ones(4)), ValueError, r"tangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
+    (lambda: pushforward(M), TypeError, r"tangents\[0\] has 2 axes"),
+    (lambda: pullback(X), TypeError, "the cotangent has the structure"),
+    (lambda: pullback({"a": X.astype(np.float32)}), TypeError, r"the cotangent\[0\] has dtype float32"),
+    (lambda: pullback({"a": np.ones(4)}), ValueError, r"cotangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
+    (lambda: pullback({"a": M}), TypeError, r"the cotangent\[0\] has 2 axes"),
+    (lambda: pullback({"a": "text"}), TypeError, r"the cotangent\[0\] is of type str"),
+    (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "does not hold|does not fit"),
+    (lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)), ValueError, "must have the shape of its primal"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), TANGENTS, ids=[w for _, _, w in TANGENTS])
+def test_tangents_and_cotangents_that_do_not_fit(call, kind, words):
+    fails(kind, words, call)
+
+
+# -- specifications and decisions --------------------------------------------------------------------------------
+
+SPECS = [
+    (lambda: trace(np.sin)(ShapeDtypeStruct("n,,")), errors.SpecError, "a size is missing"),
+    (lambda: trace(np.sin)(ShapeDtypeStruct("n*m")), errors.SpecError, "do not determine"),
+    (lambda: trace(np.sin)(ShapeDtypeStruct("-3")), errors.SpecError, "negative size"),
+    (lambda: ShapeDtypeStruct((2.5,)), errors.SpecError, "2.5 is not a size"),
+    (lambda: ShapeDtypeStruct((3, None)), errors.SpecError, "None is not a size"),
+    (lambda: ShapeDtypeStruct((-1,)), errors.SpecError, "-1 is not a size"),
+    (lambda: ShapeDtypeStruct("n", object), errors.DTypeError, "object is no dtype of numbers"),
+    (lambda: anyshape.symbolic_shape("n", constraints=["n is large"]), errors.SpecError, "'is' is not expected here"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), SPECS, ids=[w for _, _, w in SPECS])
+def test_specifications(call, kind, words):
+    fails(kind, words, call)
+
+
+def test_a_decision_on_an_unknown_size_has_a_witness_for_each_answer():
+    make = trace(lambda x: x if x.shape[0] > 2 else -x)
+    error = fails(errors.InconclusiveDimensionError, "n > 2", make, ShapeDtypeStruct("n"))
+    assert in_line(error)
+    assert error.witnesses[True]["n"] > 2 >= error.witnesses[False]["n"]
+    assert jit(lambda x: x if x.shape[0] > 2 else -x)(np.ones(2)).tolist() == [-1, -1]
+
+
+# -- errors of the function itself -------------------------------------------------------------------------------
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("transform", [jit, grad, vmap, anyshape.jacfwd, anyshape.hessian])
+def test_errors_of_the_function_pass_through_unchanged(transform):
+    mine = OwnError("mine")
+
+    def function(x):
+        if not isinstance(x, np.ndarray):
+            raise mine
+        return x
+
+    for _ in range(2):
+        with pytest.raises(OwnError) as caught:
+            transform(function)(X)
+        assert caught.value is mine and mine.__cause__ is None
+        assert not active_builders()
+
+
+def test_errors_with_a_cause_pass_through_unchanged():
+    def function(x):
+        try:
+            return 1 if x.sum() > 0 else 0
+        except TypeError as error:
+            raise ValueError("mine") from error
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        jit(function)(X)
+
+
+def test_an_error_caught_by_the_function_leaves_no_state():
+    def function(x):
+        try:
+            return x if x.sum() > 0 else -x
+        except errors.ConcretizationError:
+            return np.abs(x)
+
+    assert jit(function)(-X).tolist() == [1, 1, 1]
+
+    def nested(x):
+        try:
+            return grad(lambda y: y * 2)(x)
+        except errors.ArgumentError:
+            return grad(lambda y: np.sum(y * y))(x)
+
+    assert jit(nested)(X).tolist() == [2, 2, 2]
+
+
+def test_an_error_in_one_trace_does_not_spoil_the_function():
+    switch = {"fail": True}
+
+    def function(x):
+        if switch["fail"]:
+            raise OwnError
+        return x * 2
+
+    made = jit(function)
+    with pytest.raises(OwnError):
+        made(X)
+    switch["fail"] = False
+    assert made(X).tolist() == [2, 2, 2]
+    assert made.cache_info().traces == 1
+
+
+# -- the classes -------------------------------------------------------------------------------------------------
+
+AT = Where("/somewhere/user.py", 7, "loss")
+INSTANCES = [
+    errors.AnyshapeError("something\n  do this"),
+    errors.ShapeError("add", "sizes 3 and 4 differ", ["f64[3]", "f64[4]"], AT),
+    errors.AxisError("sum", 2, 1, AT),
+    errors.SizeMismatchError("add", "n == m", {"n": 3, "m": 4}, "sizes differ; truly", AT, {"n": "x.shape[0]"}),
+    errors.InputSizeError("f", "x", 1, "n + m", 7, [("n", 3, "y.shape[0]")], "", "make it 5", 2),
+    errors.ZeroDivisorError("floordiv", "n != 0", {"n": 0}, "integer division or modulo by zero", AT),
+    errors.IndexRangeError("gather", 7, 0, 5, 2, AT),
+    errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), "axes 0 and 1 are not contiguous"),
+    errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
+    errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),
+    errors.SpecError("n,,", "cannot be read", "write n", 2),
+    errors.ContradictionError("a >= 5", ["a <= 3", "a >= 5"], AT),
+    errors.UndeterminedSizeError("b", ["a + b", "2*a + 2*b"], True, ({"a": 0, "b": 1}, {"a": 1, "b": 0})),
+    errors.ScopeMismatchError(["n", "m"], [AT, None], AT),
+    errors.SizeLimitError("terms", 20_000, 10_000),
+    errors.InconclusiveDimensionError("n > 2", {True: {"n": 3}, False: {"n": 0}}, AT),
+    errors.SpecializationError("n", "n == 6", {"n": 6}, 6, "int(n) was asked", AT),
+    errors.ConcretizationError("bool()", "f64[]", AT),
+    errors.DataDependentSizeError("count > 2", {"count": "made by nonzero at user.py:6"}, AT),
+    errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
+    errors.MutationError("x += y", "x = x + y", AT),
+    errors.SymbolicIterationError("f64[n]", AT),
+    errors.LeakedTracerError("array f64[n]", AT, AT),
+    errors.UnsupportedFunctionError("numpy.save", "has no counterpart", "call it outside", AT),
+    errors.UnsupportedDynamicShapeError("reshape", "shape", 1, "upper bound", "<=n", AT),
+    errors.RunError("take", "something", "do this", AT),
+    errors.RunFloatingPointError("add", "overflow encountered", "do this", AT),
+    errors.RunZeroDivisionError("pow", "division by zero", "do this", AT),
+    errors.RunOverflowError("pow", "too large", "do this", AT),
+    errors.RunMemoryError("full", "no memory", "do this", AT),
+    errors.MemoryLimitError("f", 800, 100, "8*n", {"n": 100}, AT),
+    errors.MissingRuleError("foo", "jvp", "autodiff/rules/foo.py"),
+    errors.IllegalGraphError("%1 = add(%0)", "reads %2 before it is made"),
+    errors.ProgramFileError("model.anyshape", "has version 2", "load it with 2.0", 2),
+    errors.MetadataError("v3", "f64[n]", "f64[3, 3]", AT),
+    errors.GradientCheckError("jvp of f", "fwd", 1, "the result", 1.0, 2.0, 1.0, 1e-6),
+]
+CLASSES = [
+    c
+    for c in vars(errors).values()
+    if inspect.isclass(c) and issubclass(c, Exception) and c.__module__ == errors.__name__
+]
+
+
+def test_every_class_has_an_instance_here():
+    assert {type(e) for e in INSTANCES} == set(CLASSES)
+
+
+@pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))])
+def test_an_error_copies_and_pickles(error, way):
+    again = way(error)
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize("error", INSTANCES, ids=lambda e: type(e).__name__)
+def test_an_error_says_what_happened_and_what_to_do(error):
+    first, *advice = str(error).splitlines()
+    assert first and advice and all(line.startswith("  ") for line in advice)
+    builtin = {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError, MemoryError}
+    kinds = set(type(error).__mro__) & builtin
+    assert kinds or type(error) is errors.AnyshapeError
+
+
+def test_an_error_of_a_call_pickles():
+    error = fails(errors.SizeMismatchError, "contracted", jit(lambda x, y: x @ y), M, M)
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.sizes, again.where, str(again)) == (error.sizes, error.where, str(error))
+    error = fails(errors.ShapeError, "4 and 5", trace(np.matmul), ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
+    assert str(pickle.loads(pickle.dumps(error)).operands[0]) == "f64[n, 4]"
+
+
+def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
+    filled = anyshape.jit(lambda x: np.zeros(x.shape[0]) + x)
+    with caplog.at_level("WARNING", logger="anyshape.guards"):
+        for n in (3, 4, 3, 5):
+            np.testing.assert_array_equal(filled(np.ones(n)), np.ones(n))
+    assert filled.cache_info().traces == 3
+    messages = [r.getMessage() for r in caplog.records]
+    assert len(messages) == 1
+    assert "test_errors.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]
+
+
+NO_INTS = [
+    (lambda x, k: np.zeros(k), errors.ConcretizationError, r"a Python int of a traced array i64\[\] at test_errors.py"),
+    (lambda x, k: np.full(k + 1, 1.0), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
+    (lambda x, k: grad(lambda v: (v * np.ones(k)).sum())(x), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
+    (lambda x, k: np.zeros(x.shape[0] / 2), errors.ConcretizationError, r"f64\[\] at test_errors.py.*\n.*write n // 2"),
+    (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
+    (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),
+    (lambda x, k: np.zeros(np.nonzero(x)[0].shape[0]), errors.DataDependentSizeError, "the value of count was asked"),
+]
+
+
+@pytest.mark.parametrize(("function", "kind", "words"), NO_INTS)
+def test_what_is_no_int_for_numpy_is_refused_in_our_words(function, kind, words):
+    error = fails(kind, words, jit(function), np.ones(4), 3)
+    assert error.where.file.endswith("test_errors.py")
+    frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert sum(name.endswith("test_errors.py") for name in frames) > 1, "the traceback leads to the line of the user"
+
+
+def test_a_decision_that_numpy_hides_is_told_all_the_same():
+    with pytest.raises(errors.InconclusiveDimensionError, match="the value of n is not the same for every size"):
+        trace(lambda x: np.zeros(x.shape[0]))(ShapeDtypeStruct("n"))
+    with pytest.raises(errors.SpecializationError):
+        jit(lambda x: np.zeros(x.shape[0]), dynamic_shapes={"x": "n"}, on_decision="error")(X)
+
+
+def test_errors_of_numpy_that_are_not_ours_stay():
+    def caught(x, k):
+        with contextlib.suppress(TypeError):
+            np.zeros(k)
+        return np.zeros(2.5)
+
+    with pytest.raises(TypeError, match=r"got '2\.5'") as error:
+        jit(caught)(X, 3)
+    assert not isinstance(error.value, errors.AnyshapeError)
+
+
+def test_sizes_from_values_need_no_declaration():
+    sized = jit(lambda k: (anp.zeros(k), anp.full((k, 2), 1.0)))
+    assert [tuple(y.shape for y in sized(k)) for k in (0, 1, 3)] == [((k,), (k, 2)) for k in (0, 1, 3)]
+    assert sized.cache_info().traces == 1

@@ -1,0 +1,109 @@
+"""Every graph that tracing, transforms and passes make is legal; graphs that are not are named as such."""
+
+from dataclasses import replace
+
+import numpy as np
+import optree
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.backend.compiler.passes.dead_code import remove_dead_code
+from anyshape.backend.compiler.passes.simplify import rewrite
+from anyshape.errors import IllegalGraphError
+from anyshape.graph.ir.graph import Value
+from anyshape.graph.ir.validate import check_graph
+from anyshape.graph.shapes.array_type import tensor
+from anyshape.transforms.specs import ShapeDtypeStruct, trace
+from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
+
+ROWS = rows()
+
+
+def check_programs(jitted):
+    for program in jitted.programs():
+        check_graph(program.trace.graph)
+        check_graph(remove_dead_code(program.trace.graph))
+        check_graph(rewrite(program.trace.graph))
+        check_graph(program.graph)
+
+
+@pytest.mark.parametrize("case", ROWS, ids=map(label, ROWS))
+def test_graphs_are_legal_after_every_transform_and_pass(case):
+    _, row = case
+
+    def function(*args):
+        return row.function(anp, *args)
+
+    jitted = anyshape.jit(function)
+    tried = [arrays_of(row, sizes, row.dtypes[0]) for sizes in few_combinations(row)]
+    served = [xs for xs in tried if not is_error(outcome(jitted, *xs))]
+    if not served:
+        pytest.skip("NumPy refuses the row at every size tried")
+    check_programs(jitted)
+    xs = served[0]
+    wrt = [i for i, x in enumerate(xs) if np.asarray(x).dtype.kind == "f"]
+    if row.grad and wrt:
+
+        def total(*args):
+            return sum([np.sum(np.real(y) ** 2) for y in floats_of(function(*args))])
+
+        gradient = anyshape.grad(total, argnums=tuple(wrt))
+        second = anyshape.grad(lambda *args: sum([np.sum(g) for g in gradient(*args)]), argnums=tuple(wrt))
+        for derived in (gradient, second) if row.order > 1 else (gradient,):
+            derived(*xs)
+            check_programs(derived)
+    if row.vmap:
+        mapped = anyshape.vmap(function)
+        if not is_error(outcome(mapped, *[np.stack([x, x, x]) for x in xs])):
+            check_programs(mapped)
+
+
+def floats_of(tree):
+    return [y for y in optree.tree_leaves(tree) if hasattr(y, "dtype") and y.dtype.kind in "fc"]
+
+
+@pytest.fixture
+def graph():
+    return trace(lambda x, w: np.tanh(x @ w) + 1.0)(ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3")).trace.graph
+
+
+def test_a_value_read_before_it_is_made(graph):
+    with pytest.raises(IllegalGraphError, match="before it is made"):
+        check_graph(replace(graph, nodes=graph.nodes[::-1]))
+
+
+def test_a_value_made_twice(graph):
+    with pytest.raises(IllegalGraphError, match="a second time"):
+        check_graph(replace(graph, nodes=(*graph.nodes, graph.nodes[0])))
+
+
+def test_an_output_that_nothing_makes(graph):
+    with pytest.raises(IllegalGraphError, match="nothing makes"):
+        check_graph(replace(graph, outputs=(Value(tensor(np.dtype(float), ())),)))
+
+
+def test_metadata_that_do_not_follow(graph):
+    first = graph.nodes[0]
+    stronger = Value(tensor(np.dtype(float), (2, 3)))
+    with pytest.raises(IllegalGraphError, match="promises"):
+        check_graph(replace(graph, nodes=(replace(first, outputs=(stronger,)),), outputs=(stronger,)))
+
+
+def test_a_condition_that_is_relied_on_and_not_stated():
+    unstated = trace(lambda x, w: x @ w)(ShapeDtypeStruct("n, k"), ShapeDtypeStruct("m, 3")).trace.graph
+    check_graph(unstated)
+    with pytest.raises(IllegalGraphError, match="does not state"):
+        check_graph(replace(unstated, conditions=()))
+
+
+def test_what_rules_relied_on_is_recorded():
+    relied = []
+
+    def function(x):
+        y = np.sum(x, axis=0)
+        relied.append(y.builder.scope)
+        return np.sum(y * 2)
+
+    anyshape.grad(function)(np.ones((2, 3)))
+    assert any(r.primitive == "reduce_sum" and r.field == "shape" for r in relied[0].reliances)

@@ -1,0 +1,234 @@
+"""The conditions a program keeps: none that follows from the rest, and together as strong as all that were recorded.
+
+Random questions and preconditions at the sizes of a call, against every assignment of a box.
+"""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from anyshape import jit
+from anyshape.errors import InputSizeError, ShapeError, SizeMismatchError
+from anyshape.graph.prover.constraints import Claim, Condition, at_least, equal
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import tensor
+from anyshape.graph.signature.dim_equations import solve_dims
+from anyshape.graph.signature.guards import essential, guard_predicate
+from anyshape.graph.signature.prologue import Entry
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import to_mapping
+from anyshape.graph.sizes.expr import DimVar
+
+A, B, C = DimVar("a", upper=6), DimVar("b", upper=6), DimVar("c", lower=1, upper=6)
+a, b, c = (expr.from_atom(v) for v in (A, B, C))
+BOX = [dict(zip((A, B, C), p, strict=True)) for p in itertools.product(range(7), range(7), range(1, 7))]
+PARTS = [a, b, c, a + b, a - c, 2 * a, a // 2, b % 3, expr.maximum(a, b), expr.minimum(b, c), b // 3 + c, 0, 1, 2, 3]
+
+
+def holds(claim, at):
+    return claim.holds(to_mapping(at))
+
+
+def recorded(rng):
+    """The conditions of a trace that asks and requires at random, at the sizes of one call."""
+    at = rng.choice(BOX)
+    scope = Scope(at)
+    for _ in range(rng.randint(2, 9)):
+        left, right = rng.sample(PARTS, 2)
+        claim = Claim(rng.choice([">=", ">=", "==", "!=", "broadcasts"]), left, right)
+        if claim.relation == "broadcasts" or rng.random() < 0.4:
+            if holds(claim, at):
+                scope.require(claim, "op", "a precondition", (), None)
+        else:
+            scope.ask(claim, None)
+    return scope.conditions, at
+
+
+def first_to_fail(conditions, at):
+    return next((x for x in conditions if not holds(x.claim, at)), None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_is_as_strong_as_what_was_recorded(seed):
+    """Sizes that all guards admit take the same path of Python; then the same calls fail."""
+    rng = random.Random(seed)
+    dropped = 0
+    for _ in range(60):
+        conditions, _ = recorded(rng)
+        kept = essential(conditions)
+        dropped += len(conditions) - len(kept)
+        assert [x for x in conditions if any(x is k for k in kept)] == list(kept), "order, and nothing new"
+        for at in BOX:
+            first, last = first_to_fail(conditions, at), first_to_fail(kept, at)
+            assert (first is None) is (last is None)
+            if first is not None and first.kind == "guard":
+                assert any(x.kind == "guard" and not holds(x.claim, at) for x in kept), f"{first} at {at}"
+    assert dropped > 5
+
+
+def test_no_condition_that_is_kept_follows_from_the_others():
+    rng = random.Random(9)
+    for _ in range(60):
+        kept = essential(recorded(rng)[0])
+        for i, condition in enumerate(kept):
+            later = [x for x in kept[i + 1 :] if condition.kind == "assertion" or x.kind != "assertion"]
+            others = [*kept[:i], *later]
+            breaks = [at for at in BOX if not holds(condition.claim, at)]
+            spared = condition.claim.relation in ("==", "broadcasts")
+            assert spared or any(all(holds(x.claim, at) for x in others) for at in breaks), (
+                f"{condition} follows from {[str(x) for x in others]}"
+            )
+
+
+def guard(claim):
+    return Condition("guard", claim, "python", "decided")
+
+
+def assertion(claim):
+    return Condition("assertion", claim, "op", "needed")
+
+
+def test_a_guard_never_leans_on_a_later_assertion():
+    """Python asked before NumPy required: sizes that break both must take the other path of Python."""
+    asked, needed = guard(at_least(a, 3)), assertion(equal(a, 4))
+    assert essential([asked, needed]) == (asked, needed)
+    earlier, later = assertion(at_least(a, 3)), guard(at_least(a, 4))
+    assert essential([earlier, later]) == (later,)
+
+
+def test_chains_of_questions_leave_the_narrowest():
+    conditions = [guard(at_least(a, k)) for k in range(1, 6)]
+    assert essential(conditions) == (conditions[-1],)
+    halves = [guard(at_least(a, 3)), guard(at_least(a // 2, 3))]
+    assert essential(halves) == (halves[-1],)
+
+
+def test_guards_from_both_sides_are_one_equality():
+    """In whatever order, with guards between that lean on the first; as strong as before."""
+    below, above, between = guard(at_least(4, a)), guard(at_least(a, 4)), guard(at_least(b, a))
+    for first, second in ((below, above), (above, below)):
+        kept = essential([first, between, second])
+        assert [str(x.claim) for x in kept] == ["a == 4", "b >= a"]
+        assert kept[0].kind == "guard"
+    assert len(essential([below, guard(at_least(a, 3))])) == 2
+    assert len(essential([below, assertion(at_least(a, 4))])) == 2
+    run = jit(lambda x: x * 2 if x.shape[0] <= 3 and x.shape[0] >= 3 else x)
+    assert [float(run(np.ones(n)).sum()) for n in (2, 3, 4, 3)] == [2, 6, 4, 6]
+
+
+def test_that_sizes_broadcast_is_asserted_even_where_their_broadcast_is_met_later():
+    first = assertion(Claim("broadcasts", a, b))
+    later = assertion(Claim("broadcasts", expr.broadcast(a, b), c))
+    assert essential([first, later]) == (first, later)
+    run = jit(lambda x, y, z: (x + y) * z)
+    run(np.ones(3), np.ones(1), np.ones(3))
+    with pytest.raises(SizeMismatchError, match="x_0 broadcasts with y_0 does not hold"):
+        run(np.ones(3), np.ones(4), np.ones(1))
+
+
+def test_that_a_divisor_is_not_zero_is_asked_before_the_quotient_is_taken():
+    first, later = guard(Claim("!=", b, 0)), guard(at_least(a // b, 2))
+    assert essential([first, later]) == (first, later)
+
+    def rows(x, y):
+        if y.shape[0] == 0:
+            return x
+        return x * 2 if x.shape[0] // y.shape[0] >= 2 else x * 3
+
+    run = jit(rows)
+    for n, m in ((6, 2), (6, 0), (3, 2), (0, 0), (9, 3)):
+        np.testing.assert_array_equal(run(np.ones(n), np.ones(m)), rows(np.ones(n), np.ones(m)))
+
+
+def test_constraints_stay():
+    declared = Condition("constraint", at_least(a, 1), "constraint", "was declared")
+    asked = guard(at_least(a, 5))
+    assert essential([declared, asked]) == (declared, asked)
+
+
+def entry_of(*shapes):
+    """The entry of a program with inputs of these sizes."""
+    metas = tuple(tensor(np.dtype(float), shape) for shape in shapes)
+    return Entry("f", ("x", "y")[: len(metas)], metas, (), solve_dims(metas))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_predicate_is_the_conjunction_of_the_guards(seed):
+    rng = random.Random(40 + seed)
+    for _ in range(40):
+        claims = [x.claim for x in recorded(rng)[0]]
+        accepts = guard_predicate(entry_of((a, b), (c,)), claims)
+        if not claims:
+            assert accepts is None
+            continue
+        for at in BOX[::5]:
+            x, y = np.empty((at[A], at[B])), np.empty(at[C])
+            assert accepts(x, y) is all(holds(claim, at) for claim in claims)
+
+
+def test_the_predicate_divides_only_where_earlier_guards_hold():
+    claims = [Claim("!=", b, 0), at_least(a // b, 2)]
+    accepts = guard_predicate(entry_of((a, b)), claims)
+    assert accepts(np.empty((3, 0))) is False
+    assert accepts(np.empty((4, 2))) is True
+
+
+def test_the_predicate_solves_for_sizes_that_no_axis_has_alone():
+    accepts = guard_predicate(entry_of((2 * a + b,), (a + b,)), [at_least(a, 3)])
+    assert accepts(np.empty(7), np.empty(4)) is True  # a = 3, b = 1
+    assert accepts(np.empty(4), np.empty(2)) is False  # a = 2, b = 0
+    with pytest.raises(InputSizeError):
+        accepts(np.empty(3), np.empty(4))  # a = -1
+
+
+def questions(x, y):
+    if x.shape[0] > 2:
+        x = x * 2
+    if x.shape[0] > 4:
+        x = x * 3
+    z = x[:3] @ y[:3]
+    return z + 1 if x.shape[0] // 2 > 2 else z
+
+
+def test_a_jitted_function_keeps_the_narrowest_guards_and_eager_results():
+    run = jit(questions)
+    rng = np.random.default_rng(0)
+    for n in (9, 3, 5, 6, 4, 10, 9):
+        x, y = rng.normal(size=n), rng.normal(size=5)
+        np.testing.assert_allclose(run(x, y), questions(x, y))
+    assert run.cache_info().traces == 3  # n in 3..4, in 5, from 6 on
+    guards = [[str(x.claim) for x in p.graph.conditions if x.kind == "guard"] for p in run.programs()]
+    assert ["x_0 // 2 > 2"] in guards
+
+
+def test_a_program_refuses_sizes_of_another_path():
+    run = jit(questions)
+    run(np.ones(9), np.ones(5))
+    (program,) = run.programs()
+    with pytest.raises(SizeMismatchError, match=r"x_0 // 2 > 2 does not hold at test_guards.py"):
+        program(np.ones(3), np.ones(5))
+    with pytest.raises(ShapeError):
+        program(np.ones(9), np.ones(2))
+
+
+def test_a_guard_on_a_size_with_calls_inside_calls_is_asked_at_every_call():
+    """The inner call is computed first, under a name of its own."""
+    run = jit(lambda x: x * 2 if -abs(3 - x.shape[0]) % 4 == 2 else x)
+    for n in (5, 3, 1, 4, 0, 6):
+        assert run(np.ones(n)).sum() == (2 * n if abs(3 - n) == 2 else n)
+    assert run.cache_info().traces == 2
+
+
+def test_a_guard_that_divides_by_a_size_is_not_met_where_that_is_zero():
+    """That the divisor is not 0 may follow from a later guard, which is all that is kept."""
+
+    def function(x, y):
+        part = y.shape[0] % max(2, x.shape[0])
+        return x[:part] if len(x) > 4 else x * 2
+
+    run = jit(function)
+    for n, m in [(5, 7), (0, 5), (7, 0), (0, 0), (2, 3), (5, 7)]:
+        x, y = np.arange(n) * 1.0, np.ones(m)
+        np.testing.assert_array_equal(run(x, y), function(x, y), strict=True)

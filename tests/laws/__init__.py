@@ -1,0 +1,1 @@
+"""Test the laws of the design on samples and on random programs."""

@@ -1,0 +1,356 @@
+"""Every check on every row of tests/samples: one trace serves every size, derivatives and batches are right.
+
+A row is tried at the sizes 0, 1, 2 and 5. What NumPy gives is what the program must give; where NumPy raises,
+the program must raise an error of the same built-in class.
+"""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape.backend.interpreter import evaluate
+from tests.laws.sweep import (
+    arrays_of,
+    cases,
+    check_equal,
+    check_same_outcome,
+    combinations,
+    complex_step,
+    few_combinations,
+    finite_difference,
+    is_error,
+    label,
+    leaves,
+    outcome,
+    pairing,
+    rows,
+    split,
+    uneven,
+)
+
+WIDE = ("float64", "complex128")
+EVERY = cases()
+WIDE_CASES = [c for c in cases(WIDE) if c[1].grad is True]
+
+
+def every(found):
+    return pytest.mark.parametrize("case", found, ids=map(label, found))
+
+
+def traced(row, namespace):
+    """The row as one jitted function; the lambda fixes the namespace."""
+    return anyshape.jit(lambda *xs: row.function(namespace, *xs))
+
+
+# -- values ------------------------------------------------------------------------------------------------
+
+
+def sweep_values(row, dtype, namespace, order):
+    """One trace against eager NumPy at every combination of sizes; the first one tried is the one traced."""
+    jitted, served = traced(row, namespace), 0
+    for sizes in combinations(row)[::order]:
+        xs = arrays_of(row, sizes, dtype)
+        expected = outcome(lambda *a: row.function(np, *a), *[x.copy() for x in xs])
+        got = outcome(jitted, *xs)
+        check_same_outcome(got, expected, row.tolerance, f"{row.name} at {sizes}")
+        served += not is_error(got)
+    if served and "retraces" not in row.tags:
+        assert jitted.cache_info().traces == 1, f"{row.name}: {jitted.cache_info()}"
+
+
+@every(EVERY)
+def test_plain_numpy_functions_give_what_numpy_gives(case):
+    _, row, dtype = case
+    if "namespace" in row.tags:
+        pytest.skip("the row makes arrays from sizes alone, which plain NumPy functions cannot")
+    sweep_values(row, dtype, np, 1)  # traced at the smallest sizes
+
+
+@every(EVERY)
+def test_the_namespace_gives_what_numpy_gives(case):
+    _, row, dtype = case
+    sweep_values(row, dtype, anp, -1)  # traced at other sizes than above
+
+
+@every(EVERY)
+def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
+    _, row, dtype = case
+    for sizes in few_combinations(row)[:2]:
+        xs = arrays_of(row, sizes, dtype)
+        expected = outcome(lambda *a: row.function(np, *a), *xs)
+        got = outcome(lambda *a: row.function(anp, *a), *xs)
+        check_same_outcome(got, expected, row.tolerance, f"{row.name} outside a trace at {sizes}")
+
+
+@every(EVERY)
+def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
+    """Law 5 and Law 7: graph, plan and program say the same, here and after a round trip."""
+    _, row, dtype = case
+    jitted, pickled = traced(row, anp), {}
+    for sizes in few_combinations(row):
+        xs = arrays_of(row, sizes, dtype)
+        got = outcome(jitted, *xs)
+        if is_error(got):
+            continue
+        program = next(p for p in jitted.programs() if p.accepts is None or p.accepts(*xs))
+        before = [x.copy() for x in xs]
+        check_equal(program.run(*xs), evaluate(program.graph, xs), 1e-12, f"{row.name} at {sizes}")
+        check_equal(xs, before, 0, f"{row.name} changed its arguments at {sizes}")
+        again = pickled.setdefault(program, pickle.loads(pickle.dumps(program)))
+        assert again.graph == program.graph
+        check_equal(leaves(again(*xs)), got, 1e-12, f"{row.name} pickled, at {sizes}")
+
+
+# -- first derivatives -------------------------------------------------------------------------------------
+
+
+def jvp_program(f):
+    """(moving, rest, directions) -> (results, slopes); `rest` is closed over, as a user would."""
+    return anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t)))
+
+
+def pull_back(f, moving, rest, weights):
+    _, back = anyshape.vjp(lambda *xs: f.function(xs, rest), *moving)
+    return list(back(list(weights)))
+
+
+def prepared(row, dtype):
+    """What a check of derivatives needs at each combination of sizes where NumPy does not raise."""
+    f = None
+    for sizes in few_combinations(row):
+        xs = arrays_of(row, sizes, dtype)
+        eager = split(row, xs, np)
+        moving, rest = eager.parts(xs)
+        results = outcome(eager.function, moving, rest)
+        if is_error(results) or not results or not moving:
+            continue
+        f = split(row, xs, anp)
+        yield f, eager, sizes, moving, rest, results
+
+
+def narrow(results):
+    """A result was rounded to single precision on the way."""
+    return any(np.finfo(r.dtype).bits < 64 for r in results)
+
+
+def check_slopes(slopes, expected, results, tolerance, note):
+    """Slopes of the form of their results, and equal to the expected ones wherever the result is a number."""
+    for i, (s, e, r) in enumerate(zip(slopes, expected, results, strict=True)):
+        assert s.dtype == r.dtype, f"{note}, slope {i}: dtype {s.dtype}, its result has {r.dtype}"
+        assert s.shape == r.shape, f"{note}, slope {i}: shape {s.shape}, its result has {r.shape}"
+        finite = np.isfinite(r)
+        s, e, r = s[finite], e[finite], r[finite]
+        scale = max(1.0, float(np.abs(e).max(initial=0)), float(np.abs(r).max(initial=0)))
+        np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, slope {i}")
+
+
+@every(WIDE_CASES)
+def test_jvp_agrees_with_differences_and_the_complex_step(case):
+    _, row, dtype = case
+    program, rng = None, np.random.default_rng(1)
+    for f, eager, sizes, moving, rest, results in prepared(row, dtype):
+        program = program or jvp_program(f)
+        ts = [uneven(rng, x) for x in moving]
+        values, slopes = map(leaves, program(moving, rest, ts))
+        note = f"{row.name} at {sizes}"
+        check_equal(values, results, row.tolerance, note)
+        step = 1e-2 if narrow(results) else 5e-6
+        estimate = finite_difference(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, step)
+        check_slopes(slopes, estimate, results, 2e-2 if narrow(results) else 1e-6, f"{note}, differences")
+        exact = complex_step(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, estimate)
+        if exact is not None:
+            check_slopes(slopes, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
+    if program is not None and "retraces" not in row.tags:
+        assert program.cache_info().traces == 1
+
+
+@every(WIDE_CASES)
+def test_vjp_is_the_transpose_of_jvp(case):
+    """<weights, jvp(t)> = <vjp(weights), t> with uneven weights; a gradient has the form of its argument."""
+    _, row, dtype = case
+    forward = back = None
+    rng = np.random.default_rng(2)
+    for f, _, sizes, moving, rest, results in prepared(row, dtype):
+        forward = forward or jvp_program(f)
+        back = back or anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w))
+        ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
+        slopes = leaves(forward(moving, rest, ts)[1])
+        grads = leaves(back(moving, rest, weights))
+        for x, g in zip(moving, grads, strict=True):
+            assert (g.dtype, g.shape) == (x.dtype, x.shape), f"{row.name} at {sizes}: gradient {g.dtype}{g.shape}"
+        (left, scale), (right, _) = pairing(weights, slopes), pairing(grads, ts)
+        limit = 1e-4 if narrow(results) else 1e-9
+        if not np.isfinite(left):
+            continue  # a division by zero, which has no slope
+        assert abs(left - right) <= limit * (1 + scale), f"{row.name} at {sizes}: {left} and {right}"
+    if back is not None and "retraces" not in row.tags:
+        assert back.cache_info().traces == 1
+
+
+@every([c for c in EVERY if c[1].grad is False and c[2] in WIDE])
+def test_what_is_declared_flat_has_no_slope(case):
+    _, row, dtype = case
+    program = back = None
+    for f, _, sizes, moving, rest, results in prepared(row, dtype):
+        program = program or jvp_program(f)
+        back = back or anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w))
+        found = leaves(program(moving, rest, [np.ones_like(x) for x in moving])[1])
+        found += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
+        assert all(not np.any(s) for s in found), f"{row.name} at {sizes}: {found}"
+
+
+@every([c for c in cases(("float32", "complex64")) if c[1].grad is True])
+def test_derivatives_in_single_precision_keep_the_dtype(case):
+    """The same slopes as in double precision, to single precision."""
+    _, row, dtype = case
+    program = None
+    for f, _, sizes, moving, rest, results in list(prepared(row, dtype))[:2]:
+        program = program or jvp_program(f)
+        rng = np.random.default_rng(3)
+        ts = [uneven(rng, x) for x in moving]
+        slopes = leaves(program(moving, rest, ts)[1])
+        wide_results, wide = map(leaves, program([widen(x) for x in moving], rest, [widen(t) for t in ts]))
+        if not all(np.allclose(w, r, 1e-2, 1e-2) for w, r in zip(wide_results, results, strict=True)):
+            continue  # the value itself is lost in single precision: a cancellation, or a choice that flips
+        check_slopes(slopes, wide, results, 5e-3, f"{row.name} at {sizes}")
+
+
+def widen(x):
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) if x.dtype.kind in "fc" else x
+
+
+# -- second derivatives ------------------------------------------------------------------------------------
+
+
+def second_order(f):
+    """Forward and reverse over reverse: the derivative of the gradient along t, and its transpose."""
+
+    def both(m, r, w, t):
+        gradient = lambda *xs: pull_back(f, xs, r, w)
+        _, forward = anyshape.jvp(gradient, tuple(m), tuple(t))
+        _, back = anyshape.vjp(gradient, *m)
+        return pull_back(f, m, r, w), list(forward), list(back(list(t)))
+
+    return anyshape.jit(both)
+
+
+def steady_difference(function, xs, ts, otherwise):
+    """Differences where two steps agree. Where a gradient jumps, as at a tie, they do not: there `otherwise`."""
+    fine, coarse = (finite_difference(function, xs, ts, step) for step in (4e-6, 8e-6))
+    steady = [np.abs(f - c) <= 1e-2 * (1 + np.abs(f)) for f, c in zip(fine, coarse, strict=True)]
+    return [np.where(s, f, o) for s, f, o in zip(steady, fine, otherwise, strict=True)]
+
+
+@every([c for c in WIDE_CASES if c[1].order >= 2])
+def test_second_derivatives_agree_with_differences_of_the_gradient(case):
+    _, row, dtype = case
+    program, rng = None, np.random.default_rng(4)
+    for f, _, sizes, moving, rest, results in list(prepared(row, dtype))[:3]:
+        if narrow(results):
+            continue  # differences of differences say nothing there
+        program = program or second_order(f)
+        ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
+        gradient, forward, back = map(leaves, program(moving, rest, weights, ts))
+        note = f"{row.name} at {sizes}"
+        gradient_at = lambda xs, p=program, r=rest, w=weights, t=ts: p(xs, r, w, t)[0]
+        estimate = steady_difference(gradient_at, moving, ts, forward)
+        check_slopes(forward, estimate, gradient, 2e-6, f"{note}, jvp of vjp")
+        check_slopes(back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
+
+
+# -- batches -----------------------------------------------------------------------------------------------
+
+
+def batch_axes(xs):
+    """Ways to batch the arrays: all first; last axes; and one argument shared by all examples."""
+    yield (0,) * len(xs)
+    yield tuple(x.ndim - (i % 2 and x.ndim > 0) for i, x in enumerate(xs))
+    if len(xs) > 1:
+        for shared in range(min(len(xs), 3)):
+            yield tuple(None if i == shared else 0 for i in range(len(xs)))
+
+
+def stacked(row, sizes, dtype, axes, size):
+    """`size` examples of the arrays, stacked along `axes`, and the examples."""
+    one = arrays_of(row, sizes, dtype)
+    shift = [row.arrays(sizes, dtype, 1000 + i) for i in range(size)]
+    examples = [[x if a is None else np.asarray(y) for x, y, a in zip(one, ys, axes, strict=True)] for ys in shift]
+    arrays = []
+    for i, (x, axis) in enumerate(zip(one, axes, strict=True)):
+        parts = [example[i] for example in examples]
+        empty = np.empty((*x.shape[:axis], 0, *x.shape[axis:]), x.dtype) if axis is not None else x
+        arrays.append(x if axis is None else np.stack(parts, axis) if parts else empty)
+    return arrays, examples, one
+
+
+def check_batch(row, mapped, sizes, dtype, axes, size):
+    arrays, examples, one = stacked(row, sizes, dtype, axes, size)
+    single = outcome(lambda *a: row.function(np, *a), *one)
+    loops = [outcome(lambda *a: row.function(np, *a), *example) for example in examples]
+    if is_error(single) or any(map(is_error, loops)):
+        return False
+    if any([y.shape for y in loop] != [y.shape for y in single] for loop in loops):
+        return False
+    expected = [np.empty((0, *y.shape), y.dtype) for y in single]
+    if examples:
+        expected = [np.stack(parts) for parts in zip(*loops, strict=True)]
+    got = leaves(mapped(*arrays))
+    check_equal(got, expected, row.tolerance, f"{row.name} at {sizes}, {size} examples along {axes}")
+    return True
+
+
+@every([c for c in EVERY if c[1].vmap and c[2] in c[1].dtypes[:2]])
+def test_vmap_equals_a_loop(case):
+    _, row, dtype = case
+    if not row.shapes:
+        pytest.skip("no array to batch")
+    for axes in batch_axes(arrays_of(row, few_combinations(row)[0], dtype)):
+        mapped = anyshape.jit(anyshape.vmap(lambda *xs: row.function(anp, *xs), in_axes=axes))
+        done = False
+        for sizes, size in zip(few_combinations(row), (3, 1, 3, 0, 2), strict=False):
+            done |= check_batch(row, mapped, sizes, dtype, axes, size)
+        if done and "retraces" not in row.tags:
+            assert mapped.cache_info().traces == 1, f"{row.name} along {axes}"
+
+
+# -- a fresh process ---------------------------------------------------------------------------------------
+
+_REPLAY = """
+import pickle, sys
+import numpy as np
+with open(sys.argv[1], "rb") as file:
+    rows = pickle.load(file)
+for name, data, runs in rows:
+    program = pickle.loads(data)
+    for xs, expected in runs:
+        got = program.run(*xs)
+        for g, e in zip(got, expected, strict=True):
+            assert np.asarray(g).dtype == e.dtype, name
+            np.testing.assert_allclose(g, e, rtol=1e-12, atol=1e-12, err_msg=name, strict=False)
+print(len(rows))
+"""
+
+
+@pytest.mark.parametrize("family", sorted({f for f, _ in rows()}))
+def test_programs_run_in_a_fresh_process(family, tmp_path):
+    """Law 7: a pickled program needs nothing of the process, nor of the function, it was traced from."""
+    kept = []
+    for _, row in [(f, r) for f, r in rows() if f == family]:
+        jitted, runs = traced(row, anp), []
+        for sizes in few_combinations(row)[:3]:
+            xs = arrays_of(row, sizes, row.dtypes[0])
+            if not is_error(outcome(jitted, *xs)):
+                runs.append((xs, [np.array(y) for y in jitted.programs()[0].run(*xs)]))
+        if runs:
+            kept.append((row.name, pickle.dumps(jitted.programs()[0]), runs))
+    file = tmp_path / "programs"
+    file.write_bytes(pickle.dumps(kept))
+    command = [sys.executable, "-c", _REPLAY, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout.split()[-1]) == len(kept)

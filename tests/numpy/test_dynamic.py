@@ -1,0 +1,444 @@
+"""Sizes that depend on data: slices that end at values, sizes by value, checks, bad input, and random programs."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import check, errors, grad, jacfwd, jacrev, jit, ops, vmap
+from anyshape.backend.interpreter import evaluate
+
+X = np.array([0.5, -1.0, 2.0, -0.25, 3.0])
+
+
+def fails(kind, words, function, *args):
+    """The error that a call raises: of this kind, two lines, the first with this line of this file."""
+    with pytest.raises(kind, match=words) as caught:
+        function(*args)
+    error = caught.value
+    first, second = str(error).split("\n")
+    assert "test_dynamic.py:" in first and second.startswith("  "), str(error)
+    return error
+
+
+# -- slices that end at values -----------------------------------------------------------------------------------
+
+SLICES = {
+    "x[:k]": lambda x, i, j: x[:i],
+    "x[k:]": lambda x, i, j: x[i:],
+    "x[-k:]": lambda x, i, j: x[-i:],
+    "x[:-k]": lambda x, i, j: x[:-i],
+    "x[i:j]": lambda x, i, j: x[i:j],
+    "x[i:j:2]": lambda x, i, j: x[i:j:2],
+    "x[i::3]": lambda x, i, j: x[i::3],
+    "x[1:j]": lambda x, i, j: x[1:j],
+    "x[i:-1]": lambda x, i, j: x[i:-1],
+    "x[:i] of x[:j]": lambda x, i, j: x[:j][:i],
+    "x[j:i:-1]": lambda x, i, j: x[j:i:-1],
+    "x[j::-2]": lambda x, i, j: x[j::-2],
+    "x[:i:-1]": lambda x, i, j: x[:i:-1],
+    "x[3:i:-1]": lambda x, i, j: x[3:i:-1],
+    "x[j:-3:-3]": lambda x, i, j: x[j:-3:-3],
+    "x[::-1][:i]": lambda x, i, j: x[::-1][:i],
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint8, np.uint64])
+def test_a_slice_ends_where_numpy_ends_it(name, kind):
+    made = jit(SLICES[name])
+    for n in (0, 1, 2, 5):
+        x = np.arange(float(n))
+        for i in range(-n - 2, n + 3):
+            for j in (-n - 2, -2, -1, 0, 1, n, n + 2):
+                bounds = [kind(abs(b)) if kind(0).dtype.kind == "u" else kind(b) for b in (i, j)]
+                if "-k" in name and kind(0).dtype.kind == "u":
+                    continue  # NumPy's -k of an unsigned k is a large number
+                assert np.array_equal(made(x, *bounds), SLICES[name](x, *bounds)), (name, n, bounds)
+    if made.cache_info().entries:
+        assert made.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("k", [3, np.int32(3), np.array(3), np.array(3, np.uint16)])
+def test_a_bound_may_be_any_integer_without_axes(k):
+    assert jit(lambda x, k: x[:k])(X, k).tolist() == X[:3].tolist()
+
+
+def test_a_bound_may_be_an_element_of_an_array():
+    made = jit(lambda x, ends: [x[ends[i] : ends[i + 1]].sum() for i in range(3)])
+    for ends in ([0, 2, 2, 5], [1, 4, 0, 9], [0, -1, 3, -3]):
+        expected = [X[a:b].sum() for a, b in itertools.pairwise(ends)]
+        assert np.allclose(made(X, np.array(ends)), expected)
+    assert made.cache_info().traces == 1
+
+
+def test_parts_that_end_at_one_value_have_one_size():
+    asked = []
+
+    def function(x, y, k):
+        first, second = x[:k], y[:k]
+        asked.append((first.shape[0] == second.shape[0], first.shape[0] + x[k:].shape[0] == x.shape[0]))
+        return first[: x.shape[0]] * x[:k] + anp.arange(k) * anp.zeros(k).sum()
+
+    made = jit(lambda x, k: function(x, x * 2, k))
+    assert made(X, np.int64(5)).shape == (5,)
+    assert asked == [(True, True)]
+    (program,) = made.programs()
+    assert not [c for c in program.graph.conditions if c.kind == "guard"]
+    broadcasts = [str(c.claim) for c in program.graph.conditions if c.claim.relation == "broadcasts"]
+    assert len(broadcasts) == 1  # of x[:k], which has not more elements than x, and arange(k), which may
+
+
+def test_sizes_by_one_value_are_one_size():
+    made = jit(lambda x, k: anp.arange(k) * anp.ones(k) + anp.linspace(0, 1, k) + anp.full(k, x.sum()))
+    for k in (0, 1, 4):
+        assert np.allclose(made(X, np.int64(k)), np.arange(k) + np.linspace(0, 1, k) + X.sum())
+    assert not [c for c in made.programs()[0].graph.conditions if c.kind == "assertion"]
+
+
+def test_plain_numpy_makes_arrays_by_a_value_where_it_hands_over():
+    made = jit(lambda x, k: np.arange(k, like=x) + np.ones((2, k), like=x) + np.full(k, 1.0, like=x))
+    assert made(X, np.int64(3)).tolist() == [[2, 3, 4], [2, 3, 4]]
+
+
+# -- dynamic_truncate --------------------------------------------------------------------------------------------
+
+TRUNCATIONS = [(2, 2), (-3, 0), (9, 5), (2.5, 2), (3.5, 4), (-0.5, 0), (np.inf, 5), (-np.inf, 0), (1e300, 5)]
+
+
+@pytest.mark.parametrize(("size", "expected"), TRUNCATIONS)
+def test_a_size_is_rounded_to_even_and_clamped(size, expected):
+    assert np.array_equal(ops.dynamic_truncate(X, size), X[:expected])
+    assert np.array_equal(jit(lambda x: ops.dynamic_truncate(x, size))(X), X[:expected])
+    made = jit(ops.dynamic_truncate)
+    assert np.array_equal(made(X, np.array(size)), X[:expected])
+    slope = grad(lambda x, size: ops.dynamic_truncate(x * x, size).sum())(X, np.array(size))
+    assert np.array_equal(slope, np.where(np.arange(5) < expected, 2 * X, 0))
+
+
+@pytest.mark.parametrize("size", [True, np.bool_(True), 1j, "2", None])
+def test_what_is_no_size_is_refused(size):
+    with pytest.raises(TypeError):
+        ops.dynamic_truncate(X, size)
+
+
+@pytest.mark.parametrize("size", [np.array(True), np.array(1j), np.array([1, 2])])
+def test_values_that_are_no_sizes_are_refused(size):
+    fails(errors.DTypeError, "a size is", jit(ops.dynamic_truncate), X, size)
+
+
+def test_a_size_has_no_gradient():
+    slopes = grad(lambda x, k: (ops.dynamic_truncate(x, k) * k).sum(), argnums=(0, 1))(X, 2.4)
+    assert np.allclose(slopes[0], [2.4, 2.4, 0, 0, 0]) and np.allclose(slopes[1], X[:2].sum())
+
+
+def test_truncation_takes_symbolic_sizes_too():
+    made = jit(lambda x: ops.dynamic_truncate(x, x.shape[1] // 2, axis=-1))
+    assert [made(np.ones((2, n))).shape for n in (0, 1, 4, 7)] == [(2, 0), (2, 0), (2, 2), (2, 3)]
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------
+
+IDS = np.array([0, 1, -2, 1, 0])
+BAD = {
+    "zeros": (lambda x, k: anp.zeros(k - 9) + x.sum(), ValueError, "a size cannot be negative"),
+    "eye": (lambda x, k: anp.eye(k - 9), ValueError, "eye: a size cannot be negative"),
+    "linspace": (lambda x, k: anp.linspace(0, 1, k - 9), ValueError, "linspace: a size cannot be negative"),
+    "tile": (lambda x, k: np.tile(x, k - 9), ValueError, "tile: a size cannot be negative"),
+    "repeat": (lambda x, k: np.repeat(x, k - 9), ValueError, "repeat: a size cannot be negative"),
+    "repeat by counts": (lambda x, k: np.repeat(x, IDS * k), ValueError, "a count cannot be negative"),
+    "counts of another size": (lambda x, k: np.repeat(x, anp.stack([k, k])), ValueError, "broadcast"),
+    "reshape": (lambda x, k: x.reshape(k, k), ValueError, "cannot reshape"),
+    "step of arange": (lambda x, k: anp.arange(0, 3, k - k), ValueError, "step of a range cannot be zero"),
+    "bincount": (lambda x, k: np.bincount(IDS * k), ValueError, "an element cannot be negative"),
+    "weights": (lambda x, k: np.bincount(abs(IDS) * k, np.ones(2)), ValueError, "different lengths"),
+    "NaN": (lambda x, k: ops.dynamic_truncate(x, k * np.nan), ValueError, "a size cannot be NaN"),
+    "mask": (lambda x, k: x[:3][x > k], ValueError, "another size than its mask"),
+    "mask of place": (lambda x, k: ops.place(x, x[:2] > 0, x), ValueError, "mask has another size"),
+    "nothing to place": (lambda x, k: ops.place(x, x > 0, x[:0]), ValueError, "there are no values"),
+    "top_k": (lambda x, k: anp.top_k(x, k * 9), ValueError, "an axis of size x_0 has no size elements"),
+    "negative top_k": (lambda x, k: anp.top_k(x, -k), ValueError, "top_k: a size cannot be negative"),
+    "part": (lambda x, k: ops.dynamic_slice(x, (0,), (k * 9,)), ValueError, "has no .* elements"),
+    "starts": (lambda x, k: ops.dynamic_slice(x, (k, k), (1,)), ValueError, "2 starts for 1 axes"),
+    "ids": (lambda x, k: ops.segment_sum(x, IDS[:2], k), ValueError, "2 ids for"),
+    "segments": (lambda x, k: ops.segment_sum(x, IDS, -k), ValueError, "segment_sum: a size cannot be negative"),
+    "scalar": (lambda x, k: np.nonzero(x.sum()), ValueError, "a scalar has no positions"),
+    "beyond": (lambda x, k: np.compress(anp.stack([k] * 9), x), IndexError, "out of bounds"),
+    "too large": (lambda x, k: anp.ones((k * 2**40, k * 2**40)) * x.sum(), Exception, "."),
+    "too many": (lambda x, k: np.repeat(x, anp.stack([k * 2**61] * 5)), ValueError, "too large"),
+    "float ids": (lambda x, k: ops.segment_sum(x, x, 3), TypeError, "the ids are float64"),
+    "float bins": (lambda x, k: np.bincount(x), TypeError, "the elements are float64"),
+    "float counts": (lambda x, k: np.repeat(x, x), TypeError, "counts are float64"),
+    "float condition": (lambda x, k: ops.place(x, x, x), TypeError, "the mask is float64"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_with_the_line_that_it_came_to(name):
+    function, kind, words = BAD[name]
+    made = jit(function)
+    fails(errors.AnyshapeError, words, made, X, np.int64(2))
+    with pytest.raises(kind):
+        made(X, np.int64(2))
+
+
+DECISIONS = {
+    "if": lambda x: x if len(x[x > 0]) > 2 else -x,
+    "int": lambda x: int(x[x > 0].shape[0]),
+    "range": lambda x: [x for _ in range(np.flatnonzero(x).shape[0])],
+    "bool": lambda x: -x if np.unique(x).shape[0] else x,
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_python_cannot_decide_by_a_size_that_depends_on_data(name):
+    error = fails(errors.DataDependentSizeError, "depends on data", jit(DECISIONS[name]), X)
+    ((size, maker),) = error.sizes.items()
+    assert size in ("count", "kinds") and "made by" in maker and "test_dynamic.py:" in maker
+
+
+RAGGED = {
+    "mask": lambda x: x[x > 0].sum(),
+    "slice": lambda x: x[: (x > 0).sum()].sum(),
+    "unique": lambda x: np.unique(x).sum(),
+    "repeat": lambda x: np.repeat(x, (x > 0).astype(int)).sum(),
+    "bincount": lambda x: np.bincount((x > 0).astype(int)).sum(),
+}
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_examples_of_different_sizes_are_refused(name):
+    fails(errors.UnsupportedDynamicShapeError, "one size for all examples", vmap(RAGGED[name]), np.stack([X, -X]))
+
+
+def test_sizes_that_carry_no_batch_are_batched():
+    rows = np.stack([X, -X])
+    made = vmap(lambda x, k, i: (x[:k], ops.dynamic_slice(x, (i,), (k,)), anp.top_k(x, k)[0]), in_axes=(0, None, 0))
+    for k in (0, 1, 3):
+        parts, windows, top = made(rows, np.int64(k), np.array([1, -1]))
+        assert np.array_equal(parts, rows[:, :k])
+        assert np.array_equal(windows, [rows[0, min(1, 5 - k) :][:k], rows[1, min(4, 5 - k) :][:k]])
+        assert np.array_equal(top, -np.sort(-rows)[:, :k])
+    assert made.cache_info().traces == 1
+
+
+# -- check -------------------------------------------------------------------------------------------------------
+
+
+def paired(x):
+    check(lambda: x.shape[0] % 2 == 0, "pairs are needed")
+    check(np.sum(x) > 0, "a positive sum is needed")
+    return np.sum(x.reshape(-1, 2)[:, 0] ** 2)
+
+
+ROWS = np.ones((3, 4))
+CHECKED = {
+    "plain": (paired, lambda x: x),
+    "jit": (jit(paired), lambda x: x),
+    "grad": (grad(paired), lambda x: x),
+    "hessian": (anyshape.hessian(paired), lambda x: x),
+    "vmap": (vmap(paired), lambda x: np.stack([np.ones_like(x), x])),
+    "vmap of grad": (vmap(grad(paired)), lambda x: np.stack([x, np.ones_like(x)])),
+    "nested": (jit(lambda x: jit(paired)(x) + grad(paired)(x)), lambda x: x),
+    "unused": (jit(lambda x: (paired(x), x)[1]), lambda x: x),
+    "inner, unused": (jit(lambda x: (vmap(jit(paired))(x), x)[1]), lambda x: np.stack([x, x])),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_check_stays_in_the_program(name):
+    function, arrange = CHECKED[name]
+    for n in (2, 4, 8):
+        function(arrange(np.ones(n)))
+    words = "pairs are needed" if name == "plain" else "pairs are needed: .* == 0 does not hold"
+    error = fails(errors.CheckError, words, function, arrange(np.ones(3)))
+    assert name == "plain" or list(error.sizes.values()) == [3]
+    fails(errors.CheckError, "a positive sum is needed", function, arrange(-np.ones(4)))
+    if name != "plain":
+        assert function.cache_info().traces == 1
+
+
+def test_a_check_is_saved_and_loaded(tmp_path):
+    anyshape.export(paired)(anyshape.ShapeDtypeStruct("n")).save(tmp_path / "paired")
+    for program in (anyshape.load(tmp_path / "paired"), anyshape.trace(paired)(anyshape.ShapeDtypeStruct("n"))):
+        assert program(np.ones(4)) == 2
+        fails(errors.CheckError, "pairs are needed", program, np.ones(3))
+        fails(errors.CheckError, "a positive sum", program, -np.ones(4))
+        again = pickle.loads(pickle.dumps(program))
+        fails(errors.CheckError, "a positive sum", again, -np.ones(4))
+
+
+def test_what_a_check_demands_of_sizes_is_believed():
+    def function(x, y):
+        check(lambda: x.shape[0] == 2 * y.shape[0] and y.shape[0] >= 3, "sizes go together")
+        asked.append((x.shape[0] > 5, x.shape[0] % 2 == 0))
+        return x.reshape(2, -1) + y
+
+    asked, made = [], jit(function)
+    assert made(np.ones(6), np.ones(3)).shape == (2, 3) and made(np.ones(8), np.ones(4)).shape == (2, 4)
+    assert set(asked) == {(True, True)}
+    assert {c.kind for c in made.programs()[0].graph.conditions} == {"assertion"}
+    fails(errors.CheckError, "sizes go together", made, np.ones(6), np.ones(4))
+    fails(errors.CheckError, "sizes go together", made, np.ones(4), np.ones(2))
+
+
+def test_a_check_of_sizes_that_depend_on_data():
+    def function(x):
+        seen = x[x > 0]
+        check(lambda: seen.shape[0] >= 2, "two are needed")
+        return seen[1] * seen[:2].sum()
+
+    for made in (jit(function), grad(function), jacfwd(jacrev(function))):
+        made(X)
+        error = fails(errors.CheckError, "two are needed", made, np.array([1.0, -1.0]))
+        assert list(error.sizes.values()) == [1]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda n: n > 2 or n == 0,
+        lambda n: not n > 2,
+        lambda n: n > 2 if n != 3 else n == 4,
+        lambda n: n > 2 and (n < 9 or n > 11),
+        lambda n: (n > 2) == (n > 1),
+    ],
+)
+def test_only_comparisons_joined_by_and_are_demanded(condition):
+    with pytest.raises(errors.ArgumentError, match="joined by `and`"):
+        jit(lambda x: check(lambda: condition(x.shape[0])))(X)
+
+
+def test_a_check_tells_of_values():
+    error = fails(errors.CheckError, "all are positive", jit(lambda x: check(x > 0, "all are positive")), X)
+    assert error.observed == "2 of 5 elements that are False, the first at [1]"
+    assert copy.copy(error).observed == error.observed
+    fails(errors.CheckError, "never", lambda: check(False, "never"))
+    fails(errors.CheckError, "never", jit(lambda x: check(False, "never")), X)
+    with pytest.raises(errors.DTypeError, match="a check is of float64"):
+        jit(lambda x: check(x))(X)
+    assert check(True) is None and check(np.ones(3) > 0) is None
+
+
+# -- segments and kinds ------------------------------------------------------------------------------------------
+
+
+def test_a_product_of_segments_has_all_derivatives_at_zeros():
+    """Of two zeros in a segment, the second derivative is what is left; through logarithms it would be lost."""
+    x, ids = np.array([0.0, 3.0, 0.0, 2.0, 5.0]), np.array([1, 1, 1, 0, 0])
+    function = lambda x: ops.segment_prod(x, ids, 2)[1]
+    assert grad(function)(x).tolist() == [0, 0, 0, 0, 0]
+    second = anyshape.hessian(function)(x)
+    expected = np.zeros((5, 5))
+    expected[0, 2] = expected[2, 0] = 3
+    assert np.array_equal(second, expected)
+    third = jacfwd(jacfwd(jacrev(function)))(x)
+    assert third[0, 1, 2] == third[2, 1, 0] == 1 and np.abs(third).sum() == 6
+
+
+def test_a_maximum_of_segments_shares_its_derivative_among_equals():
+    ids, weights = np.array([0, 0, 1, 1, 7]), np.array([1.0, 2.0])
+    slope = grad(lambda x: ops.segment_max(x, ids, 2) @ weights)(np.array([1.0, 1.0, 2.0, 3.0, 9.0]))
+    assert slope.tolist() == [0.5, 0.5, 0, 2, 0]
+
+
+def test_first_of_each_kind_carry_the_derivative_of_unique():
+    x = np.array([3.0, 1.0, 3.0, 2.0, 1.0])
+    slope = grad(lambda x: (np.unique(x) * np.array([1.0, 10.0, 100.0])).sum())(x)
+    assert slope.tolist() == [100, 1, 0, 10, 0]
+
+
+# -- random programs ---------------------------------------------------------------------------------------------
+
+STEPS = [
+    lambda np, x, k: x[x > 0.1],
+    lambda np, x, k: x[:k],
+    lambda np, x, k: x[k // 2 :],
+    lambda np, x, k: x[: (x > 0).sum()] * 1.5,
+    lambda np, x, k: np.sin(x) + 0.1 * x**2,
+    lambda np, x, k: np.repeat(x, (x > 0) + 1),
+    lambda np, x, k: np.concatenate([x, np.cos(x[x > 0])]),
+    lambda np, x, k: np.unique(x) * 0.9,
+    lambda np, x, k: np.cumsum(x) * 0.3,
+    lambda np, x, k: x * np.arange(x.shape[0]) * 0.2 + 0.1,
+    lambda np, x, k: (x.reshape(-1, 1) @ np.array([[0.5, -1.5]])).ravel(),
+    lambda np, x, k: x[np.nonzero(x < 0.7)[0]] ** 2,
+    lambda np, x, k: np.compress(np.abs(x) > 0.2, x) - 0.3,
+    lambda np, x, k: np.sort(x)[::2],
+    lambda np, x, k: np.where(x > 0, x, x * x)[::-1],
+    lambda np, x, k: np.extract(x > 0.05, x),
+    lambda np, x, k: np.bincount((x > 0).astype(int), x * x, 3) * 0.5,
+    lambda np, x, k: np.outer(x[:2], x[x > 0]).sum(0) * 0.5,
+    lambda np, x, k: x + np.zeros(k).sum() + np.linspace(0, 1, k).sum(),
+]
+SHAPES = [(n, fill) for n in (0, 1, 2, 3, 5, 8, 13, 21) for fill in (-1, 0, 1)]
+
+
+def program_of(seed):
+    """A chain of steps, some of them static, as a function of a namespace."""
+    rng = np.random.default_rng(seed)
+    chosen = [STEPS[i] for i in rng.integers(0, len(STEPS), rng.integers(3, 7))]
+
+    def function(np, x, k):
+        for step in chosen:
+            x = step(np, x, k)
+        return x
+
+    return function
+
+
+def values_of(n, fill, seed):
+    """Values of both signs, or of one, so that masks choose some, none or all; a bound from below to beyond."""
+    rng = np.random.default_rng((seed, n, fill + 1))
+    x = rng.normal(size=n)
+    return x if fill == 0 else fill * np.abs(x) - 0.0, np.int64(rng.integers(0, n + 3))
+
+
+SEEDS = [*range(10), *[pytest.param(s, marks=pytest.mark.slow) for s in range(10, 80)]]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_random_program_gives_what_numpy_gives_at_every_size(seed, tmp_path):
+    function = program_of(seed)
+    made = jit(lambda x, k: function(anp, x, k))
+    exported = anyshape.export(lambda x, k: function(anp, x, k))
+    specs = anyshape.ShapeDtypeStruct("n"), anyshape.ShapeDtypeStruct((), np.int64)
+    exported(*specs).save(tmp_path / "program")
+    loaded = anyshape.load(tmp_path / "program")
+    for n, fill in SHAPES:
+        x, k = values_of(n, fill, seed)
+        expected = function(np, x, k)
+        found = made(x, k)
+        assert found.shape == expected.shape and np.allclose(found, expected, 1e-9, 1e-9), (n, fill)
+        assert np.allclose(loaded(x, k), expected, 1e-9, 1e-9)
+        (graph,) = [p.graph for p in made.programs()]
+        assert np.array_equal(evaluate(graph, [x, k])[0], found)
+    assert made.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("seed", [*range(6), *[pytest.param(s, marks=pytest.mark.slow) for s in range(6, 60)]])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_random_program_has_right_derivatives(seed):
+    function = program_of(seed)
+    loss = lambda x, k: np.sum(np.tanh(function(anp, x, k)) * (1 + 0.1 * anp.arange(function(anp, x, k).shape[0])))
+    plain = lambda x, k: np.sum((y := np.tanh(function(np, x, k))) * (1 + 0.1 * np.arange(y.size)))
+    slope, forward = grad(loss), jit(lambda x, k, t: anyshape.jvp(lambda x: loss(x, k), (x,), (t,))[1])
+    twice, back = jacfwd(jacrev(loss)), jacrev(jacrev(loss))
+    for n, fill in SHAPES[::2]:
+        x, k = values_of(n, fill, seed)
+        t = np.random.default_rng(seed).normal(size=n)
+        g, h = slope(x, k), 1e-6
+        estimate = (plain(x + h * t, k) - plain(x - h * t, k)) / (2 * h)
+        assert np.allclose(forward(x, k, t), estimate, 1e-5, 1e-6), (n, fill)
+        assert np.allclose(g @ t, estimate, 1e-5, 1e-6), (n, fill)
+        if n <= 5:
+            second = twice(x, k)
+            bent = (slope(x + h * t, k) - slope(x - h * t, k)) / (2 * h)
+            assert np.allclose(second @ t, bent, 1e-4, 1e-5), (n, fill)
+            assert np.allclose(back(x, k), second, 1e-9, 1e-9)
+    assert slope.cache_info().traces == forward.cache_info().traces == twice.cache_info().traces == 1

@@ -1,0 +1,167 @@
+"""Random einsum equations: one trace equals np.einsum at every size, where NumPy raises so does the program, and the
+derivatives are those of a product that is linear in each operand.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anyshape
+from anyshape.errors import ArgumentError, DTypeError, SpecError
+from tests.laws.sweep import check_same_outcome, is_error, outcome
+
+LABELS = "abcd"
+DTYPES = ("float64", "float64", "complex128", "float32", "int64", "bool")
+
+
+@st.composite
+def equations(draw):
+    """(the labels of each operand, the number of ellipsis axes of each, the equation)."""
+    terms = draw(st.lists(st.text(LABELS, max_size=3), min_size=1, max_size=4))
+    broad = [draw(st.sampled_from((None, None, 0, 1, 2))) for _ in terms]
+    if sum(len(t) for t in terms) + sum(b or 0 for b in broad) > 9:
+        broad = [None for _ in terms]
+    used = sorted(set("".join(terms)))
+    written = [_write(draw, t, b) for t, b in zip(terms, broad, strict=True)]
+    equation = ",".join(written)
+    if any(b is not None for b in broad) or draw(st.booleans()):
+        output = "".join(draw(st.permutations([c for c in used if draw(st.booleans())])))
+        dots = any(b is not None for b in broad)
+        equation += "->" + (_write(draw, output, 0) if dots else output)
+    return terms, broad, equation
+
+
+def _write(draw, labels, broad):
+    if broad is None:
+        return labels
+    place = draw(st.integers(0, len(labels)))
+    return f"{labels[:place]}...{labels[place:]}"
+
+
+def shapes(terms, broad, written, sizes, extra):
+    """The shape of each operand, as its term is written."""
+    found = []
+    for term, count, text in zip(terms, broad, written, strict=True):
+        axes = [sizes[c] for c in term]
+        at = text.index("...") if count is not None else 0
+        found.append((*axes[:at], *extra[len(extra) - (count or 0) :], *axes[at:]))
+    return found
+
+
+def arrays(rng, found, dtype):
+    values = [rng.uniform(-2, 2, size=s) for s in found]
+    if np.dtype(dtype).kind == "c":
+        values = [x + 1j * rng.uniform(-2, 2, size=x.shape) for x in values]
+    return [np.asarray(x > 0 if dtype == "bool" else x).astype(dtype) for x in values]
+
+
+@settings(max_examples=120)
+@given(equations(), st.sampled_from(DTYPES), st.integers(0, 1000))
+def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
+    terms, broad, equation = made
+    written = equation.partition("->")[0].split(",")
+    jitted = anyshape.jit(lambda *xs: np.einsum(equation, *xs))
+    rng, served = np.random.default_rng(seed), 0
+    for n in (0, 1, 2, 5, None, None):
+        sizes = {c: int(rng.choice((1, 2, 3))) if n is None else n for c in LABELS}
+        extra = [int(rng.choice((1, 2))) if n is None else min(n, 3) for _ in range(2)]
+        found = shapes(terms, broad, written, sizes, extra)
+        if n is None and len(set(terms)) == len(terms):  # an axis of size 1 meets others of its label
+            found = [tuple(1 if rng.random() < 0.2 else s for s in shape) for shape in found]
+        if np.prod([max(s, 1) for shape in found for s in shape]) > 1e8:
+            continue
+        xs = arrays(rng, found, dtype)
+        expected, got = outcome(lambda *a: np.einsum(equation, *a), *xs), outcome(jitted, *xs)
+        check_same_outcome(got, expected, 1e-9, f"{equation} at {found}")
+        served += not is_error(got)
+    assert jitted.cache_info().traces <= max(served, 1) and (served == 0 or jitted.cache_info().traces == 1)
+
+
+@settings(max_examples=60)
+@given(equations(), st.integers(0, 1000))
+def test_derivatives_are_those_of_a_multilinear_map(made, seed):
+    """The slope along t is the sum over operands of the product with t in their place; vjp is its transpose."""
+    terms, broad, equation = made
+    written = equation.partition("->")[0].split(",")
+    f = lambda *xs: np.einsum(equation, *xs)
+    forward = anyshape.jit(lambda xs, ts: anyshape.jvp(f, tuple(xs), tuple(ts))[1])
+    backward = anyshape.jit(lambda xs, w: anyshape.vjp(f, *xs)[1](w))
+    rng = np.random.default_rng(seed)
+    for n in (0, 1, 2, 3):
+        found = shapes(terms, broad, written, dict.fromkeys(LABELS, n), [n, n])
+        xs, ts = arrays(rng, found, "float64"), arrays(rng, found, "float64")
+        slope = forward(xs, ts)
+        expected = sum(f(*xs[:i], ts[i], *xs[i + 1 :]) for i in range(len(xs)))
+        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max(initial=0)))
+        weights = rng.normal(size=np.shape(expected))
+        grads = backward(xs, weights)
+        left, right = np.sum(weights * slope), sum(np.sum(g * t) for g, t in zip(grads, ts, strict=True))
+        assert abs(left - right) <= 1e-9 * (1 + np.sum(np.abs(weights * slope)))
+    assert forward.cache_info().traces == backward.cache_info().traces == 1
+
+
+@pytest.mark.parametrize(
+    ("equation", "ranks"),
+    [("ij,jk", (2,)), ("ij->ik", (2,)), ("ij->ii", (2,)), ("i", (2,)), ("ijk", (2,)), ("i$", (2,)), ("...i->i", (2,))],
+)
+def test_wrong_equations_are_errors_as_in_numpy(equation, ranks):
+    xs = [np.ones((2,) * r) for r in ranks]
+    with pytest.raises(ValueError):
+        np.einsum(equation, *xs)
+    with pytest.raises(SpecError, match="einsum"):
+        anyshape.jit(lambda *a: np.einsum(equation, *a))(*xs)
+
+
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+REALS, COMPLEX = np.array([[1.5, 2.5], [3.5, 4.5]]), np.array([[1.5 + 1j, 2.5], [3.5, 4.5j]])
+OPTIONS = [{"dtype": d, "casting": c} for d in (None, int, "f4", "f8", "c16", "i1", bool) for c in CASTINGS]
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("options", [*({"dtype": o["dtype"]} for o in OPTIONS[::5]), *OPTIONS], ids=str)
+def test_dtype_and_casting_are_those_of_numpy(options):
+    reduce, scale = (lambda x: np.einsum("ij->i", x, **options)), (lambda x: np.einsum("ij,->ji", x, 2.5, **options))
+    for x in (REALS, REALS.astype("f4"), REALS.astype(int), REALS.astype(np.int8), COMPLEX):
+        for f in (reduce, scale):
+            expected, got = kind_of_outcome(f, x), kind_of_outcome(anyshape.jit(f), x)
+            if isinstance(expected, type):
+                assert got is expected
+            else:
+                np.testing.assert_allclose(got, expected, rtol=1e-6, strict=True)
+
+
+def kind_of_outcome(f, *args):
+    try:
+        return f(*args)
+    except (TypeError, ValueError) as error:
+        return TypeError if isinstance(error, TypeError) else ValueError
+
+
+REFUSED = [
+    (lambda x: np.einsum("ij->i", x, dtype=int), DTypeError, "operand 0 is float64, which the rule 'safe' does not"),
+    (lambda x: np.einsum("ij->i", x, dtype=object), DTypeError, "no traced arrays of object"),
+    (lambda x: np.einsum("ij->i", x, casting="careful"), SpecError, "'careful': einsum knows no such casting"),
+    (lambda x: np.einsum("ij->i", x, order="Z"), SpecError, "'Z': einsum knows no such order"),
+    (lambda x: np.einsum("ij->i", x, foo=1), TypeError, "unexpected keyword argument 'foo'"),
+    (lambda x: np.einsum(x, [0, -1], [0]), SpecError, r"the label -1 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 52], [0]), SpecError, r"the label 52 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 1], [0, 60]), SpecError, r"the label 60 is not in 0\.\.51"),
+    (lambda x: np.einsum(x, [0, 1.0], [0]), ArgumentError, "the label 1.0 is no integer"),
+    (lambda x: np.einsum(x, [0, True], [0]), ArgumentError, "the label True is no integer"),
+    (lambda x: np.einsum(x, "ij"), ArgumentError, "the label 'i' is no integer"),
+]
+
+
+@pytest.mark.parametrize(("f", "kind", "words"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_what_numpy_refuses_is_refused(f, kind, words):
+    if kind is not DTypeError or "object" not in words:
+        with pytest.raises((TypeError, ValueError)):
+            f(REALS)
+    with pytest.raises(kind, match=words):
+        anyshape.jit(f)(REALS)
+
+
+def test_labels_are_integers_of_any_kind_below_52():
+    for f in (lambda x: np.einsum(x, [0, 51], [51]), lambda x: np.einsum(x, (np.int64(3), np.uint8(1)), (1, 3))):
+        np.testing.assert_array_equal(anyshape.jit(f)(REALS), f(REALS), strict=True)

@@ -1,0 +1,367 @@
+"""Files of programs: what survives, what is refused and how, and that no file does harm."""
+
+import contextlib
+import copy
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections import OrderedDict, defaultdict, deque, namedtuple
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape import ShapeDtypeStruct as Spec
+from anyshape.errors import ArgumentError, InputSizeError, ProgramFileError, SizeMismatchError
+from anyshape.graph.ir.graph import OPS
+from anyshape.graph.ir.validate import check_graph
+from anyshape.ops import node_validation
+from anyshape.program.pytree_json import decode_tree, encode_tree
+from anyshape.tracing.pytrees import flatten
+from tests.laws.sweep import check_equal, leaves
+from tests.program.damaged_files import canonical, contents, damaged, mutated, packed, rewritten, saved, specimens
+
+
+def again(program):
+    return anyshape.load(io.BytesIO(saved(program)))
+
+
+# -- what survives
+
+
+def test_a_loaded_program_says_and_gives_the_same():
+    for program, args in specimens():
+        loaded = again(program)
+        check_graph(loaded.graph)
+        assert str(loaded) == str(program)
+        assert (loaded.name, loaded.trace.paths, loaded.trace.labels) == (
+            program.name,
+            program.trace.paths,
+            program.trace.labels,
+        )
+        assert loaded.trace.in_tree == program.trace.in_tree
+        assert loaded.trace.out_tree == program.trace.out_tree
+        check_equal(leaves(loaded(*args)), leaves(program(*args)), 0, program.name)
+        assert saved(loaded) == saved(program)  # and so do its bytes
+
+
+@pytest.mark.parametrize("tree", [
+    1, (1,), [], {}, (), [1, (2, [])], {"b": 1, "a": (None, 2)}, {3: 1, 1: [2]}, {"x": {True: 1}}, {1.5: 1, 2.5: 2},
+    OrderedDict([("z", 1), ("a", 2)]), deque([1, 2], maxlen=3), deque([1]), defaultdict(list, {"k": 1}),
+    defaultdict(None, {2: 1}), None, {"é": 1, "a\nb": 2, "": 3},
+], ids=repr)  # fmt: skip
+def test_structures_survive(tree):
+    count, structure = len(flatten(tree)[0]), flatten(tree)[1]
+    found = decode_tree(json.loads(json.dumps(encode_tree(structure, "f", "x"))), "x")
+    assert found == structure
+    assert found.num_leaves == count
+
+
+def test_a_dict_keeps_the_order_of_its_keys():
+    program = again(anyshape.export(lambda x: {"z": x, "a": -x, "m": x})(Spec("n")))
+    assert list(program(np.ones(2))) == ["z", "a", "m"]
+
+
+@pytest.mark.parametrize("value", [0.1, -0.0, np.nan, np.inf, -np.inf, 5e-324, 2, True, 1 + 2j, complex(-0.0, np.inf)])
+def test_numbers_survive_to_the_bit(value):
+    program = anyshape.export(lambda x: np.where(x > 0, x, value))(Spec("n", np.result_type(np.float64, type(value))))
+    got, expected = (p(-np.ones(1, program.graph.inputs[0].meta.dtype)) for p in (again(program), program))
+    assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "longdouble", "complex64"])
+def test_constants_of_every_dtype_and_rank_survive(dtype):
+    arrays = [np.zeros((), dtype), np.zeros((0, 3), dtype), np.eye(3, dtype=dtype).T[::2], np.ones((2, 1, 2), dtype)]
+    arrays.append(np.asfortranarray(np.arange(6).reshape(2, 3).astype(dtype)))
+    program = again(anyshape.export(lambda x: [x, *[np.asarray(a) for a in arrays]])(Spec("n", dtype)))
+    check_equal(leaves(program(np.ones(2, dtype)))[1:], arrays, 0, dtype)
+
+
+def test_constants_of_an_exported_program_are_its_own():
+    table = np.ones(3)
+    program = anyshape.export(lambda x: x * table)(Spec("3"))
+    table[:] = 7
+    for p in (program, again(program)):
+        np.testing.assert_array_equal(p(np.ones(3)), np.ones(3))
+        assert not any(a.flags.writeable for _, a in p.graph.constants)
+
+
+def test_guards_of_a_jitted_program_survive():
+    f = anyshape.jit(lambda x: x + 1 if x.shape[0] > 3 else x * 2)
+    f(np.ones(5))
+    program = again(f.programs()[0])
+    np.testing.assert_array_equal(program(np.ones(9)), np.full(9, 2))
+    with pytest.raises(SizeMismatchError, match=r"decided x_0 > 3 is True"):
+        program(np.ones(2))
+
+
+def test_sizes_of_a_loaded_program_are_new_ones():
+    program = anyshape.export(lambda x: x)(Spec((anyshape.Dim("n", min=2, max=9),)))
+    first, second = again(program), again(program)
+    variables = [p.graph.dims[0].variable for p in (program, first, second)]
+    assert len(set(variables)) == 3
+    assert {(v.name, v.label, v.lower, v.upper) for v in variables} == {("n", str(variables[0]), 2, 9)}
+    with pytest.raises(InputSizeError, match="n is at most 9"):
+        first(np.ones(10))
+
+
+def test_lines_of_the_user_survive_without_folders():
+    program = again(anyshape.export(lambda x, y: x @ y)(Spec("n"), Spec("m")))
+    wheres = [n.where for n in program.graph.nodes] + [c.where for c in program.graph.conditions]
+    assert {w.file for w in wheres if w is not None} == {"test_program_file.py"}
+
+
+def test_programs_pickle_and_copy():
+    for program, args in specimens():
+        for twin in (copy.deepcopy(again(program)), pickle.loads(pickle.dumps(again(program)))):
+            assert str(twin) == str(program)
+            check_equal(leaves(twin(*args)), leaves(program(*args)), 0, program.name)
+
+
+def test_a_pickled_program_runs_in_a_fresh_process(tmp_path):
+    (tmp_path / "p").write_bytes(pickle.dumps([(again(p), args) for p, args in specimens()]))
+    script = "import pickle, sys; print(*[str(p(*a)) for p, a in pickle.load(open(sys.argv[1], 'rb'))], sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "p"], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "\n".join(str(p(*args)) for p, args in specimens())
+
+
+# -- where it goes
+
+
+def test_paths_and_open_files(tmp_path):
+    program, args = specimens()[1]
+    for path in (tmp_path / "a file.anyshape", str(tmp_path / "b")):
+        program.save(path)
+        check_equal(leaves(anyshape.load(path)(*args)), leaves(program(*args)), 0, "path")
+    with open(tmp_path / "c", "w+b") as file:
+        program.save(file)
+        file.seek(0)
+        check_equal(leaves(anyshape.load(file)(*args)), leaves(program(*args)), 0, "file")
+    with open(tmp_path / "a file.anyshape", encoding="latin-1") as file, pytest.raises(ProgramFileError, match="'rb'"):
+        anyshape.load(file)
+    with pytest.raises(FileNotFoundError):
+        anyshape.load(tmp_path / "missing")
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    program, _ = specimens()[0]
+    path = tmp_path / "p"
+    path.write_bytes(b"old")
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    for name in ("replace", "fsync"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, fail)
+            with pytest.raises(OSError, match="no space left"):
+                program.save(path)
+        assert path.read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["p"]
+    with pytest.raises(FileNotFoundError, match=r"no folder to save a program in: .*no folder.$"):
+        program.save(tmp_path / "no folder" / "p")
+
+
+def test_numpy_reads_the_constants(tmp_path):
+    anyshape.export(lambda x: x * np.array([1.0, 2.0]))(Spec("2")).save(tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz") as found:
+        np.testing.assert_array_equal(found["constants/0"], [1, 2])
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+@pytest.mark.parametrize("save", [
+    lambda f, *specs: anyshape.export(f)(*specs), lambda f, *specs: anyshape.trace(f)(*specs).save(io.BytesIO())
+])  # fmt: skip
+def test_classes_are_refused_where_the_program_is_made(save):
+    with pytest.raises(ArgumentError, match=r"an argument holds a .*Pair, a class"):
+        save(lambda p: p.a, Pair(Spec("n"), Spec("m")))
+    with pytest.raises(ArgumentError, match=r"the result holds a .*Pair, a class"):
+        save(lambda x: [Pair(x, x)], Spec("n"))
+    with pytest.raises(ArgumentError, match=r"the key \(1, 2\)"):
+        save(lambda x: {(1, 2): x}, Spec("n"))
+    with pytest.raises(ArgumentError, match="defaultdict of"):
+        save_factory = defaultdict(lambda: 0)
+        anyshape.trace(lambda x: (save_factory.update(a=x), save_factory)[1])(Spec("n")).save(io.BytesIO())
+
+
+# -- what is refused
+
+
+def refused(data, match):
+    with pytest.raises(ProgramFileError, match=match) as caught:
+        anyshape.load(io.BytesIO(data))
+    first, advice = str(caught.value).splitlines()
+    assert first.startswith("the file: ")
+    assert caught.value.path == "the file"
+    assert advice.strip()
+    return caught.value
+
+
+@pytest.fixture(scope="module")
+def data():
+    return [saved(program) for program, _ in specimens()]
+
+
+def test_what_is_no_program(data):
+    refused(b"", "no saved program")
+    refused(b"PK\x03\x04" + bytes(100), "no saved program")
+    refused(data[0][: len(data[0]) // 2], "no saved program")
+    refused(packed({"a": b""}), "has no program.json")
+    refused(packed({"program.json": b"[]"}), "its document is no program")
+    refused(packed({"program.json": b"{"}), "cannot be read")
+    refused(packed({"program.json": b'{"format": 1, "format": 2}'}), "a key twice")
+    refused(packed({"program.json": b"[" * 100_000}), "nested too deep")
+    refused(packed({"program.json": b'"' * 100_001}), "cannot be read")
+    refused(packed({"program.json": b"9" * 1000}), "holds the number")
+    refused(packed({"program.json": b"NaN"}), "holds the number")
+
+
+def test_a_newer_file_is_refused_with_its_version(data):
+    document = json.loads(contents(data[0])["program.json"])
+    members = {"program.json": canonical({**document, "version": 7, "anyshape": "9.9", "new": True})}
+    error = refused(packed(members), r"has version 7 of the format, written by anyshape 9\.9; .* up to version 1")
+    assert error.version == 7
+    assert "9.9 or newer" in error.advice
+
+
+def test_a_bomb_is_not_unpacked():
+    bomb = packed({"program.json": b" " * (1 << 27)})
+    assert len(bomb) < 1 << 20
+    refused(bomb, "more than")
+    refused(packed({"program.json": b"{}", "constants/0.npy": bytes(1 << 24)}, zipfile.ZIP_DEFLATED), "is compressed")
+
+
+def test_a_constant_says_no_more_than_it_holds(data):
+    members = contents(data[2])
+    name = next(n for n in members if n.startswith("constants/"))
+    header = re.sub(rb"\(\d, \d\)", b"(9, 9)", members[name])
+    for changed in (header, members[name][:-8], members[name].replace(b"'<f8'", b"'|O8'"), b"\x93NUMPY"):
+        refused(packed({**members, name: changed}), "digest of a constant")
+
+        def with_digest(program, changed=changed):
+            program["digests"] = [hashlib.sha256(changed).hexdigest() for _ in program["digests"]]
+
+        refused(rewritten(packed({**members, name: changed}), with_digest), "constant|cannot be read")
+
+
+def _node(program, op):
+    return next(n for n in program["graph"]["nodes"] if n["op"] == op)
+
+
+def _set(place, key, value):
+    place[key] = value
+
+
+CHANGES = {
+    "unknown op": (0, lambda p: _set(_node(p, "tanh"), "op", "system"), "which this version does not know"),
+    "op of plans": (0, lambda p: _set(_node(p, "tanh"), "op", "view"), "which this version does not know"),
+    "too many operands": (0, lambda p: _node(p, "tanh")["inputs"].append(0), "takes 1 operands"),
+    "unknown param": (0, lambda p: _set(_node(p, "tanh")["params"], "out", 1), "has the params none"),
+    "axis out of range": (0, lambda p: _set(_node(p, "sort")["params"], "axis", 2), "axis cannot be 2"),
+    "axis of a wrong type": (0, lambda p: _set(_node(p, "sort")["params"], "axis", False), "axis cannot be False"),
+    "value of the future": (0, lambda p: _set(p["graph"]["nodes"][0], "inputs", [99]), "a value is no integer"),
+    "wrong metadata": (1, lambda p: _set(_node(p, "reduce_sum")["outputs"][0], "shape", [4]), "promises c128"),
+    "wrong dtype": (0, lambda p: _set(_node(p, "tanh")["outputs"][0], "dtype", "float32"), "float32|promises"),
+    "function of sizes": (0, lambda p: _set(p["graph"]["sizes"], 0, [[1, [[["eval", 1, 2], 1]]]]), "'eval'"),
+    "relation": (2, lambda p: _set(p["graph"]["conditions"][0], "relation", "or 1 or"), "'or 1 or'"),
+    "size without a source": (0, lambda p: p["graph"]["variables"].append(
+        {"name": "q", "label": "q", "lower": 0, "upper": None}), "nothing gives the size q"),
+    "terminal codes": (0, lambda p: _set(p["graph"], "name", "\x1b[2J"), "do not print"),
+    "slice beyond the end": (2, lambda p: _set(_node(p, "slice")["params"], "starts", [9**9, 0]), "slice|leave"),
+    "lost condition": (0, lambda p: _set(p["graph"], "conditions", []), "relies on|refuses"),
+    "structure": (0, lambda p: _set(p, "arguments", {"tuple": [{"tuple": ["leaf"]}, {"dict": []}]}), "structures"),
+    "no digest": (0, lambda p: p["digests"].append("0"), "members"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_a_document_must_not_say(name, data):
+    number, change, match = CHANGES[name]
+    rewritten(data[number], lambda p: None)
+    refused(rewritten(data[number], lambda p: change(p) and None), match)
+
+
+def test_every_op_says_what_its_nodes_may_be():
+    """How many operands, and a kind for each param; ops that take any number of operands are named one by one."""
+    for op in OPS.values():
+        least, most, names = node_validation._signature(op)
+        assert 0 <= least <= most, op
+        assert names <= node_validation._KINDS.keys(), op
+    assert (
+        node_validation._OPERANDS.keys() | node_validation._PARAMS.keys() | node_validation._TOGETHER.keys()
+        <= OPS.keys()
+    )
+
+
+def test_a_change_of_the_document_breaks_its_digest(data):
+    members = contents(data[0])
+    changed = members["program.json"].replace(b'"tanh"', b'"sinh"')
+    assert changed != members["program.json"]
+    refused(packed({**members, "program.json": changed}), "digest")
+
+
+# -- fuzz: no crash, no hang, and no other result
+
+
+def guarded(load):
+    """The program, or None where the file is refused; nothing takes long."""
+    start = time.thread_time()
+    try:
+        return load()
+    except ProgramFileError:
+        return None
+    finally:
+        assert time.thread_time() - start < 10
+
+
+def check_bytes(seed, count):
+    rng = np.random.default_rng(seed)
+    chosen = [(saved(program), args, leaves(program(*args))) for program, args in specimens()]
+    refusals = 0
+    for _ in range(count):
+        data, args, expected = chosen[rng.integers(len(chosen))]
+        changed = damaged(rng, data)
+        program = guarded(lambda changed=changed: anyshape.load(io.BytesIO(changed)))
+        refusals += program is None
+        if program is not None:
+            check_equal(leaves(program(*args)), expected, 0, "a damaged file")
+    assert refusals > 0.7 * count
+
+
+def check_documents(seed, count):
+    """A changed document may be another program, which is run; under ANYSHAPE_CHECK=1 metadata are verified."""
+    rng = np.random.default_rng(seed)
+    chosen = [(saved(program), args) for program, args in specimens()]
+    loaded = 0
+    for _ in range(count):
+        data, args = chosen[rng.integers(len(chosen))]
+        program = guarded(lambda d=data: anyshape.load(io.BytesIO(rewritten(d, lambda p: mutated(rng, p)))))
+        if program is not None:
+            loaded += 1
+            with contextlib.suppress(SizeMismatchError, ArgumentError):
+                program(*args)
+    assert loaded > 0.05 * count
+
+
+def test_changed_bytes_are_refused_or_change_nothing():
+    check_bytes(0, 400)
+
+
+def test_changed_documents_are_refused_or_run():
+    check_documents(0, 250)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_many_changed_files(seed):
+    check_bytes(seed, 10_000)
+    check_documents(seed, 5_000)

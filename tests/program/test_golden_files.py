@@ -1,0 +1,42 @@
+"""Files of every version of the format that was released load, and give what NumPy gives. They are never made anew."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anyshape
+from tests.golden.make import FOLDER, PROGRAMS, SIZES
+from tests.laws.sweep import check_equal, leaves
+
+FILES = sorted((Path(__file__).parent / "golden").glob("v*/*.anyshape"))
+
+
+def test_there_is_a_file_of_every_program():
+    assert {p.stem for p in FILES if p.parent == FOLDER} == PROGRAMS.keys()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_a_kept_file_gives_what_numpy_gives(path):
+    _, _, reference, arguments = PROGRAMS[path.stem]
+    program = anyshape.load(path)
+    for n in SIZES:
+        args = arguments(n)
+        expected = reference(*args)
+        check_equal(leaves(program(*args)), leaves(expected), 1e-10, f"{path.stem} at {n}")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_a_kept_file_can_be_differentiated_and_exported_again(path, tmp_path):
+    _, specs, reference, arguments = PROGRAMS[path.stem]
+    program = anyshape.load(path)
+    program.save(tmp_path / "again")
+    again = anyshape.load(tmp_path / "again")
+    args = arguments(3)
+    check_equal(leaves(again(*args)), leaves(reference(*args)), 1e-10, path.stem)
+    inside = anyshape.export(lambda *xs: program(*xs))(*specs)
+    check_equal(leaves(inside(*args)), leaves(reference(*args)), 1e-10, path.stem)
+    if path.stem == "roots":
+        slope = anyshape.grad(lambda x: np.sum(np.sin(program(x)[0])))(*args)
+        expected = np.cos(args[0].sum(axis=1, keepdims=True)) * np.ones_like(args[0])
+        np.testing.assert_allclose(slope, expected, rtol=1e-10)

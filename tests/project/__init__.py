@@ -1,0 +1,1 @@
+"""Test the project as a whole: layers, completeness, documentation, examples and benchmarks."""
