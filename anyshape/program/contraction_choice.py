@@ -29,7 +29,7 @@ class _Product(NamedTuple):
     sizes: Mapping[str, Size]
 
 
-class Orders:
+class ContractionPaths:
     """The products of a graph whose sizes the arguments of a call give. False where there are none."""
 
     def __init__(self, graph: Graph) -> None:

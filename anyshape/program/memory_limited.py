@@ -20,7 +20,7 @@ _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut: m
 _MOST = 4  # choices that a program makes in all; later calls take one of these
 
 
-class Again:
+class MemoryLimitedPlans:
     """What runs in place of the plan of a graph where that takes more than `limit` bytes, on so many threads.
 
     What is kept is chosen for the sizes of the first such call, and anew where no choice made so far fits; each plan

@@ -32,12 +32,12 @@ from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
-from anyshape.program.contraction_choice import Orders
+from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.file import save_trace
 from anyshape.program.inline import call_inside, check_meta, is_symbolic
-from anyshape.program.memory_limited import Again
+from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.pytree_codegen import Reader, maker, reader
-from anyshape.program.specialize import Related, broadcast_together
+from anyshape.program.specialize import Specializer, broadcast_together
 from anyshape.tracing.display_names import show_call
 from anyshape.tracing.pytrees import as_leaf, flatten
 from anyshape.tracing.trace import Trace
@@ -58,8 +58,8 @@ class Program:
         self.timers: Timers | None = None
         # buffers grow with threads: those of today are what a limit is kept with
         self.threads = None if max_bytes is None else config.num_threads
-        groups, orders = broadcast_together(self.graph), Orders(self.graph)
-        related = Related(self.graph, self.entry, groups, orders, self._compiled) if groups or orders else None
+        groups, orders = broadcast_together(self.graph), ContractionPaths(self.graph)
+        related = Specializer(self.graph, self.entry, groups, orders, self._compiled) if groups or orders else None
         self.related = related
         self.run: Run = logged(self.related or self._compiled(self.graph), self.name, self.entry.names)
 
@@ -132,14 +132,14 @@ class Program:
             return False
 
     def _compiled(self, graph: Graph, turns: Sequence[Turn] = (), otherwise: Run | None = None) -> Run:
-        """The function of the graph, or of one that it was specialised to. It asks the guards if `asks_itself`.
+        """The function of the graph, or of one that it was specialised to. It asks the guards if `checks_own_guards`.
 
         Where it would take more than `max_bytes`, `otherwise` runs, if there is one.
         """
         if graph is not self.graph:
             graph = optimize(graph)
         plan = self._keeping(graph)
-        guards = [Turn(tuple(self._guards()))] if self.asks_itself else []
+        guards = [Turn(tuple(self._guards()))] if self.checks_own_guards else []
         size = first_bytes(plan)
         large = [] if isinstance(size, int) else [Turn((at_least(LARGEST, size),), self._large(graph))]
         turns = [*guards, *turns, *large]
@@ -163,7 +163,7 @@ class Program:
         peak = peak_bytes(plan, self.threads)
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
         compiled = lambda plan: compile_plan(plan, timers=self.timers, threads=self.threads)
-        again = Again(graph, self.max_bytes, self.threads, self._planned, compiled)
+        again = MemoryLimitedPlans(graph, self.max_bytes, self.threads, self._planned, compiled)
         return Budget(self.name, self.max_bytes, needed, where, again, otherwise)
 
     @property
@@ -208,7 +208,7 @@ class Program:
         return guard_predicate(self.entry, self._guards())
 
     @cached_property
-    def asks_itself(self) -> bool:
+    def checks_own_guards(self) -> bool:
         """What runs asks the guards first, as it has read the sizes, and gives None where one fails."""
         return self.entry.only_reads and not any(map(divides_by_size, self._guards()))
 
@@ -246,7 +246,7 @@ class Program:
         """
         read = self._read
         exact = None if read is None else read(args, kwargs)
-        if exact is not None and (self.asks_itself or self.accepts is None):
+        if exact is not None and (self.checks_own_guards or self.accepts is None):
             outputs = self.run(*exact)
             return self.result(self._refuse(exact) if outputs is None else outputs)
         leaves = self._flat(args, kwargs)

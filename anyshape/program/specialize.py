@@ -31,7 +31,7 @@ from anyshape.graph.sizes.evaluate import evaluate, to_mapping
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
-from anyshape.program.contraction_choice import Choice, Orders
+from anyshape.program.contraction_choice import Choice, ContractionPaths
 
 _PLAN = logging.getLogger("anyshape.plan")
 MOST_SIZES = 16  # that a call looks at
@@ -90,14 +90,14 @@ def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozense
         return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
 
 
-class Pattern(NamedTuple):
+class BroadcastPattern(NamedTuple):
     """What a plan of its own knows: which sizes are 1, a bit for each, and the orders of products."""
 
     ones: int
     orders: Choice
 
 
-class Related:
+class Specializer:
     """The function of a program that has plans by relation. `make` compiles a graph.
 
     A call is given to the plan of the last pattern that had one, which turns away what has another. Orders that sizes
@@ -109,21 +109,21 @@ class Related:
         graph: Graph,
         entry: Entry,
         groups: Sequence[tuple[Size, ...]],
-        orders: Orders,
+        orders: ContractionPaths,
         make: Callable[..., Run],
     ) -> None:
         self.graph, self.entry, self.groups, self.orders, self.make = graph, entry, groups, orders, make
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         self.read = self._reader()
-        self.known: dict[Any, Pattern] = {}
-        self.runs: dict[Pattern, Run] = {}
-        self.patterns: set[Pattern] = set()  # that have plans of their own
-        self.calls: dict[Pattern, int] = {}
+        self.known: dict[Any, BroadcastPattern] = {}
+        self.runs: dict[BroadcastPattern, Run] = {}
+        self.patterns: set[BroadcastPattern] = set()  # that have plans of their own
+        self.calls: dict[BroadcastPattern, int] = {}
         self.first: Run = self.choose
 
-    def again(self, make: Callable[..., Run]) -> Related:
+    def again(self, make: Callable[..., Run]) -> Specializer:
         """The same of functions that are made in another way; what calls have had counts for both."""
-        found = Related(self.graph, self.entry, self.groups, self.orders, make)
+        found = Specializer(self.graph, self.entry, self.groups, self.orders, make)
         found.patterns, found.calls = self.patterns, self.calls
         return found
 
@@ -153,7 +153,7 @@ class Related:
         sizes = [*self.sizes, *self.orders.sizes]
         return size_function(self.entry, sizes, f"({'{}, ' * len(sizes)})")
 
-    def _pattern(self, arrays: Sequence[Any]) -> Pattern:
+    def _pattern(self, arrays: Sequence[Any]) -> BroadcastPattern:
         read = self.read(*arrays)
         pattern = self.known.get(read)
         if pattern is None:
@@ -162,13 +162,13 @@ class Related:
             pattern = self.known[read] = self._found(read)
         return pattern
 
-    def _found(self, read: Any) -> Pattern:
+    def _found(self, read: Any) -> BroadcastPattern:
         if not self.orders:
-            return Pattern(read, ())
+            return BroadcastPattern(read, ())
         return self._at(dict(zip([*self.sizes, *self.orders.sizes], read, strict=True)))
 
-    def _at(self, at: Mapping[Size, int]) -> Pattern:
-        return Pattern(sum((at[size] == 1) << i for i, size in enumerate(self.sizes)), self.orders(at))
+    def _at(self, at: Mapping[Size, int]) -> BroadcastPattern:
+        return BroadcastPattern(sum((at[size] == 1) << i for i, size in enumerate(self.sizes)), self.orders(at))
 
     def graph_at(self, values: Mapping[DimVar, int]) -> Graph:
         """The graph of the plan for the pattern of these sizes."""
@@ -181,9 +181,9 @@ class Related:
 
     def usual_graph(self) -> Graph:
         """The graph of the plan for sizes that are equal where they are broadcast together, and none of them 1."""
-        return self._graph(Pattern(0, self.orders.usual))
+        return self._graph(BroadcastPattern(0, self.orders.usual))
 
-    def _graph(self, pattern: Pattern) -> Graph:
+    def _graph(self, pattern: BroadcastPattern) -> Graph:
         graph = in_pairs(self.graph, self.orders.by_value(pattern.orders))
         try:
             return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
@@ -191,10 +191,10 @@ class Related:
             _PLAN.debug("%s: a plan for these relations assumes none of them: %s", graph.name, error)
             return graph
 
-    def _ones(self, pattern: Pattern) -> frozenset[Size]:
+    def _ones(self, pattern: BroadcastPattern) -> frozenset[Size]:
         return frozenset(s for i, s in enumerate(self.sizes) if pattern.ones >> i & 1)
 
-    def _chosen(self, pattern: Pattern, arrays: Sequence[Any]) -> Run:
+    def _chosen(self, pattern: BroadcastPattern, arrays: Sequence[Any]) -> Run:
         """The general function, until one for the pattern is worth making: at once for another order of a product, so
         that the first call of some sizes gives the same bits as the next.
         """
@@ -206,7 +206,7 @@ class Related:
             self.patterns.add(pattern)
         return self._made(pattern)
 
-    def _made(self, pattern: Pattern) -> Run:
+    def _made(self, pattern: BroadcastPattern) -> Run:
         """The function of the plan for a pattern. The order with the least work may take more memory than the usual
         one, which then runs if memory is limited.
         """

@@ -17,10 +17,10 @@ from anyshape.tracing.display_names import Words
 from anyshape.transforms.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
 
 LIMIT = 256  # programs of one function; beyond, those that were not used lately go
-DOORS = 8  # signatures that a call is compared with before it is looked up
+MAX_FAST_PATHS = 8  # signatures that a call is compared with before it is looked up
 
 
-class Entry:
+class CacheEntry:
     """A program in the cache: `sizes` are those of the call it was traced for, `reasons` why others did not serve.
 
     `relied` is what rules asked of sizes, as the scope of the trace noted it. Of a call, `same` and `asks` tell whether
@@ -44,16 +44,16 @@ class Entry:
     ) -> None:
         self.program, self.unchanged, self.run, self.make = program, unchanged, program.run, program.result
         self.same = None if unchanged is None else unchanged.unchanged
-        self.asks = None if program.asks_itself else program.accepts
+        self.asks = None if program.checks_own_guards else program.accepts
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # keeps no array alive
         self.relied = relied
         self._words: Words | None = None
         self.used = False  # since it was made, or since a program was dropped
 
-    def timed(self, timers: Timers) -> Entry:
+    def timed(self, timers: Timers) -> CacheEntry:
         """One for the same calls, whose program tells `timers` of each run."""
-        return Entry(self.program.timed(timers), self.unchanged, self.made_for, self.number, self.sizes, self.reasons)
+        return CacheEntry(self.program.timed(timers), self.unchanged, self.made_for, self.number, self.sizes, self.reasons)
 
     @property
     def guards(self) -> list[Condition]:
@@ -114,29 +114,29 @@ class Dropped(NamedTuple):
         return self.accepts is None or self.accepts(*call.arrays)
 
 
-class Door(NamedTuple):
+class FastPath(NamedTuple):
     """What takes the arguments of one key apart, without flattening, and the programs there are for that key."""
 
     read: Reader
-    entries: list[Entry]
+    entries: list[CacheEntry]
 
 
 class Cache:
-    """Programs by key, in the order of their making; `doors` lead to those of the keys that were met last."""
+    """Programs by key, in the order of their making; `fast_paths` lead to those of the keys that were met last."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
-        self.by_key: dict[Key, list[Entry]] = {}
-        self.doors: tuple[Door, ...] = ()
+        self.by_key: dict[Key, list[CacheEntry]] = {}
+        self.fast_paths: tuple[FastPath, ...] = ()
         self.readers: dict[Key, Reader | None] = {}
         self.traces = self.hits = self.evictions = 0
         self.dropped: deque[Dropped] = deque(maxlen=_REMEMBERED)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """Every entry, oldest first."""
         return sorted([e for entries in list(self.by_key.values()) for e in list(entries)], key=lambda e: e.number)
 
-    def find(self, key: Key, leaves: Sequence[Any]) -> Entry | None:
+    def find(self, key: Key, leaves: Sequence[Any]) -> CacheEntry | None:
         """A program that serves a call."""
         for entry in self.by_key.get(key, ()):
             if entry.serves(leaves):
@@ -155,7 +155,7 @@ class Cache:
         others = [entry.refuses(call) for entry in reversed(self.entries()[-_COMPARED:])]
         return min(others, key=distance, default=[])
 
-    def hit(self, entry: Entry) -> None:
+    def hit(self, entry: CacheEntry) -> None:
         """Count a call that an entry served."""
         entry.used = True
         self.hits += 1
@@ -163,13 +163,13 @@ class Cache:
     def open(self, key: Key) -> None:
         """Put the door of a key first, if it has one that is not open."""
         entries = self.by_key.get(key)
-        if entries is None or any(door.entries is entries for door in self.doors):
+        if entries is None or any(door.entries is entries for door in self.fast_paths):
             return
         read = self.readers[key] if key in self.readers else self.readers.setdefault(key, reader(key.tree, key.leaves))
         if read is not None:
-            self.doors = (Door(read, entries), *self.doors[: DOORS - 1])
+            self.fast_paths = (FastPath(read, entries), *self.fast_paths[: MAX_FAST_PATHS - 1])
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: CacheEntry) -> None:
         """Keep a new entry in place of those that are stale, and at most `limit` in all."""
         entries = self.by_key.setdefault(entry.key, [])
         stale = [e for e in entries if e.stale()]
@@ -179,7 +179,7 @@ class Cache:
         while len(kept := self.entries()) > self.limit:
             self._evict(next((e for e in kept[:-1] if not e.used), kept[0]))
 
-    def _evict(self, entry: Entry) -> None:
+    def _evict(self, entry: CacheEntry) -> None:
         """Drop one entry; the others are to show anew that they are used."""
         self.evictions += 1
         self.dropped.append(Dropped(entry.number, entry.reasons, "", entry.key, entry.accepts, entry.unchanged))
@@ -187,7 +187,7 @@ class Cache:
         entries.remove(entry)
         if not entries:
             del self.by_key[entry.key]
-            self.doors = tuple([door for door in self.doors if door.entries is not entries])
+            self.fast_paths = tuple([door for door in self.fast_paths if door.entries is not entries])
             self.readers.pop(entry.key, None)
         for other in self.entries():
             other.used = False

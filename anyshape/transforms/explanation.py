@@ -13,7 +13,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, DroppedInfo, Explanation, ProgramInfo, SizeInfo
 from anyshape.tracing.display_names import Words, show_call, show_tree
-from anyshape.transforms.cache import Cache, Entry
+from anyshape.transforms.cache import Cache, CacheEntry
 from anyshape.transforms.cache_miss import broken_claims, number_text, shorten
 
 
@@ -24,13 +24,13 @@ def explain_cache(name: str, cache: Cache) -> Explanation:
     return Explanation(name, cache.info(), programs, dropped=dropped)
 
 
-def explain_entry(name: str, cache: Cache, entry: Entry, arrays: Sequence[Any], traced: bool) -> Explanation:
+def explain_entry(name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool) -> Explanation:
     """The same, with what there is to say of a call that one of the programs serves."""
     broken = tuple(broken_claims(entry.program, entry.words, arrays))
     return replace(explain_cache(name, cache), program=entry.number, traced=traced, broken=broken)
 
 
-def _program(entry: Entry) -> ProgramInfo:
+def _program(entry: CacheEntry) -> ProgramInfo:
     """One program as data."""
     program, words, made_for = entry.program, entry.words, entry.made_for
     graph = program.graph
@@ -63,7 +63,7 @@ def _program(entry: Entry) -> ProgramInfo:
     )
 
 
-def _arguments(entry: Entry, words: Words) -> Iterator[ArgumentInfo]:
+def _arguments(entry: CacheEntry, words: Words) -> Iterator[ArgumentInfo]:
     """The leaves of the arguments, which come before hidden inputs."""
     plan, labels = entry.program.plan, entry.program.trace.labels
     values = {i: words.size(size) for i, size in plan.values}

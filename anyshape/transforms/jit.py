@@ -34,7 +34,7 @@ from anyshape.tracing.pytrees import (
     parameter_names,
 )
 from anyshape.tracing.trace import Leaves, trace_call
-from anyshape.transforms.cache import Cache, Entry
+from anyshape.transforms.cache import Cache, CacheEntry
 from anyshape.transforms.cache_miss import Arguments, Key, Listed
 from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.transforms.explanation import explain_cache, explain_entry
@@ -93,7 +93,7 @@ class Jitted:
             with building().scope.keeping(self.options.shapes.require(args, kwargs, self.__wrapped__)):
                 return self.function(*args, **kwargs)
         cache = self._cache
-        for read, entries in cache.doors:
+        for read, entries in cache.fast_paths:
             leaves = read(args, kwargs)
             if leaves is None:
                 continue
@@ -219,7 +219,7 @@ class Jitted:
         except ArgumentError:
             return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self.__wrapped__)), self.name)
 
-    def _trace(self, call: _Call) -> tuple[Entry, bool]:
+    def _trace(self, call: _Call) -> tuple[CacheEntry, bool]:
         """A new entry, unless another thread has made it meanwhile, and whether it is. After an error there is none."""
         with self._lock:
             found = self._cache.find(call.key, call.arrays)
@@ -236,7 +236,7 @@ class Jitted:
             _LOG.debug("%s: program %d is needed; %s", self.name, number, Listed(reasons))
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
             program = Program(trace, self.options.max_bytes)
-            entry = Entry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
+            entry = CacheEntry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
             self._cache.add(entry)
             _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
             return entry, True

@@ -314,7 +314,7 @@ def test_evicted_programs_of_plain_arrays_are_not_found_again():
     f._cache = Cache(limit=2)
     for n in (1, 1, 2, 3, 1, 2, 3, 3):
         assert f(np.ones(n)).tolist() == [n] * n
-    assert f.cache_info().entries == 2 and len(f._cache.doors) == 1
+    assert f.cache_info().entries == 2 and len(f._cache.fast_paths) == 1
 
 
 def test_a_failed_trace_leaves_nothing():

@@ -21,7 +21,7 @@ def _raised() -> bool:
     return False
 
 
-class ToldOnce:
+class WarningCollector:
     """Notes inside what NumPy would warn of, and warns at the end: each message once for each line that it is of.
 
     Where NumPy is to do something else, or warnings are made errors, which stop at the first, nothing is changed.

@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 Values = tuple[Any, ...]
 
 
-class Kept:
+class ShapeConstants:
     """What is kept for one function that runs a plan; `make` is to be set to what makes it from sizes."""
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class Table:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.entries: OrderedDict[tuple[ref[Kept], Sizes], int] = OrderedDict()
+        self.entries: OrderedDict[tuple[ref[ShapeConstants], Sizes], int] = OrderedDict()
         self.held = 0
 
-    def add(self, kept: Kept, sizes: Sizes, values: Values) -> None:
+    def add(self, kept: ShapeConstants, sizes: Sizes, values: Values) -> None:
         size = ENTRY + sum(_bytes(v) for v in values)
         with self.lock:
             if sizes in kept.values:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.fp_warnings import ToldOnce
+from anyshape.backend.runtime.fp_warnings import WarningCollector
 
 Work = Callable[[Iterable[int]], None]
 
@@ -168,7 +168,7 @@ def run_tiles(work: Work, count: int, per: int = 1, most: int | None = None) -> 
     A thread takes `per` of them at a time, and runs these in order. There are `most` threads, if not fewer.
     """
     threads = min(config.num_threads, -(-count // per), config.num_threads if most is None else most)
-    with ToldOnce():
+    with WarningCollector():
         if threads < 2:
             work(range(count))
             return

@@ -72,7 +72,7 @@ TREE = {"w": w, "b": b, "rest": [(w, None), [], x]}
 
 def test_the_short_way_is_taken():
     f = opened(TREE, x, scale=b)
-    ((read, _),) = f._cache.doors
+    ((read, _),) = f._cache.fast_paths
     leaves = read((TREE, x), {"scale": b})
     assert all(a is b for a, b in zip(leaves, flatten(((TREE, x), {"scale": b}))[0], strict=True))
 
@@ -218,10 +218,10 @@ def test_a_dtype_with_metadata_is_that_dtype():
 def test_more_signatures_than_doors():
     f = jit(norm)
     kinds = [x.astype(t).reshape(shape) for t in "bhilfdFD" for shape in (4, (2, 2))]
-    assert len(kinds) > cache.DOORS
+    assert len(kinds) > cache.MAX_FAST_PATHS
     for kind in [*kinds, *kinds, *reversed(kinds)]:
         agrees(f, kind)
-    assert f.cache_info()[:2] == (len(kinds), 2 * len(kinds)) and len(f._cache.doors) == cache.DOORS
+    assert f.cache_info()[:2] == (len(kinds), 2 * len(kinds)) and len(f._cache.fast_paths) == cache.MAX_FAST_PATHS
 
 
 def test_results_have_the_structure_that_the_function_made():
@@ -289,7 +289,7 @@ def test_guards_choose_between_the_entries_of_a_structure():
         np.testing.assert_allclose(f(p, y), three_ways(p, y))
     assert f.cache_info().traces == 3 and f.cache_info().hits == 2 * len(sizes) - 3
     programs = f.programs()
-    assert all(p.asks_itself for p in programs) and len(f._cache.doors) == 1
+    assert all(p.checks_own_guards for p in programs) and len(f._cache.fast_paths) == 1
     p, y = {"w": np.ones(2)}, np.ones(2)
     runs = [program.run(p["w"], y) for program in programs]
     assert [r is not None for r in runs] == [program.accepts(p["w"], y) for program in programs]
@@ -328,7 +328,7 @@ def test_a_structure_whose_programs_were_dropped_comes_back():
     f._cache = cache.Cache(limit=1)
     for tree in (TREE, x, TREE, TREE, x, x, TREE, TREE):
         agrees(f, tree)
-    assert f.cache_info().traces == 5 and len(f._cache.doors) == len(f._cache.readers) == 1
+    assert f.cache_info().traces == 5 and len(f._cache.fast_paths) == len(f._cache.readers) == 1
 
 
 def test_bounds_of_memory_hold_by_the_short_way():

@@ -25,7 +25,7 @@ from anyshape.backend.compiler.codegen.tiles import NAMES, GroupSource, TileFunc
 from anyshape.backend.compiler.codegen.timers import Timers, begin, branch, done, end, shares_of, take_shares
 from anyshape.backend.compiler.peak_memory import Budget
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step, variables_in
-from anyshape.backend.runtime.shape_constant_cache import Kept
+from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
@@ -122,7 +122,7 @@ class _Writer(StepSource):
         self.done = 0  # steps that are written
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.functions: list[TileFunction] = []
-        self.kept = Kept()
+        self.kept = ShapeConstants()
         self.checks = checking()
 
     def source(self) -> str:
