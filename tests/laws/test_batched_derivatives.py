@@ -1,0 +1,94 @@
+"""Batch derivatives: `vmap(jvp(f))` and `vmap(vjp(f))` equal a loop over examples, for every sample.
+
+A rule that is right alone can be wrong inside of another transform: the batching rule of `sum_to` is met by derivatives
+of broadcasts alone, so `vmap` of samples never sees it.
+"""
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from tests.laws.sweep import cases, check_equal, few_combinations, is_error, label, leaves, outcome, split, uneven
+from tests.laws.test_sample_sweep import WIDE, stacked
+
+CASES = [c for c in cases(WIDE) if c[1].grad is True and c[1].vmap and c[1].shapes]
+EXAMPLES = (3, 1, 2, 0)
+# Which of primals, other arguments, and tangents or cotangents carry the batch
+IN_AXES = {"everything": (0, 0, 0), "directions": (None, None, 0), "primals": (0, 0, None)}
+
+
+# a batch of directions alone, as in a Jacobian, meets the rules that a batch of everything meets least
+modes = pytest.mark.parametrize("batched", ["everything", "directions", pytest.param("primals", marks=pytest.mark.slow)])
+
+
+def jvp_of(f):
+    """Return `(moving, rest, tangents) -> tangents of the results`."""
+    return lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t))[1]
+
+
+def vjp_of(f):
+    """Return `(moving, rest, cotangents) -> cotangents of the arguments`."""
+    return lambda m, r, w: list(anyshape.vjp(lambda *xs: f.function(xs, r), *m)[1](list(w)))
+
+
+def examples_of(row, f, sizes, dtype, count):
+    """Examples as `(moving, rest, results)`; None where NumPy raises or results differ in shape."""
+    _, arrays, one = stacked(row, sizes, dtype, (0,) * len(row.shapes), count)
+    batch = []
+    for xs in [one, *arrays]:
+        moving, rest = f.parts([np.asarray(x) for x in xs])
+        results = outcome(split(row, xs, np).function, moving, rest)
+        if is_error(results) or not results or not moving:
+            return None
+        batch.append((moving, rest, results))
+    shapes = {tuple(y.shape for y in results) for _, _, results in batch}
+    return batch if len(shapes) == 1 else None
+
+
+def stack(trees, like, batched):
+    """Stack lists of arrays by position, or take the first list where it is shared."""
+    if not batched:
+        return like
+    return [np.stack(xs) if xs else np.empty((0, *x.shape), x.dtype) for *xs, x in zip(*trees, like, strict=True)]
+
+
+def check_derivative(derivative_of, directions_like, case, in_axes):
+    """Compare one batched program with a loop over examples, at several sizes and numbers of examples."""
+    _, row, dtype = case
+    single = mapped = None
+    rng = np.random.default_rng(5)
+    for sizes, count in zip(few_combinations(row), EXAMPLES, strict=False):
+        f = split(row, [np.asarray(x) for x in row.arrays(sizes, dtype, 1)], anp)
+        batch = examples_of(row, f, sizes, dtype, count)
+        if batch is None:
+            continue
+        single = single or anyshape.jit(derivative_of(f))
+        mapped = mapped or anyshape.jit(anyshape.vmap(derivative_of(f), in_axes=in_axes))
+        rows = [(m, r, [uneven(rng, d) for d in directions_like(m, y)]) for m, r, y in batch]
+        first, examples = rows[0], rows[1:]
+        parts = [[e[i] if a == 0 else first[i] for e in examples] for i, a in enumerate(in_axes)]
+        arguments = [stack(parts[i], first[i], a == 0) for i, a in enumerate(in_axes)]
+        expected = [leaves(single(*example)) for example in zip(*parts, strict=True)]
+        shapes = leaves(single(*first))
+        stacked_up = stack(expected, shapes, True)
+        note = f"{row.name} at {sizes}, {count} examples"
+        check_equal(leaves(mapped(*arguments)), stacked_up, max(row.tolerance, 1e-9), note)
+    if mapped is not None and "retraces" not in row.tags:
+        assert mapped.cache_info().traces == 1
+
+
+def every(select):
+    return pytest.mark.parametrize("case", select, ids=map(label, select))
+
+
+@every(CASES)
+@modes
+def test_vmap_of_jvp_equals_a_loop(case, batched):
+    check_derivative(jvp_of, lambda moving, results: moving, case, IN_AXES[batched])
+
+
+@every(CASES)
+@modes
+def test_vmap_of_vjp_equals_a_loop(case, batched):
+    check_derivative(vjp_of, lambda moving, results: results, case, IN_AXES[batched])
