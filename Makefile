@@ -23,6 +23,7 @@ test check: lint types tests
 
 lint: $(READY)
 	$(BIN)/ruff check .
+	$(BIN)/python -m tools.check_style
 
 types: $(READY)
 	$(BIN)/mypy

@@ -1,0 +1,196 @@
+"""Check the rules of CONTRIBUTING.md that ruff cannot: prose, names of locals, complexity and commit subjects.
+
+Run by `make lint`; `python -m tools.check_style PATH ...` checks files or folders, and `--count` counts by folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("anyshape", "tests", "benchmarks", "examples", "docs", "tools")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs")
+FIRST_WORDS = {"what", "those", "where", "as", "whether", "that", "of", "which", "who", "whose"}
+PHRASES = re.compile(r"\b(is no array|of which|those of|that is told|are told|is told)\b", re.IGNORECASE)
+VAGUE = {"found", "kept", "told", "met", "given", "place", "spread", "what"}
+MAX_WORDS, MAX_COMPLEXITY, MAX_SUBJECT = 25, 12, 72
+BASE_COMMIT = "dfa6d3b"  # subjects before it are history
+
+BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.Assert, ast.IfExp, ast.comprehension)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+
+
+class Finding(NamedTuple):
+    """One broken rule, at a line of a file."""
+
+    file: Path
+    line: int
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(ROOT)}:{self.line}: {self.rule}: {self.text}"
+
+
+# -- prose -------------------------------------------------------------------------------------------------------
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Sentences of prose, without code blocks, tables, doctests, lists' markers and headings."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = paragraph.splitlines()
+        if any(re.match(r"\s*(>>>|```|\||#|<)", line) for line in lines):
+            continue
+        for item in re.split(r"\n\s*(?:[-*]|\d+\.)\s+", "\n" + paragraph):
+            prose = re.sub(r"`[^`]*`", "x", " ".join(item.split()))
+            yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z`(\"x])|(?<=[;:])\s+", prose)
+
+
+def words(sentence: str) -> int:
+    """Number of words that have a letter."""
+    return sum(any(c.isalpha() for c in word) for word in sentence.split())
+
+
+def prose_findings(file: Path, line: int, text: str) -> Iterator[Finding]:
+    """Sentences that are too long, and phrases that CONTRIBUTING.md bans."""
+    for sentence in sentences(text):
+        if words(sentence) > MAX_WORDS:
+            yield Finding(file, line, "sentence", f"{words(sentence)} words: {sentence[:80]}")
+        for phrase in PHRASES.findall(sentence):
+            yield Finding(file, line, "phrase", f"{phrase!r} in: {sentence[:80]}")
+
+
+def docstring_findings(file: Path, tree: ast.Module) -> Iterator[Finding]:
+    """Docstrings that begin with a relative clause or have overlong sentences."""
+    for node in ast.walk(tree):
+        if not isinstance(node, DEFINITIONS):
+            continue
+        text = ast.get_docstring(node)
+        if not text:
+            continue
+        line = node.body[0].lineno
+        first = re.match(r"[A-Za-z']*", text)
+        if first and first[0].lower() in FIRST_WORDS:
+            yield Finding(file, line, "first word", text.splitlines()[0][:80])
+        yield from prose_findings(file, line, text)
+
+
+def comment_findings(file: Path, source: str) -> Iterator[Finding]:
+    """Comments with overlong sentences; lines that follow each other are one comment."""
+    block, start, last = [], 0, -2
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        alone = not token.line[: token.start[1]].strip()
+        text = token.string.lstrip("# ").rstrip("- ")
+        if alone and token.start[0] == last + 1:
+            block.append(text)
+        else:
+            yield from prose_findings(file, start, " ".join(block))
+            block, start = [text], token.start[0]
+        last = token.start[0] if alone else -2
+    yield from prose_findings(file, start, " ".join(block))
+
+
+# -- code --------------------------------------------------------------------------------------------------------
+
+
+def complexity(function: ast.AST) -> int:
+    """1 + branches, loops, handlers, asserts, conditional expressions, comprehension clauses and further operands."""
+    total = 1
+    for node in ast.walk(function):
+        if isinstance(node, BRANCHES):
+            total += 1 + (len(node.ifs) if isinstance(node, ast.comprehension) else 0)
+        elif isinstance(node, ast.BoolOp):
+            total += len(node.values) - 1
+    return total
+
+
+def code_findings(file: Path, tree: ast.Module) -> Iterator[Finding]:
+    """Functions that are too complex, and locals whose names do not say what they hold."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and complexity(node) > MAX_COMPLEXITY:
+            yield Finding(file, node.lineno, "complexity", f"{node.name} has {complexity(node)}")
+        elif isinstance(node, ast.arg) and node.arg in VAGUE:
+            yield Finding(file, node.lineno, "vague name", node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE:
+            yield Finding(file, node.lineno, "vague name", node.id)
+
+
+def commit_findings() -> Iterator[Finding]:
+    """Subjects of commits that are too long, and commits without a body, since the rules hold."""
+    command = ["git", "log", "--format=%h%x00%s%x00%b%x01", f"{BASE_COMMIT}..HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:  # no history here: a source distribution, or a shallow clone
+        return
+    for entry in done.stdout.split("\x01"):
+        if not entry.strip():
+            continue
+        commit, subject, body = entry.strip().split("\x00")
+        if len(subject) > MAX_SUBJECT or not body.strip():
+            yield Finding(ROOT / "commit", 0, "commit", f"{commit} {subject[:90]}")
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+
+
+def python_findings(file: Path) -> Iterator[Finding]:
+    """All findings of a Python file."""
+    source = file.read_text()
+    tree = ast.parse(source, str(file))
+    yield from docstring_findings(file, tree)
+    yield from comment_findings(file, source)
+    yield from code_findings(file, tree)
+
+
+def page_findings(file: Path) -> Iterator[Finding]:
+    """All findings of a Markdown page."""
+    fenced = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE)
+    yield from prose_findings(file, 0, fenced)
+
+
+def files(paths: Sequence[str]) -> Iterator[Path]:
+    """Python files and pages at the paths, or everything of the project."""
+    for name in paths or (*FOLDERS, *PAGES):
+        path = ROOT / name
+        candidates = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (p for p in dict.fromkeys(candidates) if p.suffix in (".py", ".md"))
+
+
+def findings(paths: Sequence[str]) -> Iterator[Finding]:
+    """Findings at the paths, each once."""
+    for file in dict.fromkeys(files(paths)):
+        yield from python_findings(file) if file.suffix == ".py" else page_findings(file)
+    if not paths:
+        yield from commit_findings()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the findings; return 1 if there are any."""
+    parser = argparse.ArgumentParser(prog="check_style", description=__doc__)
+    parser.add_argument("paths", nargs="*")
+    parser.add_argument("--count", action="store_true", help="count findings by folder and rule")
+    options = parser.parse_args(argv)
+    broken = list(findings(options.paths))
+    if options.count:
+        counts = Counter((str(f.file.parent.relative_to(ROOT)), f.rule) for f in broken)
+        for (folder, rule), number in sorted(counts.items()):
+            print(f"{number:5d} {folder}: {rule}")
+    else:
+        for finding in broken:
+            print(finding)
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
