@@ -79,7 +79,7 @@ def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tupl
 
 def _parts(run: TimedRun) -> Iterator[range]:
     """The numbers of the steps of each row."""
-    together = {g.start: len(g.steps) for g in run.plan.groups} | {wave[0]: len(wave) for wave in run.plan.waves}
+    together = {g.start: len(g.steps) for g in run.plan.groups}
     i = 0
     while i < len(run.plan.steps):
         count = together[run.plan.steps[i].outputs[0]] if i in run.shares else 1
@@ -123,17 +123,16 @@ class _Costing:
         if part.start not in self.runs[-1].shares:
             return self._step(steps[0], seconds, share)
         of_it = zip(steps, _parts_of_time(part, self.runs), strict=True)
-        shares, group = self.runs[-1].shares[part.start], self.groups.get(steps[0].outputs[0])
-        placed = () if group is None else group.placed
-        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in placed) for s, p in of_it])
+        shares, group = self.runs[-1].shares[part.start], self.groups[steps[0].outputs[0]]
+        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in group.placed) for s, p in of_it])
         tiles = sum(s.tiles for s in shares)
         made = [(o, m) for s in steps for o, m in zip(s.outputs, s.results, strict=True)]
         return Row(
-            f"{len(steps)} steps {'at once' if group is None else 'in tiles'}",
+            f"{len(steps)} steps in tiles",
             seconds,
             share,
-            ", ".join([self._result(o, m) for o, m in made if group is None or o in group.escaping]),
-            _total([s.bytes for s in inside]) if group is None else self._moved(group),
+            ", ".join([self._result(o, m) for o, m in made if o in group.escaping]),
+            self._moved(group),
             _total([s.flops for s in inside]),
             any(s.at_most for s in inside),
             next((s.where for s in inside if s.where is not None), None),

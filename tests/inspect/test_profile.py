@@ -142,21 +142,6 @@ def test_what_threads_add_up_is_divided_among_the_steps_of_a_group(monkeypatch):
     assert [row.seconds / group.seconds for row in group.steps] == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_steps_that_ran_at_once_are_one_row(monkeypatch):
-    monkeypatch.setattr(anyshape.config, "num_threads", 2)
-    step = jit(lambda x, y: (np.sort(x), np.sort(y), np.cumsum(x)))
-    xs = np.random.default_rng(0).random((2, 300_000))
-    found = of(step, *xs)
-    (row,) = [row for row in found.rows if row.steps]
-    assert row.name.endswith("steps at once") and row.tiles == 0 and 1 <= row.threads <= 2
-    assert len(row.steps) >= 2 and {"sort"} <= {s.name for s in row.steps}
-    assert sum(s.share for s in row.steps) == pytest.approx(row.share)
-    assert row.flops == sum(s.flops for s in row.steps) and row.bytes == sum(s.bytes for s in row.steps)
-    assert sum(row.share for row in found.rows) == pytest.approx(1.0)
-    np.testing.assert_array_equal(found.value[1], np.sort(xs[1]))
-    assert not any(row.steps for row in of(step, *xs[:, :9]).rows), "small ones run one by one"
-
-
 def test_the_plan_that_is_timed_is_the_one_that_runs():
     step = grad(lambda b, x: np.sum(np.tanh(x + b)))
     few = [np.ones(3), np.ones((4, 3))]

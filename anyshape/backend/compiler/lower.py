@@ -6,13 +6,13 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.collapse_views import collapse
 from anyshape.backend.compiler.passes.dead_code import asserted
 from anyshape.backend.compiler.passes.fold_into_contractions import contractions
 from anyshape.backend.compiler.passes.fuse import fuse
 from anyshape.backend.compiler.passes.hoist_shape_only import by_size
 from anyshape.backend.compiler.passes.pad_add import padded_sums
-from anyshape.backend.compiler.passes.parallel_branches import side_by_side
 from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
 from anyshape.backend.compiler.passes.sink import delay
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
@@ -26,7 +26,6 @@ from anyshape.graph.signature.dim_equations import Solved
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, Size
 from anyshape.ops.apply import find_kernel
-from anyshape.ops.callback import callback_op
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
 from anyshape.ops.movement import broadcast_in_dim_op
@@ -44,9 +43,9 @@ def lower(graph: Graph, keep: bool = False) -> Plan:
 
 def relied_by_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
-    relied: list[Any] = []
-    _Lowering(prepare_to_run(optimize(graph, relied)), relied).plan(keep=True)
-    return relied
+    reliance_log: list[Any] = []
+    _Lowering(prepare_to_run(optimize(graph, reliance_log)), reliance_log).plan(keep=True)
+    return reliance_log
 
 
 def solved_of(graph: Graph) -> tuple[Solved, ...]:
@@ -55,10 +54,10 @@ def solved_of(graph: Graph) -> tuple[Solved, ...]:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, relied: list[Any] | None = None) -> None:
+    def __init__(self, graph: Graph, reliance_log: list[Any] | None = None) -> None:
         self.graph = graph
         self.scope = Scope(conditions=graph.conditions)
-        self.scope.relied = deque(maxlen=0) if relied is None else relied
+        self.scope.reliance_log = deque(maxlen=0) if reliance_log is None else reliance_log
         self.ctx = ShapeGuardContext(self.scope, "lower", rule="pass")
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         self.operands = {n: self._absorbed(n) for n in graph.nodes}
@@ -80,7 +79,7 @@ class _Lowering:
         if node.op is scatter_add_op and self._is_zeros(node.inputs[0]):
             return node.inputs[1:]
         plain = tuple(v if self.ctx.rank(v) else (self._literal(v) or v) for v in node.inputs)
-        if node.op.family not in ("elementwise", "special"):
+        if not find_traits(node.op).elementwise:
             return node.inputs
         candidates = [self._unstretched(v) for v in node.inputs]
         shape = node.outputs[0].meta
@@ -167,7 +166,6 @@ class _Lowering:
             first, steps = by_size(steps, outputs, self.scope, {s.variable for s in graph.dims})
         steps = padded_sums(steps, outputs, self.scope)
         parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope, graph.runtime)
-        parts, waves = side_by_side(parts)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
         buffers = _Buffers(steps, outputs, ShapeGuardContext(self.scope, "buffers", rule="pass"), groups)
@@ -186,7 +184,6 @@ class _Lowering:
             copied=buffers.copied(),
             values=graph.values,
             groups=groups,
-            waves=tuple(tuple(step.outputs[0] for step in wave) for wave in waves),
             first=tuple(first),
             runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
@@ -250,7 +247,7 @@ class _Buffers:
                 self.base[step.outputs[0]] = self.base.get(source, source)
                 if find_kernel(step.op).stretch or source in self.stretched:
                     self.stretched.add(step.outputs[0])
-        kept = [slot for step in steps if step.op is callback_op for slot in step.inputs]  # by functions of users
+        kept = [slot for step in steps if find_traits(step.op).runs_user_code for slot in step.inputs]  # by functions of users
         self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in kept]}
 
     def _reusable(self, slot: Slot) -> bool:

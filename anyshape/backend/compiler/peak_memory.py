@@ -1,7 +1,7 @@
 """How much memory a plan takes: the bytes of the arrays that are alive at once, as a size over the dims of the program.
 
 Counted is what a run allocates: not its inputs and constants, but copies of outputs, and what kernels make on the way
-(`SCRATCH`; not what functions of users do). Where a movement may have to copy it is taken to do so, so the result is a
+(their traits bound it; not what functions of users do). Where a movement may have to copy it is taken to do so, so the result is a
 bound. Buffers of NumPy that do not grow with the operands are left out; those of tiles are counted.
 """
 
@@ -14,110 +14,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import FEW, MAY_COPY, GroupSource, Key, least
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
-from anyshape.backend.compiler.plan_ops import contract_op, scatter_sums_op
+from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
-from anyshape.graph.ir.graph import Op
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr, polynomial_bounds
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
-from anyshape.ops import contraction, elementwise, gathering, indexing, reduction, sorting
 from anyshape.ops.apply import find_kernel
 
-Scratch = Callable[[Step], Size | None]
 
-
-def bytes_of(meta: TensorMeta, itemsize: int | None = None) -> Size | None:
-    """The bytes of an array; None where an extent is not exact."""
-    if meta.sizes is None:
-        return None
-    return expr.mul(numel(meta.sizes), meta.dtype.itemsize if itemsize is None else itemsize)
+def scratch_bytes(step: Step) -> Size | None:
+    """Return at most how many bytes the kernel of a step allocates besides its results; None if that is unknown."""
+    scratch = find_traits(step.op).scratch
+    return 0 if scratch is None else scratch(step)
 
 
 def first_bytes(plan: Plan) -> Size:
     """The bytes of the arrays that the steps make which depend on sizes alone."""
     found = [bytes_of(m) for step in plan.first for m in step.results if m.rank]
     return expr.total([size for size in found if size is not None])
-
-
-def _operands(step: Step, times: int = 1) -> Size | None:
-    found = [bytes_of(m) for m in step.metas]
-    known = [b for b in found if b is not None]
-    return expr.mul(times, expr.total(known)) if len(known) == len(found) else None
-
-
-def _contracted(step: Step) -> Size | None:
-    """Operands that are copied for BLAS, and parts of the result that threads bring."""
-    copies, result = _operands(step), bytes_of(step.results[0])
-    return None if copies is None or result is None else expr.add(copies, result)
-
-
-def _first(times: int) -> Scratch:
-    """So many arrays like the first operand."""
-
-    def scratch(step: Step) -> Size | None:
-        found = bytes_of(step.metas[0])
-        return None if found is None else expr.mul(times, found)
-
-    return scratch
-
-
-def _positions(times: int) -> Scratch:
-    """So many arrays of positions for each element of the operands, beside copies of these."""
-
-    def scratch(step: Step) -> Size | None:
-        found = [bytes_of(m, 8) for m in step.metas]
-        known = [b for b in found if b is not None]
-        copies = _operands(step)
-        return None if copies is None else expr.add(copies, expr.mul(times, expr.total(known)))
-
-    return scratch
-
-
-def _windows(times: int) -> Scratch:
-    """So many arrays of positions for each element of the operands and of the result, beside copies of these."""
-    positions = _positions(times)
-
-    def scratch(step: Step) -> Size | None:
-        copies, result, placed = positions(step), bytes_of(step.results[0]), bytes_of(step.results[0], 8)
-        if copies is None or result is None or placed is None:
-            return None
-        return expr.add(copies, expr.add(result, expr.mul(times, placed)))
-
-    return scratch
-
-
-def _choices(step: Step) -> Size | None:
-    """Masks of bits, and what they leave."""
-    result = bytes_of(step.results[0])
-    return None if result is None else expr.mul(2, result)
-
-
-# What kernels allocate for themselves, beyond their results, at most.
-SCRATCH: dict[Op, Scratch] = {
-    # operands whose axes are not in the order that BLAS takes
-    **dict.fromkeys((contraction.dot_general_op, contract_op), _contracted),
-    elementwise.select_op: _choices,
-    reduction.softmax_op: _first(2),
-    reduction.reduce_logsumexp_op: _first(3),
-    reduction.cumlogsumexp_op: _first(2),
-    reduction.recurrence_op: _first(2),
-    reduction.argmax_op: _first(1),
-    reduction.argmin_op: _first(1),
-    sorting.sort_op: _first(1),
-    sorting.argsort_op: _first(2),
-    sorting.permute_op: _positions(2),
-    sorting.searchsorted_op: _positions(2),
-    indexing.take_op: _positions(1),
-    indexing.put_add_op: _positions(3),
-    **dict.fromkeys((gathering.gather_op, gathering.gather_dynamic_op), _windows(5)),
-    **dict.fromkeys((*gathering.SCATTERS.values(), scatter_sums_op), _windows(8)),
-}
 
 
 @dataclass
@@ -165,7 +86,7 @@ class Budget:
     program: str
     limit: int
     needed: Size | None
-    where: Where | None
+    where: SourceLine | None
     less: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
     otherwise: Callable[..., Any] | None = None
 
@@ -183,7 +104,7 @@ class Budget:
 
 def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
     """The bytes at the sizes of a call, which are given by name."""
-    return evaluate(size, to_mapping({v: sizes[str(v)] for v in expr.variables(size)}))
+    return evaluate(size, values_from({v: sizes[str(v)] for v in expr.variables(size)}))
 
 
 def peak_bytes(plan: Plan, threads: int | None = None) -> Peak:
@@ -211,16 +132,11 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
     memory = _Memory()
     highest: list[tuple[Size, Step | None]] = [(0, None)]
     groups = {g.start: g for g in plan.groups}
-    waves = {wave[0]: [s for s in plan.steps if s.outputs and s.outputs[0] in wave] for wave in plan.waves}
     steps = iter(plan.steps)
     for step in steps:
         group = groups.get(step.outputs[0]) if step.outputs else None
-        wave = waves.get(step.outputs[0], ()) if step.outputs else ()
-        together = _at_once(wave) if group is None else _together(group) if in_tiles else 0
-        if together is None:
-            return Peak(None, step)
-        _raise_to(highest, expr.add(memory.now, together), step)
         if group is not None and in_tiles:
+            _raise_to(highest, expr.add(memory.now, _together(group)), step)
             for slot, size in _results(group).items():
                 memory.allocate(slot, size)
             for part in (step, *itertools.islice(steps, len(group.steps) - 1)):
@@ -238,13 +154,6 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
         return Peak(None, None)
     _raise_to(highest, expr.add(memory.now, copies), None)
     return Peak(expr.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
-
-
-def _at_once(steps: Sequence[Step]) -> Size | None:
-    """The bytes of what steps give and need when they run at once, before anything that they read is freed."""
-    found = [b for s in steps for b in (SCRATCH.get(s.op, lambda _: 0)(s), *map(bytes_of, s.results))]
-    known = [b for b in found if b is not None]
-    return expr.total(known) if len(known) == len(found) else None
 
 
 # -- groups
@@ -294,7 +203,7 @@ def _small_bytes(group: Group, plan: Plan) -> int:
             else:
                 memory.allocate(slot, elements * meta.dtype.itemsize)
         widest = max(m.dtype.itemsize for m in (step.metas[0], meta))
-        scratch = 3 * elements * widest if step.op in SCRATCH else 0
+        scratch = 3 * elements * widest if find_traits(step.op).scratch is not None else 0
         most = max(most, int(expr.add(memory.now, scratch)))  # type: ignore[arg-type]
         for dropped in step.drops:
             memory.drop(dropped)
@@ -318,7 +227,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     source = _written(group)
     most: Counter[Key] = Counter()  # of each sort, as many as are alive at once
     for step, alive in zip(group.steps, source.alive, strict=True):
-        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in (step.results[0], step.metas[0]) if step.op in SCRATCH]
+        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in (step.results[0], step.metas[0]) if find_traits(step.op).scratch is not None]
         most |= Counter([*alive, *scratch * 3])
     rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*source.keys.values(), *most.elements())]
     tile = expr.total([expr.mul(itemsize, expr.maximum(source.tile, row)) for itemsize, row in rows])
@@ -347,7 +256,7 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
             if base is not None:  # of what lies in C order it is a view, which keeps all of it
                 memory.share(slot, step.inputs[0])
     between = [bytes_of(m) for part in step.instead[:-1] for m in part.results]
-    scratch = SCRATCH.get(step.op, lambda _: 0)(step)
+    scratch = scratch_bytes(step)
     if scratch is None or any(b is None for b in between):
         return None
     return expr.total([scratch, *[b for b in between if b is not None]])

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Op
-from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.dim_equations import Solved
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, RuntimeScalar, Size
-from anyshape.ops import elementwise as ew
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Step:
     results: tuple[TensorMeta, ...]
     reuse: str | None = None
     drops: tuple[str, ...] = ()
-    where: Where | None = None
+    where: SourceLine | None = None
     instead: tuple[Step, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -122,29 +121,6 @@ class Group:
         return f"tiles of {self.rows} rows give {given}; {inside} values stay in a tile; ended by {self.ended}"
 
 
-CHEAP = 0.4  # nanoseconds for an element of float64, as measured in cache: what reads and writes take
-_DEAR: dict[Op, float] = {
-    **dict.fromkeys((ew.exp_op, ew.exp2_op, ew.expm1_op, ew.log_op, ew.log2_op, ew.log10_op, ew.log1p_op), 1.2),
-    **dict.fromkeys((ew.tan_op, ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.sinh_op, ew.cosh_op, ew.tanh_op), 1.8),
-    **dict.fromkeys((ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.pow_op, ew.power_by_op, ew.arctan2_op), 2.5),
-    **dict.fromkeys((ew.sin_op, ew.cos_op, ew.hypot_op), 9.0),
-    ew.logaddexp_op: 20.0,
-}
-
-
-def dear(op: Op) -> bool:
-    """Its arithmetic costs more than its reads and writes."""
-    return op.family == "special" or op in _DEAR
-
-
-def nanoseconds(op: Op, dtype: np.dtype) -> float:
-    """About what an op takes for an element; NumPy has faster loops for singles, SciPy has not."""
-    if op.family == "special":
-        return 7.0
-    time = _DEAR.get(op, CHEAP)
-    return min(time / 2, 0.7) if dtype.itemsize <= 4 else time
-
-
 def _slot_text(leaf: Any) -> str:
     if isinstance(leaf, InputAxis):
         return f"x{leaf.operand}.shape[{leaf.axis}]"
@@ -168,9 +144,8 @@ class Plan:
 
     `dims` says how a call finds the variables, `values` which inputs are sizes by their value, `runtime` which sizes
     depend on data: each is noted where a step first gives an array that has it. `copied` outputs may
-    share memory with an input, a constant or each other, and are copied before they are returned. `waves` are the slots
-    of neighbouring steps that do not depend on each other and may run at once. The steps that run `first` depend on
-    sizes alone: what others read of them is kept for calls of the same sizes.
+    share memory with an input, a constant or each other, and are copied before they are returned. The steps that
+    run `first` depend on sizes alone: what others read of them is kept for calls of the same sizes.
     """
 
     name: str
@@ -187,7 +162,6 @@ class Plan:
     values: tuple[tuple[int, Size], ...] = ()
     runtime: tuple[DimVar, ...] = ()
     groups: tuple[Group, ...] = ()
-    waves: tuple[tuple[str, ...], ...] = ()
     first: tuple[Step, ...] = ()
 
     @property
@@ -206,18 +180,13 @@ class Plan:
         return "\n".join([f"plan {self.name}({arguments})", *sizes, *checks, *body, f"  return {ends}"])
 
     def _body(self) -> list[str]:
-        """The steps, those of a group or of a wave below a line that tells of it."""
+        """The steps, with a line above those of a group."""
         groups, lines, left = {g.start: g for g in self.groups}, [], 0
-        waves = {wave[0]: wave for wave in self.waves}
         for step in self.steps:
             group = groups.get(step.outputs[0]) if step.outputs else None
             if group is not None:
                 lines.append(f"  {group}")
                 left = len(group.steps)
-            wave = waves.get(step.outputs[0]) if step.outputs else None
-            if wave is not None:
-                lines.append(f"  {', '.join(wave)} at once, where there is much to do in two of them")
-                left = len(wave)
             lines.append(f"  {'| ' if left > 0 else ''}{step}")
             left -= 1
         return lines

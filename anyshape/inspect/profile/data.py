@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from anyshape.errors import MissingPackageError
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.inspect.profile.flame import to_page
 from anyshape.inspect.profile.table import profile_table, show
 from anyshape.inspect.profile.text import profile_text
@@ -18,7 +18,7 @@ from anyshape.inspect.profile.text import profile_text
 
 @dataclass(frozen=True)
 class Row:
-    """Where time goes: a step, steps that ran together (as tiles, or at once), or what a call does outside of steps.
+    """Where time goes: a step, steps that ran together as tiles, or what a call does outside of steps.
 
     `seconds` are a median and `share` is their part of the whole call. `bytes` are read and written, `flops` made, None
     where that is not known, `at_most` where sizes are bounds. `steps` are those that ran together: their shares add up
@@ -32,7 +32,7 @@ class Row:
     bytes: int | None = None
     flops: int | None = None
     at_most: bool = False
-    where: Where | None = None
+    where: SourceLine | None = None
     steps: tuple[Row, ...] = ()
     tiles: int = 0
     threads: int = 1

@@ -13,12 +13,12 @@ from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.shape_constant_cache import TABLE
+from anyshape.backend.runtime.shape_constant_cache import CACHE
 from anyshape.errors import ArgumentError, MemoryLimitError
 from anyshape.graph.shapes.array_type import Unknown, UpperBound
 from anyshape.graph.signature.prologue import compile_entry
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from tests.laws.sweep import rows
 
 SLACK = 250_000  # bytes that NumPy's loops take for themselves, whatever the size of their operands
@@ -29,8 +29,8 @@ def measured(run, arrays):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run(*arrays)
-        block_cache.forget()
-        TABLE.forget()
+        block_cache.clear()
+        CACHE.clear()
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -84,7 +84,7 @@ def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch)
             if isinstance(peak, Unknown) and {n.op.name for n in made.graph.nodes} & {"repeated", "size_token"}:
                 continue  # what values say has no bound
             assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
-            bound = evaluate(peak.size, to_mapping(compile_entry(made.entry, arrays=True)(*arrays)))
+            bound = evaluate(peak.size, values_from(compile_entry(made.entry, arrays=True)(*arrays)))
             used, _ = measured(made.run, arrays)
             assert used <= 1.02 * bound + SLACK, f"{row.name}: {used} bytes, and at most {bound} were promised"
             checked += 1
@@ -165,7 +165,7 @@ def test_the_cost_is_a_bound_of_what_runs_when_sizes_are_related(name):
              for d in program.graph.dims}  # fmt: skip
     bound = program.cost().at(sizes).peak_bytes.size
     plan = peak_bytes(program.plan_for(*xs)).size
-    assert evaluate(plan, to_mapping({v: sizes[str(v)] for v in expr.variables(plan)})) <= bound
+    assert evaluate(plan, values_from({v: sizes[str(v)] for v in expr.variables(plan)})) <= bound
     peak, _ = measured(jitted, xs)
     assert peak <= bound + 20_000
 
@@ -203,7 +203,7 @@ def test_a_call_beyond_the_limit_allocates_nothing():
     tracemalloc.stop()
     error = caught.value
     assert isinstance(error, MemoryError) and error.limit == 1_000_000
-    assert error.needed >= 8 * 5000**2 and error.sizes == {"x_0": 5000} and "test_memory.py" in str(error.where)
+    assert error.needed >= 8 * 5000**2 and error.sizes == {"x_0": 5000} and "test_peak_memory.py" in str(error.where)
     assert table(np.ones(10)) == 100  # the next call works
 
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen import inter_op
 from anyshape.backend.compiler.codegen.failures import teller, verify
 from anyshape.backend.compiler.codegen.step_source import StepSource
 from anyshape.backend.compiler.codegen.tiles import NAMES, GroupSource, TileFunction, least
-from anyshape.backend.compiler.codegen.timers import Timers, begin, branch, done, end, shares_of, take_shares
+from anyshape.backend.compiler.codegen.timers import Timers, begin, done, end, shares_of
 from anyshape.backend.compiler.peak_memory import Budget
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step, variables_in
+from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
@@ -41,14 +41,14 @@ def checking() -> bool:
     return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 
-Run = Callable[..., Any]  # of arrays: the list of outputs, or None for what it is not for
+Run = Callable[..., Outputs]  # takes the input arrays
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What a function is for: where a claim about sizes of axes fails, `instead` takes the arrays, if there is one.
+    """Claims about sizes of axes, and the function to call where one fails.
 
-    Otherwise the result is None.
+    Without such a function the result is GUARD_FAILED.
     """
 
     claims: tuple[Claim, ...]
@@ -75,7 +75,9 @@ def compile_plan(
     space = writer.names | {"_told": teller(file, writer.starts())}
     exec(compile(source, file, "exec"), space)
     run = space["run"]
-    writer.kept.make = space.get("by_size")
+    if plan.kept:
+        constants = ShapeConstants(space["by_size"])
+        space |= {"_kept": constants.values.get, "_new": constants.new}
     run.__source__ = source
     return run
 
@@ -93,7 +95,7 @@ def logged(run: Run, program: str, names: Sequence[str]) -> Run:
         started = perf_counter()
         outputs = run(*arrays)
         taken = 1e6 * (perf_counter() - started)
-        if outputs is not None and _RUN.isEnabledFor(logging.DEBUG):
+        if outputs is not GUARD_FAILED and _RUN.isEnabledFor(logging.DEBUG):
             shapes = [f"{n} {np.shape(x)}" for n, x in zip(names, arrays, strict=False)]
             _RUN.debug("%s: %s in %.1f us", program, ", ".join(shapes) or "no arguments", taken)
         return outputs
@@ -117,12 +119,12 @@ class _Writer(StepSource):
         self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
-        super().__init__(size_name, {"_fail": self.entry.violated, "_array": np.array})
+        names = {"_fail": self.entry.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
+        super().__init__(size_name, names)
         self.pending = set(plan.runtime)
         self.done = 0  # steps that are written
         self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
         self.functions: list[TileFunction] = []
-        self.kept = ShapeConstants()
         self.checks = checking()
 
     def source(self) -> str:
@@ -145,16 +147,11 @@ class _Writer(StepSource):
             self.names |= self.timers.names(plan, tuple(self.size_name))
             self.lines += begin(len(plan.steps))
         groups = {g.start: g for g in plan.groups}
-        waves = {wave[0]: len(wave) for wave in plan.waves}
         i = 0
         while i < len(plan.steps):
-            start = plan.steps[i].outputs[0]
-            group = groups.get(start)
-            count = waves.get(start, 1) if group is None else len(group.steps)
-            if start in waves:
-                self._together(plan.steps[i : i + count])
-            else:
-                self._parts(group, plan.steps[i : i + count])
+            group = groups.get(plan.steps[i].outputs[0])
+            count = 1 if group is None else len(group.steps)
+            self._parts(group, plan.steps[i : i + count])
             i += count
         if self.timers is not None:
             self.lines.append(end(tuple(self.size_name.values())))
@@ -187,7 +184,7 @@ class _Writer(StepSource):
         """Lines that turn away what it is not for; claims that `divide` come when it is asserted that they can."""
         arrays = ", ".join(self.plan.inputs)
         for turn in [t for t in self.turns if any(map(divides_by_size, t.claims)) == divide]:
-            outcome = "None" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
+            outcome = "_guard_failed" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
             tests = [claim.source(self.name, self.local_of) for claim in turn.claims]
             self.lines += [f"if not ({test}): return {outcome}" for test in tests]
 
@@ -256,7 +253,6 @@ class _Writer(StepSource):
         body = "\n    ".join([*self.lines, f"return {slots}"])
         self.functions.append(TileFunction(f"def by_size({sizes}):\n    {body}", tuple(marks)))
         self.lines, self.computed = kept, computed
-        self.names |= {"_kept": self.kept.values.get, "_new": self.kept.new}
         self.lines.append(f"{slots} = _kept(({sizes})) or _new(({sizes}))")
 
     # -- steps
@@ -302,23 +298,6 @@ class _Writer(StepSource):
         self._either(test, lines, steps)
         self._verify_results(steps, group.escaping)
 
-    def _together(self, steps: Sequence[Step]) -> None:
-        """Steps at once where there is much to do in two of them, else one by one."""
-        computed, kept, parts, timed, first = self.computed, self.lines, [], self.timers is not None, self.done
-        for i, step in enumerate(steps):
-            self.computed, self.lines = dict(computed), []
-            self.call_kernel(step)
-            parts.append(branch(self.lines, i, len(steps)) if timed else self.lines)
-        self.computed, self.lines = computed, kept
-        self.names |= inter_op.NAMES
-        function, call = inter_op.together(self.bind("together", None), steps, parts, self.names)
-        self.functions.append(function)
-        drops = [d for s in steps for d in s.drops if not d.startswith("x")]
-        lines = [call, *([f"del {', '.join(drops)}"] if drops else [])]
-        if timed:
-            lines = [take_shares(first), *lines, done(first + len(steps))]
-        self._either(inter_op.test(steps, [self.work(s) for s in steps]), lines, steps)
-
     def _either(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
         """Lines where a test holds, and else the steps one by one."""
         kept, computed, marked = self.lines, dict(self.computed), len(self.marks)
@@ -340,7 +319,7 @@ class _Writer(StepSource):
     def _note(self, step: Step) -> None:
         """Lines that note the sizes that depend on data and that an output of the step is the first to have."""
         for slot, meta in zip(step.outputs, step.results, strict=True):
-            for variable, axis in meta.named():
+            for variable, axis in meta.variable_axes():
                 if variable in self.pending:
                     self.pending.discard(variable)
                     if variable in self.needed:

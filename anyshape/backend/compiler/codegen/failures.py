@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Step
 from anyshape.errors import (
     AnyshapeError,
@@ -19,7 +20,7 @@ from anyshape.errors import (
     RunZeroDivisionError,
     ShapeError,
 )
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 
 _TOLD: tuple[tuple[type[Exception], type[RunError], str], ...] = (
@@ -61,7 +62,7 @@ def _told(error: Exception, step: Step) -> Exception:
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error
-    found = None if step.op.family == "callback" else _structured(error, name, step.where)
+    found = None if find_traits(step.op).runs_user_code else _structured(error, name, step.where)
     if found is None:
         at = f" at {step.where}" if step.where is not None else ""
         error.add_note(f"raised by {name}{at} in an anyshape program")
@@ -70,7 +71,7 @@ def _told(error: Exception, step: Step) -> Exception:
     return found
 
 
-def _structured(error: Exception, name: str, where: Where | None) -> AnyshapeError | None:
+def _structured(error: Exception, name: str, where: SourceLine | None) -> AnyshapeError | None:
     why = str(error).rstrip(".") or type(error).__name__
     if type(error) in (IndexError, ValueError):
         return ShapeError(name, why, (), where)

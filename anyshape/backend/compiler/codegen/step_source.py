@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anyshape.backend.compiler.plan import Literal, Step
-from anyshape.backend.runtime.split_gemm import LARGE
+from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.graph import has_local
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, Size
@@ -76,7 +76,7 @@ class StepSource:
         if share is None or not all(isinstance(o, str) for o in step.inputs):
             return function
         shared, _ = share(dict(step.params), step.metas)
-        return f"({self.bind('shared', shared)} if {self.work(step)} >= {LARGE} else {function})"
+        return f"({self.bind('shared', shared)} if {self.work(step)} >= {MIN_PRODUCTS} else {function})"
 
     def work(self, step: Step) -> str:
         """How many products a contraction adds up; how many elements any other step reads."""

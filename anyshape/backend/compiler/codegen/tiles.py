@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.codegen.timers import TileTimers
-from anyshape.backend.compiler.passes.row_parallel import TOTALS
-from anyshape.backend.compiler.plan import Group, Literal, Step, nanoseconds
+from anyshape.backend.compiler.op_traits import find_traits, nanoseconds
+from anyshape.backend.compiler.plan import Group, Literal, Step
 from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -178,7 +178,7 @@ class GroupSource:
     def _whole(self, total: str) -> str:
         """What puts the results of tiles together."""
         step = next(s for s in self.group.steps if total in s.outputs)
-        return self.bind("whole", TOTALS[step.op].reduce)
+        return self.bind("whole", _combine(step).reduce)
 
     def _results(self) -> list[str]:
         """Lines that make an array for each slot that the tiles of it are written to."""
@@ -264,7 +264,7 @@ class GroupSource:
         if total and self.blocks:
             place = f"p_{slot}[k // per, ...]"
             self.lines.append(f"q_{slot} = {function}({', '.join([*operands, *arguments])})")
-            self.lines.append(f"if k % per: {self.bind('both', TOTALS[step.op])}({place}, q_{slot}, out={place})")
+            self.lines.append(f"if k % per: {self.bind('both', _combine(step))}({place}, q_{slot}, out={place})")
             self.lines.append(f"else: {place} = q_{slot}")
         elif total:
             self.lines.append(f"p_{slot}[k] = {function}({', '.join([*operands, *arguments])})")
@@ -348,6 +348,13 @@ class GroupSource:
             total = step.outputs[0] in self.totals
             arguments.append(f"shape=({self._shape(shape) if total else f'hi - lo, {self._shape(shape[1:])}'})")
         return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
+
+
+def _combine(step: Step) -> np.ufunc:
+    """Return the function that joins the partial results of tiles."""
+    tiling = find_traits(step.op).tiling
+    assert tiling is not None and tiling.combine is not None, f"{step.op} is not carried over tiles"
+    return tiling.combine
 
 
 def _in_order(*arrays: np.ndarray) -> bool:

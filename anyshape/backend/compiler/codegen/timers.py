@@ -1,7 +1,7 @@
 """Timers of a run, step by step: what a generated function tells of itself where it was written with timers.
 
 A plan of n steps reads the clock n + 1 times: before the first step, and when each is done. Steps of a group that ran
-as tiles, and steps that ran at once, have no reading but that of the last; threads tell what each of them took.
+as tiles have no reading but that of the last; threads tell what each of them took.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from anyshape.graph.sizes.expr import DimVar
 
 
 class Share(NamedTuple):
-    """What one thread ran of steps that ran together: how many tiles, and the seconds that each step took.
-
-    Steps that ran at once are told one by one, with 0 for the others, and have no tiles.
-    """
+    """What one thread ran of a group: how many tiles, and the seconds that each step took."""
 
     thread: int
     tiles: int
@@ -87,19 +84,6 @@ def end(sizes: Sequence[str]) -> str:
 def shares_of(first: int) -> str:
     """The argument that takes the shares of the group that begins with this step."""
     return f"_shares.setdefault({first}, [])"
-
-
-def take_shares(first: int) -> str:
-    """The line before a call of a function that runs steps at once, which begin with this one."""
-    return f"{TileTimers.argument} = {shares_of(first)}"
-
-
-def branch(lines: Sequence[str], i: int, count: int) -> list[str]:
-    """The lines of step i of so many that run at once, timed."""
-    seconds = ["0.0"] * count
-    seconds[i] = "_clock() - _at"
-    told = f"{TileTimers.argument}.append(_Share(_thread(), 0, ({''.join([f'{s}, ' for s in seconds])})))"
-    return ["_at = _clock()", *lines, told]
 
 
 class TileTimers:

@@ -7,16 +7,13 @@ and their parameters stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from anyshape.backend.compiler.passes.row_parallel import ELEMENTWISE, RULES, RowRules, Work
+from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.passes.row_parallel import RowRules, Work
 from anyshape.backend.compiler.plan import Step
-from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import indexing as ix
-from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
 
 Entries = Sequence[tuple[Step, Work]]
 
@@ -49,46 +46,46 @@ def _merges(rules: RowRules, entries: Entries, rowed: Sequence[tuple[Size, ...]]
 
 def _apart(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """A step does along each of these axes what it does along rows."""
-    rule = _elementwise if step.op.family in ELEMENTWISE else _RULES.get(step.op)
-    return rule is not None and rule(rules, step, work, count)
+    tiling = find_traits(step.op).tiling
+    return tiling is not None and tiling.collapse is not None and tiling.collapse(rules, step, work, count)
 
 
-def _elementwise(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def elementwise(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """What has no rows is the same for all of them: it has no such axis, or size 1 there."""
     rank = len(rules.sizes_of(step.results[0]))
     without = [rules.sizes_of(m) for m, flag in zip(step.metas, work.flags, strict=True) if not flag]
     return all(size == 1 for sizes in without for size in sizes[: max(0, count + 1 - rank + len(sizes))])
 
 
-def _axes(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def axes(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     axes, front = set(dict(step.params)["axes"]), range(count + 1)
     return axes.issuperset(front) if work.total else axes.isdisjoint(front)
 
 
-def _axis(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def axis(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     return dict(step.params)["axis"] > count
 
 
-def _sum_to(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def sum_to(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     axes, sizes = dict(step.params)["axes"], rules.sizes_of(step.results[0])
     return _ones(axes, sizes, count) if work.total else _leading(axes, count)
 
 
-def _broadcast_in_dim(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def broadcast_in_dim(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     axes, sizes = dict(step.params)["axes"], rules.sizes_of(step.metas[0])
     return _leading(axes, count) if work.flags[0] else _ones(axes, sizes, count)
 
 
-def _transpose(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def transpose(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     return _leading(dict(step.params)["axes"], count)
 
 
-def _unmixed(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def unmixed(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """A reshape leaves the axes in front as they are, so what is behind them is one row; a pad writes rows as such."""
     return True
 
 
-def _take(rules: RowRules, step: Step, work: Work, count: int) -> bool:
+def take(rules: RowRules, step: Step, work: Work, count: int) -> bool:
     """Index arrays with rows come first in the result; along one axis of what has rows, behind them."""
     return not work.flags[0] or dict(step.params)["axes"][0] > count
 
@@ -100,21 +97,3 @@ def _leading(axes: Sequence[int], count: int) -> bool:
 def _ones(axes: Sequence[int], sizes: Sequence[Size], count: int) -> bool:
     """An array that goes to these axes has size 1 in front."""
     return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))
-
-
-Rule = Callable[[RowRules, Step, Work, int], bool]
-_RULES: dict[Op, Rule] = {
-    **{op: _axes for op in RULES if op.family == "reduction"},
-    **dict.fromkeys(
-        (
-            *(mv.concatenate_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op),
-            *(rd.cumlogsumexp_op, rd.recurrence_op),
-        ),
-        _axis,
-    ),
-    rd.sum_to_op: _sum_to,
-    **dict.fromkeys((mv.reshape_op, mv.pad_op), _unmixed),
-    mv.transpose_op: _transpose,
-    mv.broadcast_in_dim_op: _broadcast_in_dim,
-    ix.take_op: _take,
-}

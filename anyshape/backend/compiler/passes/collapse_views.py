@@ -6,18 +6,18 @@ Works on the steps of a plan, once elementwise steps have left out the stretches
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anyshape.backend.compiler.op_traits import Movement, find_traits
 from anyshape.backend.compiler.plan import Literal, Step
 from anyshape.backend.compiler.plan_ops import padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
-from anyshape.graph.ir.graph import Op, bind_local, freeze, params_tuple
+from anyshape.graph.ir.graph import bind_local, freeze, params_tuple
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.shapes.shape_rules import Sizes
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.shapes.view_reshape import row_major
 from anyshape.graph.sizes import expr
@@ -26,8 +26,7 @@ from anyshape.ops import movement as mv
 
 # Measured, at 200 and at 200,000 elements alike: a view costs what two transposes or reshapes do, half of a slice with
 # symbolic bounds, and a fifth of np.broadcast_to. It also costs a little where it is in vain, as the operand is not in
-# C order. So it pays from three steps on, where a slice counts as two and a stretch as three.
-WORTH = {mv.slice_op: 2, mv.broadcast_in_dim_op: 3}
+# C order. So it pays from three steps on, where a slice weighs two and a stretch three.
 LEAST = 3
 MOST_TERMS = 40  # in the sizes of a view: more arithmetic costs more than the steps
 
@@ -54,16 +53,21 @@ def collapse(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Sco
 
 def _moves(step: Step, ctx: ShapeGuardContext) -> bool:
     """The step moves elements from one place known by name to another."""
-    if step.op not in _MOVES or not isinstance(step.inputs[0], str):
+    movement = find_traits(step.op).movement
+    if movement is None or not isinstance(step.inputs[0], str):
         return False
     params = dict(step.params)
     unnamed: list[InputAxis] = []  # sizes that only the arrays themselves will tell
     bind_local(tuple(params.values()), unnamed.append)
-    if step.op is mv.pad_op and any(not isinstance(k, int) or k for k in params["interior"]):
-        return False
-    if step.op is mv.broadcast_in_dim_op and list(params["axes"]) != sorted(params["axes"]):
+    if not movement.admits(params):
         return False
     return not unnamed and all(ctx.sizes(m, field="view") is not None for m in (step.metas[0], step.results[0]))
+
+
+def _movement(step: Step) -> Movement:
+    movement = find_traits(step.op).movement
+    assert movement is not None, f"{step.op} is no movement"
+    return movement
 
 
 def _pieces(chain: list[Step], ctx: ShapeGuardContext) -> Iterator[Step]:
@@ -80,7 +84,7 @@ def _pieces(chain: list[Step], ctx: ShapeGuardContext) -> Iterator[Step]:
 
 
 def _worth(steps: Sequence[Step]) -> int:
-    return sum(WORTH.get(step.op, 1) for step in steps)
+    return sum(_movement(step).weight for step in steps)
 
 
 def _longest(chain: list[Step], ctx: ShapeGuardContext) -> _Piece:
@@ -94,10 +98,10 @@ def _longest(chain: list[Step], ctx: ShapeGuardContext) -> _Piece:
             if padding not in (None, fill):
                 break
             padding = fill
-        elif padding is not None and step.op not in (mv.slice_op, mv.rev_op):
+        elif padding is not None and not _movement(step).follows_pad:
             break  # it would stretch or scatter what is copied
         try:
-            view = _MOVES[step.op](found.view, _sizes(step.results[0], ctx), **params)
+            view = _movement(step).apply(found.view, _sizes(step.results[0], ctx), **params)
         except (ViewError, SizeLimitError):
             break
         found = _Piece(chain[: position + 1], view, len(whole))
@@ -106,24 +110,6 @@ def _longest(chain: list[Step], ctx: ShapeGuardContext) -> _Piece:
 
 def _sizes(meta: TensorMeta, ctx: ShapeGuardContext) -> tuple[Size, ...]:
     return tuple([ctx.scope.normal(size) for size in ctx.shape(meta, field="view")])
-
-
-# -- what each op does to a view, given the new shape
-
-
-def _stretch(view: View, new: Sizes, *, shape: Sizes, axes: tuple[int, ...]) -> View:
-    place = dict(zip(axes, view.shape, strict=True))
-    return view.reshaped(tuple([place.get(axis, 1) for axis in range(len(new))])).expanded(new)
-
-
-_MOVES: dict[Op, Callable[..., View]] = {
-    mv.transpose_op: lambda view, new, *, axes: view.permute(axes),
-    mv.reshape_op: lambda view, new, *, shape: view.reshaped(new),
-    mv.broadcast_in_dim_op: _stretch,
-    mv.slice_op: lambda view, new, *, starts, sizes, steps: view.sliced(starts, sizes, steps),
-    mv.rev_op: lambda view, new, *, axes: view.flip(axes),
-    mv.pad_op: lambda view, new, *, low, high, interior, value: view.padded(list(zip(low, high, strict=True))),
-}
 
 
 # -- the step

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from anyshape.backend.compiler.plan import Literal, Step
 from anyshape.backend.compiler.plan_ops import contract_op
 from anyshape.graph.ir.graph import params_tuple
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -57,7 +57,7 @@ class _Form:
     operands: tuple[_Operand, _Operand]
     out: Labels
     last: Step
-    where: Where | None = None
+    where: SourceLine | None = None
 
     @property
     def shared(self) -> set[str]:

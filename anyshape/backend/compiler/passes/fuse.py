@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from anyshape.backend.compiler.op_traits import is_compute_bound
 from anyshape.backend.compiler.passes.collapse_loop_axes import merged_axes
 from anyshape.backend.compiler.passes.merge_groups import Lives, OpenGroup, join
 from anyshape.backend.compiler.passes.row_parallel import RowRules, Work
-from anyshape.backend.compiler.plan import Group, Literal, Step, dear
+from anyshape.backend.compiler.plan import Group, Literal, Step
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import DimVar
@@ -108,7 +109,7 @@ class _Fusion:
         inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
         escaping = tuple([s for s in _made(steps) if s in self.outputs or self.readers[s] > inside[s]])
         saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
-        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(dear(s.op) for s in steps)):
+        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(is_compute_bound(s.op) for s in steps)):
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.total])
         placed = tuple([s.outputs[0] for s, w in entries if w.placed])

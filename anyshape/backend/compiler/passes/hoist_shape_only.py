@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Literal, Step
 from anyshape.backend.compiler.plan_ops import bits_op, masked_else_op, masked_op, rest_op
 from anyshape.graph.ir.graph import Op, params_tuple
@@ -57,7 +58,7 @@ class _BySize:
 
     def _alone(self, step: Step) -> bool:
         """It reads numbers and what is known, and sizes that are given; its results have names for all sizes."""
-        data = step.op.mints or step.op.family == "callback" or step.sources
+        data = step.op.mints or find_traits(step.op).runs_user_code or step.sources
         if data or step.op.raises or not self.outputs.isdisjoint(step.outputs):
             return False
         read = all(isinstance(slot, Literal) or slot in self.known for slot in step.inputs)

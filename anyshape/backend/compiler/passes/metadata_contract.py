@@ -1,4 +1,4 @@
-"""What each consumer of metadata needs to be guaranteed of it, as a table: docs/design.md shows it, tests hold it.
+"""What each consumer of metadata needs to be guaranteed of it, as a table: docs/compilation.md shows it, tests hold it.
 
 A pass asks through a `ShapeGuardContext` under its name, for one of the fields that are its own. What is weaker than
 it needs, an upper bound or nothing at all, it refuses, leaves to the run, or leaves as it is.
@@ -122,5 +122,5 @@ CONTRACT = (
 
 
 def contract_table() -> str:
-    """The table as docs/design.md shows it."""
+    """The table as docs/compilation.md shows it."""
     return "\n".join(["| consumer | needs | rule |", "|---|---|---|", *map(str, CONTRACT)])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anyshape.backend.compiler.passes.row_parallel import ELEMENTWISE
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Literal, Step
 from anyshape.backend.compiler.plan_ops import add_part_op
 from anyshape.graph.prover.scope import Scope
@@ -35,7 +35,7 @@ def padded_sums(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: 
         if found is not None:
             gone.add(str(step.inputs[found]))
             step = _sum(step, found, pads[str(step.inputs[found])])
-        elif step.op.family in ELEMENTWISE:
+        elif find_traits(step.op).elementwise:
             read_on.update(step.inputs)
         left.append(step)
     return [s for s in reversed(left) if s.outputs[0] not in gone]

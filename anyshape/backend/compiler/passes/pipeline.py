@@ -18,13 +18,13 @@ _LOG = logging.getLogger("anyshape.passes")
 __all__ = ["optimize", "prepare_to_run", "remove_dead_code", "rewrite"]
 
 
-def optimize(graph: Graph, relied: list[Any] | None = None) -> Graph:
+def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """The graph without dead code, repeated computations, foldable constants and operations that do nothing.
 
-    `relied` takes up what passes were told of sizes.
+    `reliance_log` takes up what passes were told of sizes.
     """
     for apply in (remove_dead_code, rewrite, remove_dead_code):
-        before, graph = graph, apply(graph, relied) if apply is rewrite else apply(graph)
+        before, graph = graph, apply(graph, reliance_log) if apply is rewrite else apply(graph)
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s: %s: %s", graph.name, apply.__name__, _difference(before, graph))
     return graph

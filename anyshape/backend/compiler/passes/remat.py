@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -22,8 +23,6 @@ from anyshape.ops.control import enter_checkpoint_op
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.packages import networkx
 
-# Contractions, sorts, gathers, reductions and functions of users are not computed twice; nor are sizes made again.
-CHEAP = ("elementwise", "special", "movement", "creation", "control")
 Weigh = Callable[[TensorMeta], "int | None"]
 
 
@@ -58,7 +57,7 @@ class _Split:
 
 
 def _cheap(node: Node, weigh: Weigh) -> bool:
-    plain = node.op.family in CHEAP and not node.op.raises and not node.op.mints
+    plain = find_traits(node.op).recomputable and not node.op.raises and not node.op.mints
     return plain and all(weigh(v.meta) is not None for v in (*node.operands, *node.outputs))
 
 

@@ -12,27 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Step
-from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import elementwise as ew
-from anyshape.ops import indexing as ix
-from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
-from anyshape.ops import sorting as so
-
-ELEMENTWISE = ("elementwise", "special")
-_BY_PLACE = (ew.fmin_op, ew.fmax_op)  # of 0 and -0 NumPy takes the one or the other, by where in an array they are
-TOTALS: dict[Op, np.ufunc] = {  # reductions over rows too, by how the results of tiles are put together
-    rd.reduce_sum_op: np.add,
-    rd.sum_to_op: np.add,
-    rd.reduce_max_op: np.maximum,
-    rd.reduce_min_op: np.minimum,
-    rd.reduce_and_op: np.logical_and,
-    rd.reduce_or_op: np.logical_or,
-}
 
 
 class Work(NamedTuple):
@@ -63,8 +47,8 @@ class RowRules:
             return None
         if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
             return None
-        rule = _elementwise if step.op.family in ELEMENTWISE else RULES.get(step.op)
-        found = None if rule is None or step.op in _BY_PLACE else rule(self, step)
+        tiling = find_traits(step.op).tiling
+        found = None if tiling is None else tiling.rows(self, step)
         return None if found is None or (isinstance(found.rows, int) and found.rows < 2) else found
 
     def first(self, meta: TensorMeta) -> Size | None:
@@ -92,7 +76,7 @@ class RowRules:
 Rule = Callable[[RowRules, Step], Work | None]
 
 
-def _elementwise(r: RowRules, step: Step) -> Work | None:
+def elementwise(r: RowRules, step: Step) -> Work | None:
     """Operands of the rank of the result have its rows, or one row; those of a lower rank have none."""
     rows, rank = r.first(step.results[0]), r.axes_of(step.results[0])
     aligned = [r.axes_of(m) == rank for m in step.metas]
@@ -101,7 +85,7 @@ def _elementwise(r: RowRules, step: Step) -> Work | None:
     return Work(rows, flags) if rows is not None and any(flags) and all(one_row) else None
 
 
-def _reduction(r: RowRules, step: Step) -> Work | None:
+def reduction(r: RowRules, step: Step) -> Work | None:
     rows = r.first(step.metas[0])
     if rows is None:
         return None
@@ -112,10 +96,12 @@ def _reduction(r: RowRules, step: Step) -> Work | None:
 
 def _adds_up(step: Step) -> bool:
     """Results of tiles give that of all: NumPy adds halves as singles, and sums of tiles would be halves."""
-    return step.op in TOTALS and (TOTALS[step.op] is not np.add or step.results[0].dtype != np.float16)
+    tiling = find_traits(step.op).tiling
+    combine = None if tiling is None else tiling.combine
+    return combine is not None and (combine is not np.add or step.results[0].dtype != np.float16)
 
 
-def _sum_to(r: RowRules, step: Step) -> Work | None:
+def sum_to(r: RowRules, step: Step) -> Work | None:
     """Rows are kept where their axis is among `axes` with its size, and summed where it is not, or has size 1 there."""
     rows, params = r.first(step.metas[0]), dict(step.params)
     if rows is None:
@@ -124,19 +110,19 @@ def _sum_to(r: RowRules, step: Step) -> Work | None:
     return Work(rows, (True,), total=size == 1) if size == rows or (size == 1 and _adds_up(step)) else None
 
 
-def _reshape(r: RowRules, step: Step) -> Work | None:
+def reshape(r: RowRules, step: Step) -> Work | None:
     rows = r.first(step.results[0])
     return Work(rows, (True,)) if rows is not None and rows == r.first(step.metas[0]) else None
 
 
-def _broadcast_in_dim(r: RowRules, step: Step) -> Work | None:
+def broadcast_in_dim(r: RowRules, step: Step) -> Work | None:
     rows, (meta,) = r.first(step.results[0]), step.metas
     if rows is None or 0 not in dict(step.params)["axes"][:1]:
         return None if rows is None else Work(rows, (False,))
     return Work(rows, (r.first(meta) == rows,)) if r.first(meta) in (rows, 1) else None
 
 
-def _take(r: RowRules, step: Step) -> Work | None:
+def take(r: RowRules, step: Step) -> Work | None:
     """Index arrays for the first axes have rows; with one for another axis, the array that is indexed has them."""
     axes, (x, *indices) = dict(step.params)["axes"], step.metas
     if len(axes) == 1 and axes[0] > 0:
@@ -147,7 +133,7 @@ def _take(r: RowRules, step: Step) -> Work | None:
     return Work(rows, (False, *[True] * len(axes))) if rows is not None and alike and axes[0] == 0 else None
 
 
-def _if_behind(param: str) -> Rule:
+def behind(param: str) -> Rule:
     """For ops that leave the first axis alone unless `param` is 0 or starts with it."""
 
     def rule(r: RowRules, step: Step) -> Work | None:
@@ -158,37 +144,13 @@ def _if_behind(param: str) -> Rule:
     return rule
 
 
-def _transpose(r: RowRules, step: Step) -> Work | None:
+def transpose(r: RowRules, step: Step) -> Work | None:
     rows = r.first(step.metas[0])
     return Work(rows, (True,)) if rows is not None and dict(step.params)["axes"][0] == 0 else None
 
 
-def _pad(r: RowRules, step: Step) -> Work | None:
+def pad(r: RowRules, step: Step) -> Work | None:
     """With rows before and after those that there are, and nothing else."""
     rows, params = r.first(step.metas[0]), dict(step.params)
     plain = all(size == 0 for size in (*params["interior"], *params["low"][1:], *params["high"][1:]))
     return Work(rows, (True,), placed=True) if rows is not None and plain else None
-
-
-RULES: dict[Op, Rule] = {
-    **dict.fromkeys(
-        (
-            *(rd.reduce_sum_op, rd.reduce_prod_op, rd.reduce_max_op, rd.reduce_min_op, rd.reduce_and_op),
-            *(rd.reduce_or_op, rd.reduce_logsumexp_op, rd.softmax_op),
-        ),
-        _reduction,
-    ),
-    rd.sum_to_op: _sum_to,
-    mv.reshape_op: _reshape,
-    mv.broadcast_in_dim_op: _broadcast_in_dim,
-    mv.transpose_op: _transpose,
-    mv.pad_op: _pad,
-    ix.take_op: _take,
-    **dict.fromkeys(
-        (
-            *(mv.concatenate_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op),
-            *(rd.cumlogsumexp_op, so.sort_op, so.argsort_op, so.permute_op, rd.recurrence_op),
-        ),
-        _if_behind("axis"),
-    ),
-}

@@ -69,7 +69,7 @@ def test_other_errors_pass_with_a_note():
         jit(lambda x: pure_callback(stop, x, x) + 1)(X)
     assert type(caught.value) is LookupError
     assert caught.value.__notes__ == [
-        f"raised by callback at test_run_errors.py:{_line('pure_callback(stop')} in an anyshape program"
+        f"raised by callback at test_failures.py:{_line('pure_callback(stop')} in an anyshape program"
     ]
 
 

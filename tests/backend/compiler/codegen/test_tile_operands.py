@@ -239,7 +239,7 @@ def test_values_without_buffers_are_freed_within_a_tile(threads):
             x, y = np.linspace(0.5, 1, n), np.linspace(0, 1, n)
             program = trace(function)(*[ShapeDtypeStruct("n", "float64")] * 2)
             np.testing.assert_array_equal(program(x, y), function(x, y))
-            block_cache.forget()
+            block_cache.clear()
             tracemalloc.start()
             program(x, y)
             peak = tracemalloc.get_traced_memory()[1]
@@ -300,7 +300,7 @@ def test_a_batch_of_one_is_cut_into_tiles():
     step, x = anyshape.value_and_grad(loss), np.random.default_rng(0).normal(size=(1, 8000, 128))
     args = x, np.ones(128), np.zeros(128)
     step(*args)
-    block_cache.forget()
+    block_cache.clear()
     tracemalloc.start()
     step(*args)
     peak = tracemalloc.get_traced_memory()[1]

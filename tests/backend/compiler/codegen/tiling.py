@@ -3,8 +3,7 @@
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from anyshape.backend.compiler.codegen import inter_op, tiles
-from anyshape.backend.compiler.passes import parallel_branches
+from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.runtime.config import config
 from anyshape.program import specialize
 
@@ -13,16 +12,14 @@ from anyshape.program import specialize
 def tiled(tile=6, least=1, threads=2):
     """Groups of programs made here run in tiles of `tile` elements from `least` elements on, on so many threads.
 
-    So do steps that do not depend on each other run at once. `least` and `tile` are read when a program is made,
+    `least` and `tile` are read when a program is made,
     `threads` when it is called.
     """
     before = config.num_threads
     with ExitStack() as stack:
         stack.enter_context(patch.object(tiles, "forced", (least, tile)))
         stack.enter_context(patch.object(tiles, "FEW", 2))
-        stack.enter_context(patch.object(parallel_branches, "PAYS", least - 1))
         stack.enter_context(patch.object(specialize, "PATIENCE", 0))
-        stack.enter_context(patch.dict(inter_op.NAMES, {"_single": lambda: True}))
         config.num_threads = threads
         try:
             yield
@@ -31,5 +28,5 @@ def tiled(tile=6, least=1, threads=2):
 
 
 def untiled():
-    """No group runs in tiles in programs made here, and no steps at once."""
+    """No group runs in tiles in programs made here."""
     return tiled(least=1 << 60)

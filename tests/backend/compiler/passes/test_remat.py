@@ -16,7 +16,7 @@ from anyshape.backend.interpreter import evaluate
 from anyshape.errors import MemoryLimitError
 from anyshape.graph.ir.validate import check_graph
 from anyshape.graph.sizes.evaluate import evaluate as value_of
-from anyshape.graph.sizes.evaluate import to_mapping
+from anyshape.graph.sizes.evaluate import values_from
 from tests.backend.compiler.test_peak_memory import SLACK, measured
 
 RNG = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def cut(function, args, segments=1):
     sizes = {}
     for value, array in zip(program.graph.inputs, arrays, strict=True):
         sizes.update({leaf: n for extent, n in zip(value.meta.extents, array.shape) for leaf in [extent.size.atom]})
-    found = rematerialise(program.graph, lambda meta: value_of(bytes_of(meta), to_mapping(sizes)), segments)
+    found = rematerialise(program.graph, lambda meta: value_of(bytes_of(meta), values_from(sizes)), segments)
     return program.graph, found, arrays
 
 

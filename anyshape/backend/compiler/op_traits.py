@@ -1,0 +1,174 @@
+"""The table of traits: one row per op with everything that passes, the memory bound and code generation ask of it.
+
+The rows stand in `backend/compiler/traits/`, one module per family. An op without a row is an error, never a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import MissingRuleError
+from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.shapes.strided_view import View
+from anyshape.graph.sizes.expr import Size
+
+if TYPE_CHECKING:
+    from anyshape.backend.compiler.plan import Step
+
+ScratchFormula: TypeAlias = "Callable[[Step], Size | None]"
+ParallelAxisRule: TypeAlias = Callable[..., Any]  # of `passes/row_parallel.py`
+CollapseRule: TypeAlias = Callable[..., bool]  # of `passes/collapse_loop_axes.py`
+Identity: TypeAlias = Callable[[Any, Node], Any]  # of `passes/identities.py`
+
+
+class Alias(Enum):
+    """Which memory a result may share with the first operand."""
+
+    FRESH = "an array of its own"
+    VIEW = "a view"
+    STRETCHED_VIEW = "a view, one element of which may stand for several: never written to"
+    VIEW_OR_COPY = "a view where strides allow it, else a copy"
+    VIEW_OR_SUM = "the operand itself, or a computed array"
+
+    @property
+    def may_share(self) -> bool:
+        """Whether the result may share memory."""
+        return self is not Alias.FRESH
+
+    @property
+    def may_allocate(self) -> bool:
+        """Whether the result may be an array of its own."""
+        return self in (Alias.FRESH, Alias.VIEW_OR_COPY, Alias.VIEW_OR_SUM)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the step computes nothing: at most it copies."""
+        return self not in (Alias.FRESH, Alias.VIEW_OR_SUM)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementTime:
+    """Nanoseconds per element in cache, for items of more than four bytes and for smaller ones, as measured."""
+
+    double: float
+    single: float
+
+
+MEMORY_BOUND = ElementTime(0.4, 0.2)  # reading and writing take all the time
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How an op runs tile by tile along a parallel axis.
+
+    `rows` finds the parallel axis of a step. `collapse` tells whether further axes may be part of it; None: never.
+    `combine` joins the partial results of tiles where the op reduces along the parallel axis; None: it cannot.
+    """
+
+    rows: ParallelAxisRule
+    collapse: CollapseRule | None
+    combine: np.ufunc | None
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """An op that is arithmetic on strides: `apply(view, new_shape, **params)` gives the view of its result.
+
+    `weight` is its cost in plain views. `follows_pad` says that it may come after a pad in one padded view. `admits`
+    tells whether the params of a step allow all this.
+    """
+
+    weight: int
+    apply: Callable[..., View]
+    follows_pad: bool
+    admits: Callable[[dict[str, Any]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """What simplification may do with an op.
+
+    `identities` are tried in order. `commutative`: operands may be swapped. `silent`: the kernel never warns, whatever
+    the element.
+    """
+
+    identities: tuple[Identity, ...]
+    commutative: bool
+    silent: bool
+
+
+NO_ALGEBRA = Algebra(identities=(), commutative=False, silent=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Everything that the compiler knows of an op besides its shape rule and its kernel. No field has a default.
+
+    - `elementwise`: each element of the result depends on one element of each operand, with NumPy's broadcasting.
+    - `alias`: the memory of the result.
+    - `time`: the time per element of the result, for the choice of tiles.
+    - `tiling`: how it runs in tiles; None: on whole arrays alone.
+    - `scratch`: an upper bound of the bytes that the kernel allocates besides its result; None: nothing.
+    - `movement`: how it acts on strides; None: it is no movement that views can stand for.
+    - `algebra`: how it is simplified.
+    - `recomputable`: rematerialisation may run it twice.
+    - `runs_user_code`: its kernel calls a Python function of the user.
+    """
+
+    elementwise: bool
+    alias: Alias
+    time: ElementTime
+    tiling: Tiling | None
+    scratch: ScratchFormula | None
+    movement: Movement | None
+    algebra: Algebra
+    recomputable: bool
+    runs_user_code: bool
+
+
+# The declared default: no pass may use anything of such an op. Rows name it; a missing row is never read as this.
+OPAQUE = Traits(
+    elementwise=False,
+    alias=Alias.FRESH,
+    time=MEMORY_BOUND,
+    tiling=None,
+    scratch=None,
+    movement=None,
+    algebra=NO_ALGEBRA,
+    recomputable=False,
+    runs_user_code=False,
+)
+
+TRAITS: dict[Op, Traits] = {}
+
+
+def declare(traits: Traits, *ops: Op) -> None:
+    """Make `traits` the row of each op."""
+    for op in ops:
+        if op in TRAITS:
+            raise ValueError(f"{op}: has a row of traits already\n  keep one of the two")
+        TRAITS[op] = traits
+
+
+def find_traits(op: Op) -> Traits:
+    """Return the row of an op; raise MissingRuleError naming its file if there is none."""
+    traits = TRAITS.get(op)
+    if traits is None:
+        raise MissingRuleError(op.name, "traits", f"backend/compiler/traits/{op.family}.py")
+    return traits
+
+
+def is_compute_bound(op: Op) -> bool:
+    """Tell whether the arithmetic of an op takes longer than its reads and writes."""
+    return find_traits(op).time.double > MEMORY_BOUND.double
+
+
+def nanoseconds(op: Op, dtype: np.dtype) -> float:
+    """Return roughly how long an op takes per element of this dtype."""
+    time = find_traits(op).time
+    return time.single if dtype.itemsize <= 4 else time.double

@@ -1,0 +1,33 @@
+"""The traits of every op, one module per family. Importing this package fills the table."""
+
+from anyshape.backend.compiler.traits import (
+    callback,
+    contraction,
+    control,
+    creation,
+    dynamic,
+    elementwise,
+    gathering,
+    indexing,
+    movement,
+    reduction,
+    segments,
+    sorting,
+    special,
+)
+
+__all__ = [
+    "callback",
+    "contraction",
+    "control",
+    "creation",
+    "dynamic",
+    "elementwise",
+    "gathering",
+    "indexing",
+    "movement",
+    "reduction",
+    "segments",
+    "sorting",
+    "special",
+]

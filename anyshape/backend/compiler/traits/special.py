@@ -1,0 +1,18 @@
+"""Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
+
+from dataclasses import replace
+
+from anyshape.backend.compiler.op_traits import ElementTime, declare
+from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
+from anyshape.ops import special as sp
+
+SPECIAL = replace(ELEMENTWISE, time=ElementTime(7.0, 7.0))
+
+declare(SPECIAL, sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
+declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op)
+declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
+declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
+declare(SPECIAL, sp.expit_op, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op)
+declare(SPECIAL, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op, sp.exp1_op, sp.expi_op)
+declare(SPECIAL, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
+declare(SPECIAL, sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
