@@ -16,10 +16,12 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
 
     advice = "change the operands so that NumPy would accept them"
 
-    def __init__(self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None) -> None:
+    def __init__(
+        self, primitive: str, why: str, operands: Sequence[object] = (), where: object = None, advice: str = ""
+    ) -> None:
         self.primitive, self.why, self.operands, self.where = primitive, why, tuple(operands), where
-        got = ", ".join(str(o) for o in self.operands)
-        super().__init__(f"{primitive}: {why}{messages.at(where)}\n  {f'got {got}; ' if got else ''}{self.advice}")
+        self.advice = advice or self.advice
+        super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {self.advice}")
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
@@ -42,7 +44,8 @@ class AxisError(ShapeError, np.exceptions.AxisError):
 class SizeMismatchError(ShapeError):
     """A condition that a program needs of the sizes of its inputs does not hold at this call.
 
-    `sizes` are those that the claim is about, and `sources` the arguments and axes that they were found from, by name.
+    `claim` is the condition and `sizes` holds the sizes that it is about, by where they are read or by declared name.
+    `sources` says where the sizes with declared names are read. `why` is the reason for the condition.
     """
 
     advice = "call it with sizes that satisfy this"
@@ -55,10 +58,15 @@ class SizeMismatchError(ShapeError):
         why: str,
         where: object = None,
         sources: Mapping[str, str] | None = None,
+        demand: str = "",
+        advice: str = "",
     ) -> None:
-        self.claim, self.sizes, self.sources = claim, dict(sizes), dict(sources or {})
-        got = messages.read_sizes(self.sizes, self.sources)
-        super().__init__(primitive, f"{why}; {claim} does not hold", (got,) if got else (), where)
+        self.claim, self.sizes, self.sources, reason = claim, dict(sizes), dict(sources or {}), why
+        if not demand:
+            read = messages.read_sizes(self.sizes, self.sources)
+            demand = f"{why}; {claim} does not hold{f' for {read}' if read else ''}"
+        super().__init__(primitive, demand, (), where, advice)
+        self.why = reason
 
 
 class IndexRangeError(ShapeError):
@@ -77,7 +85,7 @@ class ViewError(ShapeError):
     `failed` is "divisibility", "contiguity" or "mask"; `axes` are those of the view that it failed for.
     """
 
-    advice = "let a further view index the elements in C order (ViewChain), or copy the elements first"
+    advice = "copy the elements into C order first"
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is guaranteed of each axis of a value, and the metadata of a value."""
+"""Array types: the guarantee for each axis of a value (its extent), and `TensorMeta`, dtype and extents together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Atom, Call, DimVar, Leaf, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.polynomials import Monomial
-from anyshape.graph.sizes.substitute import leaves_of, substitute_leaves
+from anyshape.graph.sizes.substitute import substitute_leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class UpperBound:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing is known of the size of the axis."""
+    """The axis may have any size."""
 
     def __repr__(self) -> str:
         return "?"
@@ -48,54 +48,47 @@ ShapeExtent: TypeAlias = Exact | UpperBound | Unknown
 
 
 def as_extent(size: Size | ShapeExtent) -> ShapeExtent:
-    """A size means exactly that size."""
+    """Return the extent of a size: `Exact`. Extents stay."""
     return size if isinstance(size, (Exact, UpperBound, Unknown)) else Exact(size)
 
 
 def exact_size(extent: ShapeExtent) -> Size | None:
-    """The size that is guaranteed, or None."""
+    """Return the size that the extent guarantees, or None."""
     return extent.size if isinstance(extent, Exact) else None
 
 
-def join(a: ShapeExtent, b: ShapeExtent) -> ShapeExtent:
-    """The strongest extent that both satisfy: what is known where two control paths meet."""
-    if a == b:
-        return a
-    if isinstance(a, Unknown) or isinstance(b, Unknown):
-        return Unknown()
-    return UpperBound(expr.maximum(a.size, b.size))
-
-
 def bind(size: Size, extent_of: Callable[[Leaf], ShapeExtent | None]) -> ShapeExtent:
-    """The extent that a size means where its leaves have these extents (None: a leaf stands for itself).
+    """Return the extent of a size whose leaves have extents of their own (None: a leaf stands for itself).
 
-    Never stronger than they are: a bound on the leaves gives a bound where the size grows with them, else nothing.
+    The result is never stronger than the extents of the leaves. Upper bounds of leaves give an upper bound where the
+    size grows with them, and `Unknown` elsewhere.
     """
-    found = {leaf: extent_of(leaf) for leaf in leaves_of(size)}
-    if all(isinstance(e, (Exact, NoneType)) for e in found.values()):
-        return Exact(substitute_leaves(size, lambda leaf: exact_size(found[leaf] or Unknown())))
-    high = _Limits(found).of(size)[1]
+    extents = {leaf: extent_of(leaf) for leaf in leaves_of(size)}
+    if all(isinstance(e, (Exact, NoneType)) for e in extents.values()):
+        return Exact(substitute_leaves(size, lambda leaf: exact_size(extents[leaf] or Unknown())))
+    high = _LeafBounds(extents).of(size)[1]
     return Unknown() if high is None else UpperBound(high)
 
 
 def project(extent: ShapeExtent, extent_of: Callable[[Leaf], ShapeExtent | None]) -> ShapeExtent:
-    """The strongest extent that can be said without the leaves for which `extent_of` gives an extent."""
+    """Return the strongest extent without the leaves for which `extent_of` gives an extent."""
     if isinstance(extent, Unknown):
         return extent
-    found = bind(extent.size, extent_of)
-    return UpperBound(found.size) if isinstance(extent, UpperBound) and isinstance(found, Exact) else found
+    bound = bind(extent.size, extent_of)
+    return UpperBound(bound.size) if isinstance(extent, UpperBound) and isinstance(bound, Exact) else bound
 
 
-Limits: TypeAlias = tuple[Size | None, Size | None]
+Bounds: TypeAlias = tuple[Size | None, Size | None]  # lower and upper; None where there is none
 
 
-class _Limits:
-    """Sizes that are never above, and never below, an expression whose leaves have the given extents."""
+class _LeafBounds:
+    """Symbolic lower and upper bounds of expressions, from the extents of their leaves."""
 
     def __init__(self, extents: Mapping[Leaf, ShapeExtent | None]) -> None:
         self.extents = extents
 
-    def of(self, size: Size) -> Limits:
+    def of(self, size: Size) -> Bounds:
+        """Return bounds of a polynomial, added up over its terms."""
         low: Size | None = 0
         high: Size | None = 0
         for monomial, coefficient in expr.terms_of(size).items():
@@ -106,7 +99,7 @@ class _Limits:
             high = None if high is None or above is None else expr.add(high, expr.mul(coefficient, above))
         return low, high
 
-    def _monomial(self, monomial: Monomial) -> Limits:
+    def _monomial(self, monomial: Monomial) -> Bounds:
         if len(monomial) == 1 and monomial[0][1] == 1:
             return self._atom(monomial[0][0])
         low: Size = 1
@@ -116,13 +109,13 @@ class _Limits:
             if least is None or least < 0:
                 return None, None
             below, above = self._atom(atom)
-            if below is None or not _not_negative(below):
+            if below is None or not _is_nonnegative(below):
                 below = least
             low = expr.mul(low, expr.power(below, power))
             high = None if high is None or above is None else expr.mul(high, expr.power(above, power))
         return low, high
 
-    def _atom(self, atom: Atom) -> Limits:
+    def _atom(self, atom: Atom) -> Bounds:
         if isinstance(atom, Call):
             return self._call(atom)
         extent = self.extents[atom]
@@ -132,26 +125,40 @@ class _Limits:
             return extent.size, extent.size
         return atom.bounds()[0], extent.size if isinstance(extent, UpperBound) else atom.bounds()[1]
 
-    def _call(self, call: Call) -> Limits:
-        args = [self.of(a) for a in call.args]
-        lows, highs = [a[0] for a in args if a[0] is not None], [a[1] for a in args if a[1] is not None]
-        all_low, all_high = len(lows) == len(args), len(highs) == len(args)
+    def _call(self, call: Call) -> Bounds:
+        lows, highs = zip(*[self.of(argument) for argument in call.args])
         if call.function == "max":
-            return expr.maximum(*lows) if lows else None, expr.maximum(*highs) if all_high else None
+            return _of_known(expr.maximum, lows), _of_all(expr.maximum, highs)
         if call.function == "min":
-            return expr.minimum(*lows) if all_low else None, expr.minimum(*highs) if highs else None
+            return _of_all(expr.minimum, lows), _of_known(expr.minimum, highs)
         if call.function == "broadcast":
-            return call.limits[0], expr.maximum(*highs) if all_high else None
-        by = call.args[1]
-        if not isinstance(by, int) or by < 1:
-            return call.limits
-        if call.function == "mod":
-            return 0, by - 1
-        (low, high), _ = args
-        return None if low is None else expr.floordiv(low, by), None if high is None else expr.floordiv(high, by)
+            return call.interval[0], _of_all(expr.maximum, highs)
+        return _quotient_bounds(call, lows[0], highs[0])
 
 
-def _not_negative(size: Size) -> bool:
+def _quotient_bounds(call: Call, low: Size | None, high: Size | None) -> Bounds:
+    """Return bounds of a quotient or remainder whose dividend has these bounds."""
+    divisor = call.args[1]
+    if not isinstance(divisor, int) or divisor < 1:
+        return call.interval
+    if call.function == "mod":
+        return 0, divisor - 1
+    return None if low is None else expr.floordiv(low, divisor), None if high is None else expr.floordiv(high, divisor)
+
+
+def _of_known(extremum: Callable[..., Size], sizes: Sequence[Size | None]) -> Size | None:
+    """Return the extremum of the bounds that exist."""
+    known = [size for size in sizes if size is not None]
+    return extremum(*known) if known else None
+
+
+def _of_all(extremum: Callable[..., Size], sizes: Sequence[Size | None]) -> Size | None:
+    """Return the extremum of the bounds, or None where one is missing."""
+    known = [size for size in sizes if size is not None]
+    return extremum(*known) if len(known) == len(sizes) else None
+
+
+def _is_nonnegative(size: Size) -> bool:
     low = expr.bounds(size)[0]
     return low is not None and low >= 0
 
@@ -160,7 +167,7 @@ _SHORT = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
 
 
 def short_dtype(dtype: np.dtype) -> str:
-    """f64, i32, c128, bool: the dtype as programs print it."""
+    """Return the name of a dtype as programs print it: f64, i32, c128, bool."""
     name = dtype.name
     stem = name.rstrip("0123456789")
     return _SHORT[stem] + name[len(stem) :] if stem in _SHORT else name
@@ -168,35 +175,36 @@ def short_dtype(dtype: np.dtype) -> str:
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """The dtype and the extents of a value. Belongs to the value and is derived by the shape rule of its op."""
+    """The array type of a value: dtype and extents, derived by the shape rule of its op."""
 
     dtype: np.dtype
     extents: tuple[ShapeExtent, ...]
 
     @property
     def rank(self) -> int:
+        """The number of axes."""
         return len(self.extents)
 
     @property
     def meta(self) -> TensorMeta:
-        """This: a context takes metadata as it takes a value."""
+        """The array type itself, so that a context takes array types like values."""
         return self
 
     @cached_property
     def sizes(self) -> tuple[Size, ...] | None:
-        """Every size, when all are exact; None otherwise."""
-        found = tuple([e.size for e in self.extents if isinstance(e, Exact)])
-        return found if len(found) == len(self.extents) else None
+        """The sizes of all axes, or None unless every extent is exact."""
+        exact = tuple([e.size for e in self.extents if isinstance(e, Exact)])
+        return exact if len(exact) == len(self.extents) else None
 
-    def named(self) -> list[tuple[DimVar, int]]:
-        """The axes whose size is a variable alone."""
-        alone = [(expr.as_atom(e.size) if isinstance(e, Exact) else None, i) for i, e in enumerate(self.extents)]
-        return [(atom, axis) for atom, axis in alone if isinstance(atom, DimVar)]
+    def variable_axes(self) -> list[tuple[DimVar, int]]:
+        """Return (variable, axis) for each axis whose size is a single dimension variable."""
+        atoms = [expr.as_atom(e.size) if isinstance(e, Exact) else None for e in self.extents]
+        return [(atom, axis) for axis, atom in enumerate(atoms) if isinstance(atom, DimVar)]
 
     def __str__(self) -> str:
         return f"{short_dtype(self.dtype)}[{', '.join(map(str, self.extents))}]"
 
 
 def tensor(dtype: np.dtype, sizes: Sequence[Size | ShapeExtent]) -> TensorMeta:
-    """Metadata from a dtype and sizes or extents."""
+    """Return the array type of a dtype and sizes or extents."""
     return TensorMeta(dtype, tuple([as_extent(s) for s in sizes]))

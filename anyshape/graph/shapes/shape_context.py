@@ -1,7 +1,6 @@
-"""`ShapeGuardContext`: the only window through which shape rules, AD rules and passes see shapes.
+"""The window through which shape rules, derivative rules and passes see shapes: `ShapeGuardContext`.
 
-Whatever it answers is noted in the scope with who asked: what every rule relied on. And it is the one place where
-refusals for want of an exact size are made.
+The scope records each answer with the rule that relies on it. Errors for a missing exact size are made here alone.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from anyshape.errors import DTypeError, ShapeError, UnsupportedDynamicShapeError
-from anyshape.graph.prover.constraints import Claim, Where, at_least, equal
+from anyshape.graph.prover.claim_text import OperandAxes
+from anyshape.graph.prover.constraints import Claim, SourceLine, at_least, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, bind
 from anyshape.graph.sizes import expr
@@ -18,16 +18,16 @@ from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
 
 
 class HasMeta(Protocol):
-    """A value or a handle of one."""
+    """A value, a handle of one, or an array type."""
 
     @property
     def meta(self) -> TensorMeta: ...
 
 
 class ShapeGuardContext:
-    """Answers questions about shapes for one primitive, from one scope.
+    """Answers queries about shapes for one primitive, from one scope, and records each answer there.
 
-    `rule` says who asks: a shape rule, "jvp", "transpose", "batching" or "pass". Each answer is noted in the scope.
+    `rule` is the querying rule: a shape rule ("shape"), "jvp", "transpose", "batching" or "pass".
     """
 
     __slots__ = ("metas", "minted", "primitive", "rule", "scope", "where")
@@ -36,97 +36,97 @@ class ShapeGuardContext:
         self,
         scope: Scope,
         primitive: str,
-        where: Where | None = None,
+        where: SourceLine | None = None,
         metas: Sequence[TensorMeta] = (),
         rule: str = "shape",
     ) -> None:
         self.scope, self.primitive, self.where, self.metas, self.rule = scope, primitive, where, metas, rule
         self.minted: list[DimVar] = []
 
-    # -- questions
+    # -- queries
 
     def rank(self, x: HasMeta) -> int:
-        """The number of axes, always exact."""
+        """Return the number of axes, which is always exact."""
         rank = len(x.meta.extents)
-        self.scope.relied.extend((self.primitive, self.rule, "rank", "", None, rank))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "rank", "", None, rank))
         return rank
 
     def extent(self, x: HasMeta, axis: int, *, field: str = "shape") -> ShapeExtent:
-        """Whatever is guaranteed of the axis."""
+        """Return the extent of an axis."""
         extent = x.meta.extents[axis]
-        self.scope.relied.extend((self.primitive, self.rule, "extent", field, axis, extent))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, axis, extent))
         return extent
 
     def extents(self, x: HasMeta, *, field: str = "shape") -> tuple[ShapeExtent, ...]:
-        """Whatever is guaranteed of each axis."""
+        """Return the extents of all axes."""
         extents = x.meta.extents
-        self.scope.relied.extend((self.primitive, self.rule, "extent", field, 0, extents))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, 0, extents))
         return extents
 
     def exact(self, x: HasMeta, axis: int, *, field: str) -> Size:
-        """The exact size of the axis, for a field that needs one."""
+        """Return the exact size of an axis; raise UnsupportedDynamicShapeError where it has none."""
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise self.unsupported(field, axis, extent)
-        self.scope.relied.extend((self.primitive, self.rule, "exact", field, axis, extent))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, extent))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
-        """The exact sizes of all axes."""
+        """Return the exact sizes of all axes; raise UnsupportedDynamicShapeError where one has none."""
         sizes = x.meta.sizes
         if sizes is None:
             raise next(self.unsupported(field, i, e) for i, e in enumerate(x.meta.extents) if not isinstance(e, Exact))
-        self.scope.relied.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
         return sizes
 
     def sizes(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...] | None:
-        """The sizes of all axes, if all are exact; None otherwise, for who can do without."""
+        """Return the exact sizes of all axes, or None where one has none."""
         sizes = x.meta.sizes
         if sizes is not None:
-            self.scope.relied.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+            self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
         return sizes
 
     def fixed(self, size: Size, *, field: str, axis: int | None = None) -> int:
-        """The size as a Python int, for what needs one while tracing: a number of pieces, of steps of a loop.
+        """Return the size as a Python int, where tracing needs a number: of pieces, of iterations.
 
-        Under jit a size of arguments is fixed by a guard; one that depends on data has no value.
+        Under jit a guard fixes a size of the arguments. A run-time size raises UnsupportedDynamicShapeError.
         """
-        known = self.scope.normal(size)
-        if not isinstance(known, int):
-            if not self.scope.runtime.keys().isdisjoint(expr.variables(known)):
-                raise self.unsupported(field, axis, Exact(known), "a fixed size")
-            known = self.scope.value(known, self.where)
-        self.scope.relied.extend((self.primitive, self.rule, "exact", field, axis, Exact(known)))
-        return known
+        value = self.scope.normal(size)
+        if not isinstance(value, int):
+            if not self.scope.runtime.keys().isdisjoint(expr.variables(value)):
+                raise self.unsupported(field, axis, Exact(value), "a fixed size")
+            value = self.scope.value(value, self.where)
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, Exact(value)))
+        return value
 
     def same(self, a: Size, b: Size) -> bool:
-        """The sizes are proved equal."""
+        """Return True where the sizes are proved equal."""
         if a is b:
             return True
-        found = self.scope.same(a, b)
-        if found:
-            self.scope.relied.extend((self.primitive, self.rule, "same", "", None, equal(a, b)))
-        return found
+        proved = self.scope.same(a, b)
+        if proved:
+            self.scope.reliance_log.extend((self.primitive, self.rule, "same", "", None, equal(a, b)))
+        return proved
 
-    def require(self, claim: Claim, why: str) -> None:
-        """Hold now, fail now, or be asserted when the program is called."""
-        self.scope.require(claim, self.primitive, why, self.metas, self.where)
-        self.scope.relied.extend((self.primitive, self.rule, "require", "", None, claim))
+    def require(self, claim: Claim, why: str, axes: OperandAxes | None = None) -> None:
+        """Prove the claim, raise where it is disproved, or make it an assertion of the program."""
+        self.scope.require(claim, self.primitive, why, self.metas, self.where, axes)
+        self.scope.reliance_log.extend((self.primitive, self.rule, "require", "", None, claim))
 
-    # -- refusals
+    # -- errors, for the caller to raise
 
     def fail(self, why: str) -> ShapeError:
-        """The error for operands that cannot agree, to be raised by the caller."""
+        """Return the error for operands that do not fit each other."""
         return ShapeError(self.primitive, why, self.metas, self.where)
 
     def bad_dtype(self, why: str, advice: str) -> DTypeError:
-        """The error for a dtype the primitive cannot take, to be raised by the caller."""
+        """Return the error for a dtype that the primitive does not accept."""
         return DTypeError(self.primitive, why, advice, self.where)
 
     def unsupported(
         self, field: str, axis: int | None, extent: ShapeExtent, needed: str = "an exact size"
     ) -> UnsupportedDynamicShapeError:
-        """The error for a size of which a field needs more than is known, to be raised by the caller."""
+        """Return the error for a field that needs a stronger guarantee than the extent."""
         observed = "unknown" if isinstance(extent, Unknown) else "upper bound"
         if isinstance(extent, Exact):
             runtime = not self.scope.runtime.keys().isdisjoint(expr.variables(extent.size))
@@ -134,25 +134,25 @@ class ShapeGuardContext:
         where = self.where
         return UnsupportedDynamicShapeError(self.primitive, field, axis, observed, str(extent), where, needed)
 
-    # -- sizes of operands, and new ones
+    # -- op-local sizes, and new sizes
 
     def resolve(self, size: Size) -> ShapeExtent:
-        """The extent that an op-local size means for the operands at hand; never stronger than they are."""
-        alone = expr.as_atom(size)
-        if isinstance(alone, InputAxis):
-            found = self.metas[alone.operand].extents[alone.axis]
+        """Return the extent of an op-local size for the current operands; never stronger than their extents."""
+        atom = expr.as_atom(size)
+        if isinstance(atom, InputAxis):
+            extent = self.metas[atom.operand].extents[atom.axis]
         else:
-            found = bind(size, self._of_operand)
-        if isinstance(found, Exact):
-            found = Exact(self.scope.simplest(found.size))
-        self.scope.relied.extend((self.primitive, self.rule, "resolve", "", None, found))
-        return found
+            extent = bind(size, self._extent_of_leaf)
+        if isinstance(extent, Exact):
+            extent = Exact(self.scope.simplest(extent.size))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "resolve", "", None, extent))
+        return extent
 
-    def _of_operand(self, leaf: Leaf) -> ShapeExtent | None:
+    def _extent_of_leaf(self, leaf: Leaf) -> ShapeExtent | None:
         return self.metas[leaf.operand].extents[leaf.axis] if isinstance(leaf, InputAxis) else None
 
     def bind(self, param: Any, *, field: str) -> Any:
-        """A param (nested tuples of op-local sizes) as exact value-side sizes of the operands at hand."""
+        """Return a parameter (nested tuples of op-local sizes) as exact value-side sizes of the current operands."""
         if isinstance(param, tuple):
             return tuple([self.bind(p, field=field) for p in param])
         if not isinstance(param, DimExpr):
@@ -163,23 +163,26 @@ class ShapeGuardContext:
         return extent.size
 
     def new_size(self, name: str, upper: Size | None = None) -> Size:
-        """A size that depends on data: a variable of its own, at least 0 and at most `upper`."""
+        """Return a new run-time size: a variable of its own, at least 0 and at most `upper`."""
         variable = self.scope.runtime_size(name, upper, self.primitive, self.where)
         self.minted.append(variable)
         size = expr.from_atom(variable)
-        self.scope.relied.extend((self.primitive, self.rule, "new_size", name, None, Exact(size)))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "new_size", name, None, Exact(size)))
         return size
 
     def same_extents(self, a: HasMeta, b: HasMeta) -> bool:
-        """Proved to have equal shapes. Sizes without a name are equal where metadata were passed on from one value."""
-        x, y = a.meta.extents, b.meta.extents
-        return x is y or (len(x) == len(y) and all(map(self._same_extent, x, y)))
+        """Return True where the shapes are proved equal.
 
-    def _same_extent(self, a: ShapeExtent, b: ShapeExtent) -> bool:
+        Extents without an exact size are equal only where both array types share one extents tuple.
+        """
+        x, y = a.meta.extents, b.meta.extents
+        return x is y or (len(x) == len(y) and all(map(self._equal_exact, x, y)))
+
+    def _equal_exact(self, a: ShapeExtent, b: ShapeExtent) -> bool:
         return isinstance(a, Exact) and isinstance(b, Exact) and self.same(a.size, b.size)
 
     def require_same_extents(self, a: HasMeta, b: HasMeta, why: str) -> None:
-        """Equal shapes, for operands that a core op takes as they are: NumPy would stretch a size of 1."""
+        """Prove equal shapes for operands of a core op, or raise: NumPy would stretch a size of 1."""
         if self.same_extents(a, b):
             return
         for axis, extent in enumerate((*a.meta.extents, *b.meta.extents)):
@@ -187,13 +190,13 @@ class ShapeGuardContext:
                 raise self.unsupported("operands", axis % max(a.meta.rank, 1), extent)
         raise self.fail(why)
 
-    def require_equal(self, a: Size, b: Size, why: str) -> None:
-        """The two sizes agree, or the call fails."""
+    def require_equal(self, a: Size, b: Size, why: str, axes: OperandAxes | None = None) -> None:
+        """Require `a == b`."""
         if a is not b:
-            self.require(equal(a, b), why)
+            self.require(equal(a, b), why, axes)
 
     def require_at_least(self, a: Size, b: Size, why: str) -> None:
-        """a >= b, or the call fails."""
+        """Require `a >= b`."""
         low = expr.bounds(a)[0]
         if low is None or not isinstance(b, int) or low < b:
             self.require(at_least(a, b), why)

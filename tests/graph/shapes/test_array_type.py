@@ -1,4 +1,4 @@
-"""What is guaranteed of sizes: nothing upgrades, in joins, bindings and projections, by brute force at small sizes."""
+"""Extents: bindings and projections hold at all small sizes and never strengthen a guarantee."""
 
 import itertools
 
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import anyshape
 import anyshape.numpy as anp
 from anyshape import Dim, ShapeDtypeStruct, eval_shape, jit, pure_callback, trace
-from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, bind, join, project
+from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, bind, project
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.symbols import DimVar
 
 N, M, R, S = (DimVar(name) for name in "nmrs")
@@ -42,64 +42,51 @@ extents = st.one_of(st.builds(Exact, sizes), st.builds(UpperBound, sizes), st.ju
 
 
 def values(size):
-    """The value at each assignment of small sizes."""
+    """Yield each assignment of small sizes with the value of the size."""
     for n, m, r, s in itertools.product(SMALL, repeat=4):
         at = {N: n, M: m, R: r, S: s}
-        yield at, evaluate(size, to_mapping(at))
+        yield at, evaluate(size, values_from(at))
 
 
 def allows(extent, size, at):
-    """Whether a value of this size is one that the extent speaks of."""
+    """Return True where the extent permits a value of this size."""
     if isinstance(extent, Unknown):
         return True
-    limit = evaluate(extent.size, to_mapping(at))
+    limit = evaluate(extent.size, values_from(at))
     return size == limit if isinstance(extent, Exact) else size <= limit
 
 
 def bounded(extent, at, variable):
-    """Whether an assignment of the variable is one that its extent allows."""
-    return isinstance(extent, Unknown) or at[variable] <= evaluate(extent.size, to_mapping(at))
+    """Return True where the extent of the variable permits its assignment."""
+    return isinstance(extent, Unknown) or at[variable] <= evaluate(extent.size, values_from(at))
 
 
 @given(sizes, weak, weak)
-def test_a_projection_is_true_of_every_size_and_names_nothing_that_was_left_out(size, r, s):
-    told = {R: r, S: s}
-    found = project(Exact(size), told.get)
+def test_a_projection_holds_at_every_size_and_drops_the_projected_variables(size, r, s):
+    extent_of = {R: r, S: s}
+    projected = project(Exact(size), extent_of.get)
     used = set(expr.variables(size)) & {R, S}
-    assert isinstance(found, Exact) == (not used)
-    if not isinstance(found, Unknown):
-        assert not set(expr.variables(found.size)) & {R, S}
+    assert isinstance(projected, Exact) == (not used)
+    if not isinstance(projected, Unknown):
+        assert not set(expr.variables(projected.size)) & {R, S}
     for at, value in values(size):
-        if all(bounded(told[v], at, v) for v in used):
-            assert allows(found, value, at), (found, value, at)
+        if all(bounded(extent_of[v], at, v) for v in used):
+            assert allows(projected, value, at), (projected, value, at)
     for weaker in (UpperBound(size), Unknown()):
-        assert STRENGTH[type(project(weaker, told.get))] <= STRENGTH[type(weaker)]
+        assert STRENGTH[type(project(weaker, extent_of.get))] <= STRENGTH[type(weaker)]
 
 
 @given(sizes, extents, weak)
-def test_a_binding_is_exact_only_where_all_that_it_is_bound_to_is(size, r, s):
-    told = {R: r, S: s, N: None, M: None}
-    found = bind(size, told.get)
-    used = [told[v] for v in expr.variables(size) if told[v] is not None]
-    assert isinstance(found, Exact) == all(isinstance(e, Exact) for e in used)
+def test_a_binding_is_exact_only_where_all_its_leaves_are(size, r, s):
+    extent_of = {R: r, S: s, N: None, M: None}
+    bound = bind(size, extent_of.get)
+    used = [extent_of[v] for v in expr.variables(size) if extent_of[v] is not None]
+    assert isinstance(bound, Exact) == all(isinstance(e, Exact) for e in used)
     if expr.as_atom(size) is R:
-        assert found == r
+        assert bound == r
 
 
-@given(extents, extents)
-def test_a_join_is_true_of_both(a, b):
-    found = join(a, b)
-    assert found == join(b, a) and join(a, a) == a
-    assert STRENGTH[type(found)] <= min(STRENGTH[type(a)], STRENGTH[type(b)])
-    for extent in (a, b):
-        if isinstance(extent, Unknown):
-            assert found == Unknown()
-            continue
-        for at, value in values(extent.size):
-            assert allows(found, value, at)
-
-
-# -- what a program says of its results
+# -- signatures of programs
 
 
 SIGNATURES = [
@@ -120,7 +107,7 @@ SIGNATURES = [
 
 
 @pytest.mark.parametrize(("function", "signature"), SIGNATURES, ids=[s for _, s in SIGNATURES])
-def test_a_signature_shows_what_is_known_without_running(function, signature):
+def test_a_signature_shows_bounds_of_run_time_sizes(function, signature):
     program = trace(function)(ShapeDtypeStruct("n"))
     assert str(program).splitlines()[0].endswith(f"-> ({signature})")
     shape = signature[4:-1]
@@ -134,20 +121,20 @@ def test_a_signature_shows_what_is_known_without_running(function, signature):
             assert limit is None or (size <= limit if isinstance(extent, UpperBound) else size == limit)
 
 
-def test_explain_shows_it_too():
-    found = jit(lambda x: {"kept": x[x > 0]})
-    found(np.ones(3))
-    (program,) = found.explain().programs
-    assert program.result == "{'kept': f64[<=x_0]}" and program.outputs == (("float64", "<=x_0"),)
+def test_explain_shows_bounds_of_results():
+    jitted = jit(lambda x: {"positive": x[x > 0]})
+    jitted(np.ones(3))
+    (program,) = jitted.explain().programs
+    assert program.result == "{'positive': f64[<=x_0]}" and program.outputs == (("float64", "<=x_0"),)
 
 
-def test_a_described_result_describes_a_callback():
+def test_a_result_of_eval_shape_specifies_a_callback():
     described = eval_shape(lambda x: x[x > 0], ShapeDtypeStruct("n"))
     program = trace(lambda x: pure_callback(lambda x: x[x > 0], described, x) * 2)(ShapeDtypeStruct("n"))
     assert program(np.array([-1.0, 3.0])).tolist() == [6.0]
 
 
-def test_sizes_that_are_known_stay_sizes():
+def test_exact_sizes_stay_exact():
     n = Dim("n")
     assert eval_shape(lambda x: x + 1, ShapeDtypeStruct((n, 3))).shape == (n, 3)
     assert jit(lambda x: anp.zeros(x[x > 0].shape))(np.arange(3.0)).shape == (2,)

@@ -15,7 +15,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape.autodiff.jvp import inline
 from anyshape.backend.compiler.codegen.execute import compile_plan
-from anyshape.backend.compiler.lower import lower, relied_by_passes
+from anyshape.backend.compiler.lower import lower, reliances_of_passes
 from anyshape.backend.compiler.passes.metadata_contract import CONTRACT, contract_table
 from anyshape.backend.compiler.passes.pipeline import optimize
 from anyshape.backend.interpreter import evaluate
@@ -229,7 +229,7 @@ def test_movements_of_unknown_size_are_not_collapsed(promise):
     stretched = lambda x: apply(mv.broadcast_in_dim_op, x, shape=(3, size), axes=(1,))
     graph = built(lambda x: mv.rev(mv.transpose(stretched(part(x))), (0,)), promise)
     plan = lower(optimize(graph))
-    assert not any(s.instead for s in plan.steps)
+    assert not any(s.fallback for s in plan.steps)
     assert runs(graph, np.arange(7.0)).shape == (3, 3)
 
 
@@ -247,7 +247,7 @@ def queried():
     for _, row in rows():
         graph, _ = traced(row)
         if graph is not None:
-            pairs |= {(r.primitive, r.field) for r in reliances(relied_by_passes(graph)) if r.rule == "pass"}
+            pairs |= {(r.primitive, r.field) for r in reliances(reliances_of_passes(graph)) if r.rule == "pass"}
     return pairs
 
 
