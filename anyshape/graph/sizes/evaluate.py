@@ -1,4 +1,4 @@
-"""The value of a size when the values of its leaves are known."""
+"""Evaluate a size at integer values of its leaves."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from anyshape.errors import ShapeError
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
-from anyshape.graph.sizes.symbols import remembered
+from anyshape.graph.sizes.symbols import memoised
 
 
 def broadcast_ints(*sizes: int) -> int:
-    """`broadcast` of actual sizes; ones that disagree are an error."""
+    """Return the size that axes of these sizes broadcast to; raise ShapeError if two differ and neither is 1."""
     if len(sizes) == 2 and (sizes[0] == 1 or sizes[0] == sizes[1]):
         return sizes[1]
-    found = set(sizes)
-    found.discard(1)
-    if len(found) > 1:
-        raise ShapeError("broadcast", f"sizes {' and '.join(map(str, sorted(found)))} differ and neither is 1")
-    return found.pop() if found else 1
+    stretched = set(sizes)
+    stretched.discard(1)
+    if len(stretched) > 1:
+        raise ShapeError("broadcast", f"sizes {' and '.join(map(str, sorted(stretched)))} differ and neither is 1")
+    return stretched.pop() if stretched else 1
 
 
 _EVALUATORS: dict[str, Callable[..., int]] = {
@@ -31,7 +31,7 @@ _EVALUATORS: dict[str, Callable[..., int]] = {
 
 
 def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
-    """The integer that `size` is when each leaf has the given value."""
+    """Return the integer value of `size` where `leaf_value` gives the value of each leaf."""
     if isinstance(size, int):
         return size
     if size.atom is not None and not isinstance(size.atom, Call):
@@ -41,7 +41,7 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
         product = coefficient
         for atom, power in monomial:
             if isinstance(atom, Call):
-                leaves = _leaves_alone(atom)
+                leaves = _leaf_arguments(atom)
                 values = map(leaf_value, leaves) if leaves else [evaluate(a, leaf_value) for a in atom.args]
                 value = _EVALUATORS[atom.function](*values)
             else:
@@ -51,14 +51,14 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
     return total
 
 
-@remembered
-def _leaves_alone(call: Call) -> tuple[Leaf, ...]:
-    """The arguments, where each is a leaf alone: long broadcasts are evaluated often."""
+@memoised
+def _leaf_arguments(call: Call) -> tuple[Leaf, ...]:
+    """Return the arguments if each is a single leaf, else nothing. Long broadcasts are evaluated often."""
     atoms = [expr.as_atom(a) for a in call.args]
     leaves = tuple([a for a in atoms if a is not None and not isinstance(a, Call)])
     return leaves if len(leaves) == len(atoms) else ()
 
 
-def to_mapping(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
-    """A `leaf_value` for `evaluate` that reads a mapping of variables."""
+def values_from(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
+    """Return a `leaf_value` for `evaluate` that reads a mapping of variables."""
     return values.__getitem__  # type: ignore[return-value]

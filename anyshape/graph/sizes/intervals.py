@@ -1,4 +1,4 @@
-"""Intervals of integers: sound bounds of sums, products, quotients, remainders, extrema and broadcasts."""
+"""Interval arithmetic: sound bounds of products, quotients, remainders, extrema and broadcasts of integers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ Interval: TypeAlias = tuple[Bound, Bound]
 
 
 def scale(interval: Interval, factor: int) -> Interval:
-    """The interval times a constant."""
+    """Multiply the interval by a constant."""
     low, high = (None if b is None else b * factor for b in interval)
     return (low, high) if factor >= 0 else (high, low)
 
 
-def plus(a: Bound, b: Bound) -> Bound:
-    """The sum of two bounds of one side."""
-    return None if a is None or b is None else a + b
-
-
 def tighter(a: Bound, b: Bound, choose: Callable[[int, int], int]) -> Bound:
-    """The better of two sound bounds of one side: the larger lower one, the smaller upper one."""
+    """Return the better of two bounds of one side; `choose` is max for lower bounds and min for upper ones."""
     return b if a is None else a if b is None else choose(a, b)
 
 
 def product(a: Interval, b: Interval) -> Interval:
-    """An interval that holds every product."""
+    """Return an interval that contains every product."""
     if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0:  # most sizes
         return a[0] * b[0], 0 if a[1] == 0 or b[1] == 0 else None if a[1] is None or b[1] is None else a[1] * b[1]
     corners = [_corner(x, y) for x in _ends(a) for y in _ends(b)]
@@ -34,7 +29,7 @@ def product(a: Interval, b: Interval) -> Interval:
 
 
 def power(a: Interval, k: int) -> Interval:
-    """An interval that holds every k-th power, k >= 1."""
+    """Return an interval that contains every k-th power, k >= 1."""
     result = a
     for _ in range(k - 1):
         result = product(result, a)
@@ -43,7 +38,7 @@ def power(a: Interval, k: int) -> Interval:
     return result
 
 
-_End: TypeAlias = tuple[int, int]  # (sign of infinity, number): ordered as the numbers they stand for
+_End: TypeAlias = tuple[int, int]  # (sign of infinity, number), ordered as extended integers
 
 
 def _ends(a: Interval) -> tuple[_End, _End]:
@@ -51,7 +46,7 @@ def _ends(a: Interval) -> tuple[_End, _End]:
 
 
 def _corner(x: _End, y: _End) -> _End:
-    """The product of two ends; 0 times infinity is 0, as the bound is never attained."""
+    """Multiply two ends. 0 times infinity is 0, as an infinite bound is never attained."""
     if not x[0] and not y[0]:
         return 0, x[1] * y[1]
     sign = _sign(x) * _sign(y)

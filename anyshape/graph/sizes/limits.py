@@ -1,9 +1,10 @@
-"""What keeps every operation on sizes, and every text of one, within bounded time."""
+"""Limits that keep every operation on sizes, and every text of one, within bounded time."""
 
 from __future__ import annotations
 
 from anyshape.errors import SizeLimitError
 
+LARGEST_SIZE = 2**63 - 1  # no array has a size beyond it
 LIMITS = {
     "terms": 1_000,
     "factors in a term": 64,
@@ -15,7 +16,7 @@ LIMITS = {
 }
 
 
-def check_limit(what: str, observed: int, slack: int = 1) -> None:
-    """Refuse to go on with an expression that is larger than `slack` times the limit."""
-    if observed > slack * LIMITS[what]:
-        raise SizeLimitError(what, observed, LIMITS[what])
+def check_limit(quantity: str, observed: int, slack: int = 1) -> None:
+    """Raise SizeLimitError if the observed quantity exceeds `slack` times its limit."""
+    if observed > slack * LIMITS[quantity]:
+        raise SizeLimitError(quantity, observed, LIMITS[quantity])

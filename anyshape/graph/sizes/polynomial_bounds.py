@@ -1,4 +1,4 @@
-"""Sound bounds of polynomials from the bounds of their atoms. Reads calls as data: a function name and arguments."""
+"""Bound polynomials by the bounds of their atoms: sound intervals. Reads a call as a function name and arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyshape.graph.sizes.symbols import DimVar
 
 
 def of_monomial(monomial: Monomial) -> Interval:
-    """An interval that holds every value of the monomial."""
+    """Return an interval that contains every value of the monomial."""
     if len(monomial) == 1 and monomial[0][1] == 1:
         return monomial[0][0].bounds()
     result: Interval = (1, 1)
@@ -22,20 +22,21 @@ def of_monomial(monomial: Monomial) -> Interval:
 
 
 def of_terms(terms: Terms) -> Interval:
-    """An interval that holds every value of the polynomial."""
-    low, high = _sum(terms)
-    calls = quotients(terms) if len(terms) > 1 else None
+    """Return an interval that contains every value of the polynomial."""
+    low, high = _of_sum(terms)
+    calls = constant_quotients(terms) if len(terms) > 1 else None
     if calls:
-        whole = calls[0].args[1] if len(calls) == 1 else math.lcm(*[call.args[1] for call in calls])
-        below, above = _multiplied(terms, calls, whole)
+        multiple = calls[0].args[1] if len(calls) == 1 else math.lcm(*[call.args[1] for call in calls])
+        below, above = _of_multiple(terms, calls, multiple)
         if below is not None:
-            low = -(-below // whole) if low is None else max(low, -(-below // whole))
+            low = -(-below // multiple) if low is None else max(low, -(-below // multiple))
         if above is not None:
-            high = above // whole if high is None else min(high, above // whole)
+            high = above // multiple if high is None else min(high, above // multiple)
     return low, high
 
 
-def _sum(terms: Terms) -> Interval:
+def _of_sum(terms: Terms) -> Interval:
+    """Bound the sum term by term."""
     low: intervals.Bound = 0
     high: intervals.Bound = 0
     for monomial, coefficient in terms.items():
@@ -50,30 +51,30 @@ def _sum(terms: Terms) -> Interval:
     return low, high
 
 
-def quotients(terms: Terms) -> list[Any]:
-    """The quotients by constants that are terms of the polynomial."""
-    found = []
+def constant_quotients(terms: Terms) -> list[Any]:
+    """Return the floordiv calls by constants that are terms of the polynomial."""
+    calls = []
     for monomial in terms:
         if len(monomial) == 1:
             atom, power = monomial[0]
             if type(atom) is DimVar or power != 1 or getattr(atom, "function", "") != "floordiv":
                 continue
             if isinstance(atom.args[1], int):
-                found.append(atom)
-    return found
+                calls.append(atom)
+    return calls
 
 
-def _multiplied(terms: Terms, calls: list[Any], whole: int) -> Interval:
-    """Bounds of `whole` times the polynomial, from a // b being between (a - b + 1) / b and a / b."""
-    result = {m: c * whole for m, c in terms.items()}
-    under = over = 0
-    for call, times in [(call, result.pop(((call, 1),)) // call.args[1]) for call in calls]:  # quotients may be nested
+def _of_multiple(terms: Terms, calls: list[Any], multiple: int) -> Interval:
+    """Bound `multiple` times the polynomial, from (a - b + 1) / b <= a // b <= a / b for each of the calls."""
+    scaled = {m: c * multiple for m, c in terms.items()}
+    below = above = 0
+    for call, times in [(call, scaled.pop(((call, 1),)) // call.args[1]) for call in calls]:  # quotients may be nested
         a, b = call.args
         for monomial, coefficient in a.terms:
-            result[monomial] = result.get(monomial, 0) + times * coefficient
+            scaled[monomial] = scaled.get(monomial, 0) + times * coefficient
         if times > 0:
-            under += times * (1 - b)
+            below += times * (1 - b)
         else:
-            over += times * (1 - b)
-    low, high = _sum(result)
-    return None if low is None else low + under, None if high is None else high + over
+            above += times * (1 - b)
+    low, high = _of_sum(scaled)
+    return None if low is None else low + below, None if high is None else high + above

@@ -1,7 +1,7 @@
-"""Polynomials with integer coefficients as dictionaries from monomials to coefficients.
+"""Polynomials with integer coefficients, as dictionaries from monomials to coefficients.
 
-Knows of atoms only their order and bounds. A monomial is a tuple of (atom, power)
-pairs in the order of the atoms; the empty one is the constant term.
+A monomial is a tuple of (atom, power) pairs in the order of the atoms; the empty one is the constant term.
+Knows only the order and the bounds of atoms.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _DIVISION_STEPS = 200
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def order(monomial: Monomial) -> tuple[Any, ...]:
-    """The key that puts the monomial of highest degree first (graded lexicographic order)."""
+def monomial_key(monomial: Monomial) -> tuple[Any, ...]:
+    """Return the sort key that puts the monomial of highest degree first (graded lexicographic order)."""
     return -sum([p for _, p in monomial]), [(a.sort_key(), -p) for a, p in monomial]
 
 
-def order_of_term(term: tuple[Monomial, int]) -> tuple[Any, ...]:
-    """As `order`, of a term."""
-    return order(term[0])
+def term_key(term: tuple[Monomial, int]) -> tuple[Any, ...]:
+    """Return the sort key of a term: that of its monomial."""
+    return monomial_key(term[0])
 
 
-def join(a: Monomial, b: Monomial) -> Monomial:
-    """The product of two monomials."""
+def multiply_monomials(a: Monomial, b: Monomial) -> Monomial:
+    """Return a * b."""
     if not a or not b:
         return a or b
     powers = dict(a)
@@ -40,8 +40,8 @@ def join(a: Monomial, b: Monomial) -> Monomial:
     return tuple(sorted(powers.items(), key=lambda item: item[0].sort_key()))
 
 
-def quotient(a: Monomial, b: Monomial) -> Monomial | None:
-    """a / b, when b divides a."""
+def divide_monomials(a: Monomial, b: Monomial) -> Monomial | None:
+    """Return a / b if b divides a, else None."""
     if not b:
         return a
     powers = dict(a)
@@ -54,72 +54,78 @@ def quotient(a: Monomial, b: Monomial) -> Monomial | None:
 
 
 def add_into(terms: Terms, more: Iterable[tuple[Monomial, int]], factor: int = 1) -> None:
-    """terms += factor * more."""
+    """Add factor * more to the terms, in place."""
     for monomial, coefficient in more:
         terms[monomial] = terms.get(monomial, 0) + factor * coefficient
 
 
 def product(a: Terms, b: Terms) -> Terms:
-    """a * b."""
+    """Return a * b."""
     terms: Terms = {}
     for m, c in a.items():
         for n, d in b.items():
-            key = join(m, n)
+            key = multiply_monomials(m, n)
             terms[key] = terms.get(key, 0) + c * d
     return terms
 
 
 def divide(a: Terms, b: Terms) -> tuple[Terms, Terms]:
-    """(q, r) with a = q * b + r, by division with the leading term of b; what it does not divide is left in r."""
-    lead = min(b, key=order)
+    """Return (q, r) with a = q * b + r, by division with the leading term of b.
+
+    Terms that the leading term does not divide go to r.
+    """
+    lead = min(b, key=monomial_key)
     rest_of_b = [(m, c) for m, c in b.items() if m != lead]
-    work, result, rest = dict(a), Terms(), Terms()
+    work, quotient, rest = dict(a), Terms(), Terms()
     for _ in range(_DIVISION_STEPS):
         if not work:
-            return result, rest
-        monomial = min(work, key=order) if rest_of_b else next(iter(work))
+            return quotient, rest
+        monomial = min(work, key=monomial_key) if rest_of_b else next(iter(work))
         coefficient = work.pop(monomial)
-        factor = quotient(monomial, lead) if coefficient % b[lead] == 0 else None
+        factor = divide_monomials(monomial, lead) if coefficient % b[lead] == 0 else None
         if factor is None:
             rest[monomial] = coefficient
         elif coefficient:
             times = coefficient // b[lead]
-            result[factor] = times
-            add_into(work, [(join(m, factor), c) for m, c in rest_of_b], -times)
+            quotient[factor] = times
+            add_into(work, [(multiply_monomials(m, factor), c) for m, c in rest_of_b], -times)
     return {}, dict(a)
 
 
-def undivided(terms: Terms, monomial: Monomial, remainder: Any, floor: Any, a: Terms, b: Terms) -> Terms | None:
-    """The terms, of which `monomial` is a multiple of the remainder, with b * floor + remainder written as a."""
-    rest = quotient(monomial, ((remainder, 1),))
+def merge_division(terms: Terms, monomial: Monomial, remainder: Any, quotient: Any, a: Terms, b: Terms) -> Terms | None:
+    """Write b * quotient + remainder as a in the terms; None if they do not contain that sum.
+
+    `monomial` is a term of them and a multiple of the atom `remainder`.
+    """
+    rest = divide_monomials(monomial, ((remainder, 1),))
     if rest is None:
         return None
     times = terms[monomial]
-    parts = product({join(rest, ((floor, 1),)): times}, b)
-    if not all(m in terms and terms[m] * c > 0 and abs(terms[m]) >= abs(c) for m, c in parts.items()):
+    multiple = product({multiply_monomials(rest, ((quotient, 1),)): times}, b)
+    if not all(m in terms and terms[m] * c > 0 and abs(terms[m]) >= abs(c) for m, c in multiple.items()):
         return None
-    result = dict(terms)
-    add_into(result, parts.items(), -1)
-    del result[monomial]
-    add_into(result, product({rest: times}, a).items())
-    return result
+    merged = dict(terms)
+    add_into(merged, multiple.items(), -1)
+    del merged[monomial]
+    add_into(merged, product({rest: times}, a).items())
+    return merged
 
 
-def rounded_up(a: Terms, b: int) -> tuple[Terms, Terms] | None:
-    """(y, z) with a % b == z + b * (y // b), for coefficients of a that are those of negative ones modulo b."""
+def as_ceiling(a: Terms, b: int) -> tuple[Terms, Terms] | None:
+    """Return (y, z) with a % b == z + b * (y // b), if each coefficient of a is nearer to b than to 0.
+
+    Such coefficients are residues of negative ones: y // b is the ceiling of -z / b.
+    """
     if not all(2 * c >= b for m, c in a.items() if m):
         return None
     negative = {m: c - b if m else c for m, c in a.items()}
-    up = {m: -c for m, c in negative.items()}
-    up[()] = up.get((), 0) + b - 1
-    return up, negative
+    rounded = {m: -c for m, c in negative.items()}
+    rounded[()] = rounded.get((), 0) + b - 1
+    return rounded, negative
 
 
 def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms] | None:
-    """(p, q, g) with a = g * p and b = g * q, where g is a positive term that divides every term of both.
-
-    None when that is 1.
-    """
+    """Return (p, q, g) with a = g * p and b = g * q, where g is the greatest common positive term; None if it is 1."""
     factor = math.gcd(*b.values(), *a.values())
     shared: Monomial = ()
     for atom, power in next(iter(b)):
@@ -128,5 +134,5 @@ def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms] | None:
             shared += ((atom, common),) if common else ()
     if factor == 1 and not shared:
         return None
-    p, q = ({quotient(m, shared) or (): c // factor for m, c in terms.items()} for terms in (a, b))
+    p, q = ({divide_monomials(m, shared) or (): c // factor for m, c in terms.items()} for terms in (a, b))
     return p, q, {shared: factor}

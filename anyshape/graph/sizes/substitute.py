@@ -1,14 +1,17 @@
-"""Sizes put in place of the parts of others."""
+"""Substitute sizes for atoms of other sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Atom, Call, Leaf, Size
-from anyshape.graph.sizes.symbols import remembered
+from anyshape.graph.sizes.expr import Atom, Call, Leaf, Size, leaves_of
+from anyshape.graph.sizes.symbols import memoised
 
-_BUILDERS: dict[str, Callable[..., Size]] = {
+Replace: TypeAlias = Callable[[Atom], Size | None]  # None: the atom stays
+
+BUILDERS: dict[str, Callable[..., Size]] = {  # by function of a call
     "floordiv": expr.floordiv,
     "mod": expr.mod,
     "max": expr.maximum,
@@ -17,39 +20,51 @@ _BUILDERS: dict[str, Callable[..., Size]] = {
 }
 
 
-def substitute(size: Size, replace: Callable[[Atom], Size | None]) -> Size:
-    """`size` with each atom for which `replace` gives a size put in its place, in canonical form."""
-    done: dict[Atom, Size] = {}  # parts are shared, so each is visited once
+def substitute(size: Size, replace: Replace) -> Size:
+    """Return `size` in canonical form with each atom replaced for which `replace` gives a size.
 
-    def of_atom(atom: Atom) -> Size:
-        new = replace(atom)
-        if new is None and isinstance(atom, Call):
-            new = _BUILDERS[atom.function](*[of_size(a) for a in atom.args])
-            again = expr.as_atom(new)
-            if again is not None and again is not atom:
-                found = replace(again)
-                new = new if found is None else found
-        return expr.from_atom(atom) if new is None else new
+    A call whose arguments changed is offered to `replace` again.
+    """
+    return _Substitution(replace).rewrite(size)
 
-    def of_size(size: Size) -> Size:
+
+class _Substitution:
+    """Rewrites one expression. Atoms are shared, so each is replaced once."""
+
+    __slots__ = ("replace", "replaced")
+
+    def __init__(self, replace: Replace) -> None:
+        self.replace = replace
+        self.replaced: dict[Atom, Size] = {}
+
+    def rewrite(self, size: Size) -> Size:
         if isinstance(size, int):
             return size
-        parts = []
+        replaced, terms = self.replaced, []
         for monomial, coefficient in size.terms:
             product: Size = coefficient
             for atom, power in monomial:
-                if atom not in done:
-                    done[atom] = of_atom(atom)
+                if atom not in replaced:
+                    replaced[atom] = self.rewrite_atom(atom)
                 for _ in range(power):
-                    product = expr.mul(product, done[atom])
-            parts.append(product)
-        return expr.total(parts) if len(parts) > 1 else parts[0]
+                    product = expr.mul(product, replaced[atom])
+            terms.append(product)
+        return expr.total(terms) if len(terms) > 1 else terms[0]
 
-    return of_size(size)
+    def rewrite_atom(self, atom: Atom) -> Size:
+        new = self.replace(atom)
+        if new is not None:
+            return new
+        if not isinstance(atom, Call):
+            return expr.from_atom(atom)
+        rebuilt = BUILDERS[atom.function](*[self.rewrite(a) for a in atom.args])
+        call = expr.as_atom(rebuilt)
+        new = self.replace(call) if call is not None and call is not atom else None
+        return rebuilt if new is None else new
 
 
 def substitute_leaves(size: Size, replace: Callable[[Leaf], Size | None]) -> Size:
-    """As `substitute`, for leaves alone. What becomes of a size is remembered by what is put into it."""
+    """Return `size` with leaves replaced for which `replace` gives a size. Memoised by the replacements."""
     if isinstance(size, int):
         return size
     leaves = leaves_of(size)
@@ -59,18 +74,6 @@ def substitute_leaves(size: Size, replace: Callable[[Leaf], Size | None]) -> Siz
     return _with_leaves(size, new)
 
 
-@remembered
+@memoised
 def _with_leaves(size: Size, new: tuple[Size | None, ...]) -> Size:
     return substitute(size, dict(zip(leaves_of(size), new, strict=True)).get)  # type: ignore[arg-type]
-
-
-@remembered
-def leaves_of(size: Size) -> tuple[Leaf, ...]:
-    """The distinct leaves of the expression, in order."""
-    found: dict[Leaf, None] = {}
-    for atom in [a for m in expr.terms_of(size) for a, _ in m]:
-        if isinstance(atom, Call):
-            found.update(dict.fromkeys([leaf for arg in atom.args for leaf in leaves_of(arg)]))
-        else:
-            found[atom] = None
-    return tuple(found)

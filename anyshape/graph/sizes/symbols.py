@@ -1,4 +1,4 @@
-"""The leaves of sizes: an unknown size, and the size of an operand, by its axis or by its value."""
+"""Leaves of size expressions: unknown sizes, and sizes of operands, by axis or by value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from anyshape.graph.sizes.intervals import Bound
@@ -19,13 +19,13 @@ _COUNTER = itertools.count()
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def remembered(function: _Function) -> _Function:
-    """A function of interned sizes that looks up what it has computed before."""
+def memoised(function: _Function) -> _Function:
+    """Memoise a function of interned sizes."""
     return functools.lru_cache(maxsize=1 << 14)(function)  # type: ignore[return-value]
 
 
 class Interned:
-    """Equal instances are one object, also when they are copied."""
+    """Base of interned classes: equal instances are one object, and copying returns that object."""
 
     __slots__ = ("__weakref__",)
 
@@ -34,13 +34,14 @@ class Interned:
 
 
 class DimVar(Interned):
-    """One unknown size. Two variables of one name differ; a pickled variable keeps its identity.
+    """An unknown size, with identity, name and bounds. Two variables of one name differ.
 
-    It prints as its `label`, which is its name unless it is to be told apart from another of that name.
+    A pickled variable keeps its identity. It prints as its `label`: its name, or a text that distinguishes it from
+    another variable of that name.
     """
 
     __slots__ = ("label", "lower", "name", "uid", "upper")
-    _known: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
+    _instances: WeakValueDictionary[tuple[str, int], DimVar] = WeakValueDictionary()
 
     name: str
     lower: int
@@ -51,14 +52,14 @@ class DimVar(Interned):
     def __new__(
         cls, name: str, lower: int = 0, upper: Bound = None, uid: tuple[str, int] | None = None, label: str = ""
     ) -> DimVar:
-        found = cls._known.get(uid) if uid is not None else None
-        if found is not None:
-            return found
+        interned = cls._instances.get(uid) if uid is not None else None
+        if interned is not None:
+            return interned
         self = super().__new__(cls)
         self.name, self.lower, self.upper = name, lower, upper
         self.label = label or name
         self.uid = uid if uid is not None else (_PROCESS, next(_COUNTER))
-        cls._known[self.uid] = self
+        cls._instances[self.uid] = self
         return self
 
     def __reduce__(self) -> Any:
@@ -106,3 +107,6 @@ class RuntimeScalar:
 
     def sort_key(self) -> tuple[Any, ...]:
         return 0, "", (self.semantics, self.operand)
+
+
+Leaf: TypeAlias = DimVar | InputAxis | RuntimeScalar
