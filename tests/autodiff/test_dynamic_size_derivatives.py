@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyshape import checkpoint, errors, grad, hessian, jacfwd, jacrev, jit, jvp, linearize, vjp, vmap
-from anyshape.graph.prover.assumptions import Knowledge
+from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
@@ -122,7 +122,7 @@ def check_derivative(function, name, inputs=INPUTS):
 def check_refusal(error):
     """It names an op and a line of this file, and is no demand of a core op, which people do not write."""
     first, second = str(error).split("\n")
-    assert "test_runtime_derivatives.py:" in first and second.startswith("  "), str(error)
+    assert "test_dynamic_size_derivatives.py:" in first and second.startswith("  "), str(error)
     assert "core op" not in str(error), str(error)
 
 
@@ -212,24 +212,24 @@ def facts_of(count, whole):
 
 
 def test_what_is_known_of_other_sizes_does_not_hide_what_follows():
-    whole, known = expr.from_atom(DimVar("n")), Knowledge()
+    whole, known = expr.from_atom(DimVar("n")), Assumptions()
     for name in "abcdefgh":
         count = expr.from_atom(DimVar(name))
         for fact in facts_of(count, whole):
-            known.believe(fact)
+            known.assume(fact)
         assert known.same(expr.broadcast(count, whole), whole), name
 
 
 def test_knowledge_without_some_sizes_keeps_what_was_settled_before_and_only_that():
     n, old, new = (DimVar(name) for name in ("n", "old", "new"))
     whole, before, after = map(expr.from_atom, (n, old, new))
-    known = Knowledge()
+    known = Assumptions()
     for fact in facts_of(before, whole):
-        known.believe(fact)
+        known.assume(fact)
     assert known.same(expr.broadcast(before, whole), whole)
     settled = known.settled
-    known.believe(at_least(after, 2))
-    known.believe(at_least(whole, after))
+    known.assume(at_least(after, 2))
+    known.assume(at_least(whole, after))
     assert known.proves(at_least(whole, 2))
     less = known.without({new}, settled)
     assert less.claims == known.claims[:3] and not less.proves(at_least(whole, 2))

@@ -13,10 +13,10 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, errors, grad, jit, jvp, linearize, trace, vjp, vmap
 from anyshape.graph.ir.builder import active_builders
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 
 X, M = np.ones(3), np.ones((2, 3))
-HERE = "test_errors.py"
+HERE = "test_messages.py"
 
 
 @pytest.fixture(autouse=True)
@@ -660,7 +660,7 @@ def test_an_error_in_one_trace_does_not_spoil_the_function():
 
 # -- the classes -------------------------------------------------------------------------------------------------
 
-AT = Where("/somewhere/user.py", 7, "loss")
+AT = SourceLine("/somewhere/user.py", 7, "loss")
 INSTANCES = [
     errors.AnyshapeError("something\n  do this"),
     errors.ShapeError("add", "sizes 3 and 4 differ", ["f64[3]", "f64[4]"], AT),
@@ -744,14 +744,14 @@ def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
     assert filled.cache_info().traces == 3
     messages = [r.getMessage() for r in caplog.records]
     assert len(messages) == 1
-    assert "test_errors.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]
+    assert "test_messages.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]
 
 
 NO_INTS = [
-    (lambda x, k: np.zeros(k), errors.ConcretizationError, r"a Python int of a traced array i64\[\] at test_errors.py"),
+    (lambda x, k: np.zeros(k), errors.ConcretizationError, r"a Python int of a traced array i64\[\] at test_messages.py"),
     (lambda x, k: np.full(k + 1, 1.0), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
     (lambda x, k: grad(lambda v: (v * np.ones(k)).sum())(x), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
-    (lambda x, k: np.zeros(x.shape[0] / 2), errors.ConcretizationError, r"f64\[\] at test_errors.py.*\n.*write n // 2"),
+    (lambda x, k: np.zeros(x.shape[0] / 2), errors.ConcretizationError, r"f64\[\] at test_messages.py.*\n.*write n // 2"),
     (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
     (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),
     (lambda x, k: np.zeros(np.nonzero(x)[0].shape[0]), errors.DataDependentSizeError, "the value of count was asked"),
@@ -761,9 +761,9 @@ NO_INTS = [
 @pytest.mark.parametrize(("function", "kind", "words"), NO_INTS)
 def test_what_is_no_int_for_numpy_is_refused_in_our_words(function, kind, words):
     error = fails(kind, words, jit(function), np.ones(4), 3)
-    assert error.where.file.endswith("test_errors.py")
+    assert error.where.file.endswith("test_messages.py")
     frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    assert sum(name.endswith("test_errors.py") for name in frames) > 1, "the traceback leads to the line of the user"
+    assert sum(name.endswith("test_messages.py") for name in frames) > 1, "the traceback leads to the line of the user"
 
 
 def test_a_decision_that_numpy_hides_is_told_all_the_same():

@@ -20,9 +20,7 @@ import pytest
 import anyshape
 from anyshape import ShapeDtypeStruct as Spec
 from anyshape.errors import ArgumentError, InputSizeError, ProgramFileError, SizeMismatchError
-from anyshape.graph.ir.graph import OPS
 from anyshape.graph.ir.validate import check_graph
-from anyshape.ops import node_validation
 from anyshape.program.pytree_json import decode_tree, encode_tree
 from anyshape.tracing.pytrees import flatten
 from tests.laws.sweep import check_equal, leaves
@@ -115,7 +113,7 @@ def test_sizes_of_a_loaded_program_are_new_ones():
 def test_lines_of_the_user_survive_without_folders():
     program = again(anyshape.export(lambda x, y: x @ y)(Spec("n"), Spec("m")))
     wheres = [n.where for n in program.graph.nodes] + [c.where for c in program.graph.conditions]
-    assert {w.file for w in wheres if w is not None} == {"test_program_file.py"}
+    assert {w.file for w in wheres if w is not None} == {"test_file.py"}
 
 
 def test_programs_pickle_and_copy():
@@ -288,18 +286,6 @@ def test_what_a_document_must_not_say(name, data):
     number, change, match = CHANGES[name]
     rewritten(data[number], lambda p: None)
     refused(rewritten(data[number], lambda p: change(p) and None), match)
-
-
-def test_every_op_says_what_its_nodes_may_be():
-    """How many operands, and a kind for each param; ops that take any number of operands are named one by one."""
-    for op in OPS.values():
-        least, most, names = node_validation._signature(op)
-        assert 0 <= least <= most, op
-        assert names <= node_validation._KINDS.keys(), op
-    assert (
-        node_validation._OPERANDS.keys() | node_validation._PARAMS.keys() | node_validation._TOGETHER.keys()
-        <= OPS.keys()
-    )
 
 
 def test_a_change_of_the_document_breaks_its_digest(data):

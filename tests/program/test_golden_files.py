@@ -9,7 +9,7 @@ import anyshape
 from tests.golden.make import FOLDER, PROGRAMS, SIZES
 from tests.laws.sweep import check_equal, leaves
 
-FILES = sorted((Path(__file__).parent / "golden").glob("v*/*.anyshape"))
+FILES = sorted((Path(__file__).parents[1] / "golden").glob("v*/*.anyshape"))
 
 
 def test_there_is_a_file_of_every_program():

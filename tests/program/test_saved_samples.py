@@ -28,7 +28,7 @@ from tests.laws.sweep import (
 from tests.program.run_saved import split_jvp
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "tests" / "run_saved.py"
+SCRIPT = ROOT / "tests" / "program" / "run_saved.py"
 FIRST = [(family, row, row.dtypes[0]) for family, row in rows() if "unsaved" not in row.tags]
 
 

@@ -125,7 +125,7 @@ def test_trace_says_what_for_and_how_long(said):
         "halves: traced 3 nodes in T",
         "halves: program 1 took T",
     ]
-    assert texts[4].startswith("halves: program 2 is needed; program 1: x.shape[0] > 4 (test_logs.py:")
+    assert texts[4].startswith("halves: program 2 is needed; program 1: x.shape[0] > 4 (test_log_config.py:")
     assert texts[4].endswith("x.shape[0] = 7 when traced, 3 now") and len(texts) == 8
 
 
@@ -144,9 +144,9 @@ def test_guards_are_said_with_their_lines(said):
     lines = said("guards")
     jit(lambda x, w: x @ w, dynamic_shapes={"x": (STATIC, None)})(np.ones((2, 3)), np.ones(3))
     static, contracted = lines()
-    assert static.startswith("guard x.shape[0] == 2: jit: x.shape[0] was declared STATIC  # test_logs.py:")
+    assert static.startswith("guard x.shape[0] == 2: jit: x.shape[0] was declared STATIC  # test_log_config.py:")
     assert contracted.startswith("assertion x_1 == w_0: dot_general: contracted axes")
-    assert "# test_logs.py:" in contracted
+    assert "# test_log_config.py:" in contracted
 
 
 def test_a_size_that_is_fixed_is_warned_of_once_per_line(said):
