@@ -51,7 +51,7 @@ def inside(nodes: Iterable[Node]) -> dict[Value, tuple[str, ...]]:
 
 def _kept(node: Node, policies: Sequence[str]) -> bool:
     """What the node makes is kept: sizes that depend on data, which would be other ones, and what all policies say."""
-    return node.op.mints or node.op.raises or all(node.op in POLICIES[p] for p in policies)
+    return node.op.mints or node.op.raises or all(node.op.family in POLICIES[p] for p in policies)
 
 
 class _Again:

@@ -10,11 +10,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import MOVES
 
 Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent as params hold it
 UNKNOWN: Entry = "?"
@@ -69,8 +72,38 @@ def _name_sizes_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
     return TensorMeta(x.dtype, tuple(named))
 
 
-callback_op = define("callback", _callback_type)
-name_sizes_op = define("name_sizes", _name_sizes_type, mints=True)
+def _is_callback(node: Node, param: Any) -> bool:
+    """A function. Files cannot hold one."""
+    return isinstance(param, Callback)
+
+
+def _are_results(node: Node, param: Any) -> bool:
+    """A dtype and extents for each result."""
+    return all(isinstance(dtype, np.dtype) and all(_is_entry(node, e) for e in entries) for dtype, entries in param)
+
+
+def _is_entry(node: Node, entry: Any) -> bool:
+    return entry == UNKNOWN or kinds.size(node, entry[1] if isinstance(entry, tuple) else entry)
+
+
+def _are_loops(node: Node, param: Any) -> bool:
+    """For each loop, one flag per operand."""
+    return all(len(level) == len(node.inputs) for level in param)
+
+
+callback_op = define(
+    "callback",
+    _callback_type,
+    operands=(0, 10_000),
+    params={"function": _is_callback, "results": _are_results, "loops": _are_loops, "vectorized": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,  # the cost of the function itself is unknown
+)
+name_sizes_op = define(
+    "name_sizes", _name_sizes_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES, mints=True
+)
 
 
 def callback(

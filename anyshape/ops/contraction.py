@@ -5,14 +5,22 @@ einsum_op is a product of several operands of which no order to contract them in
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops import contraction_order
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import Applied, OpCost, elements
 
 Axes = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -47,7 +55,24 @@ def _dot_general_type(
     return TensorMeta(x.dtype, (*[x.extents[i] for i in batch[0]], *left, *right))
 
 
-dot_general_op = define("dot_general", _dot_general_type)
+def _pair_flops(a: Applied) -> Size:
+    summed = elements(tuple([a.inputs[0][axis] for axis in a.params["contract"][0]]))
+    return expr.mul(2, expr.mul(elements(a.outputs[0]), summed))
+
+
+def _disjoint(node: Node, params: dict[str, Any]) -> bool:
+    return all(not set(c) & set(b) for c, b in zip(params["contract"], params["batch"], strict=True))
+
+
+dot_general_op = define(
+    "dot_general",
+    _dot_general_type,
+    params={"contract": kinds.pair_of_axes, "batch": kinds.pair_of_axes},
+    jointly=_disjoint,
+    claims=None,
+    probe=None,
+    cost=OpCost(_pair_flops),
+)
 
 
 def dot_general(
@@ -112,7 +137,32 @@ def _einsum_type(ctx: ShapeGuardContext, *operands: TensorMeta, equation: str) -
     return TensorMeta(operands[0].dtype, tuple([sizes[a] for a in out]))
 
 
-einsum_op = define("einsum", _einsum_type)
+def _path_flops(a: Applied) -> Size:
+    """FLOPs of the pairwise contractions along the default path."""
+    terms, out = terms_of(a.params["equation"])
+    sizes = {label: s for labels, shape in zip(terms, a.inputs, strict=True) for label, s in zip(labels, shape)}
+    path = contraction_order.chosen(ShapeGuardContext(Scope(), "einsum"), terms, out, sizes).path
+    works = [elements(tuple([sizes[label] for label in work])) for work in contraction_order.pairs_of(terms, out, path)]
+    return functools.reduce(expr.add, [expr.mul(2, work) for work in works])
+
+
+def _is_equation(node: Node, param: Any) -> bool:
+    """A product with one label for each axis of each operand."""
+    if not isinstance(param, str) or not is_product(param):
+        return False
+    return [len(labels) for labels in terms_of(param)[0]] == [v.meta.rank for v in node.inputs]
+
+
+einsum_op = define(
+    "einsum",
+    _einsum_type,
+    operands=(3, MOST_OPERANDS),
+    params={"equation": _is_equation},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=OpCost(_path_flops),
+)
 
 
 def einsum(operands: Sequence[Operand], equation: str) -> Any:

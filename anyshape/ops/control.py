@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.graph.ir.graph import Op, define
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply
-from anyshape.ops.contraction import dot_general_op, einsum_op
+from anyshape.ops.definition import PROBE_ONES, define
+from anyshape.ops.flop_counts import MOVES, per_operand
 
-POLICIES: dict[str, tuple[Op, ...]] = {"": (), "contractions": (dot_general_op, einsum_op)}  # what checkpoints keep
+POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
 
 
 def _same_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
@@ -33,10 +34,37 @@ def _leave_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str) -> TensorMe
     return x
 
 
-stop_gradient_op = define("stop_gradient", _same_type)
-check_op = define("check", _check_type, raises=True)
-enter_checkpoint_op = define("enter_checkpoint", _enter_type)
-leave_checkpoint_op = define("leave_checkpoint", _leave_type)
+stop_gradient_op = define(
+    "stop_gradient", _same_type, params={}, jointly=None, claims=None, probe=PROBE_ONES, cost=MOVES
+)
+check_op = define(
+    "check",
+    _check_type,
+    params={"message": kinds.text},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ONES,
+    cost=per_operand(1),
+    raises=True,
+)
+enter_checkpoint_op = define(
+    "enter_checkpoint",
+    _enter_type,
+    params={"keep": kinds.one_of(*POLICIES), "turn": kinds.count},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ONES,
+    cost=MOVES,
+)
+leave_checkpoint_op = define(
+    "leave_checkpoint",
+    _leave_type,
+    params={"keep": kinds.one_of(*POLICIES)},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ONES,
+    cost=MOVES,
+)
 
 
 def stop_gradient(x: Operand) -> Any:

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
+from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import apply, localise
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import MOVES
 
 
 def _full_type(ctx: ShapeGuardContext, *, value: Any, dtype: np.dtype, shape: tuple[Size, ...]) -> TensorMeta:
@@ -26,9 +30,37 @@ def _size_value_type(ctx: ShapeGuardContext, *, size: Size) -> TensorMeta:
     return tensor(np.dtype(np.int64), ())
 
 
-full_op = define("full", _full_type)
-iota_op = define("iota", _iota_type)
-size_value_op = define("size_value", _size_value_type)
+def _iota_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
+    return [at_least(params["size"], 0)]
+
+
+full_op = define(
+    "full",
+    _full_type,
+    params={"value": kinds.number, "dtype": kinds.dtype, "shape": kinds.sizes},
+    jointly=lambda node, params: kinds.is_literal(params["dtype"], params["value"]),
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
+iota_op = define(
+    "iota",
+    _iota_type,
+    params={"size": kinds.size, "dtype": kinds.dtype},
+    jointly=lambda node, params: params["dtype"].kind in "iufc",
+    claims=_iota_claims,
+    probe=None,
+    cost=MOVES,
+)
+size_value_op = define(
+    "size_value",
+    _size_value_type,
+    params={"size": kinds.size},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
 
 
 def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from anyshape.errors import AxisError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, exact_size, tensor
@@ -27,10 +27,13 @@ from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
 from anyshape.ops.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
 from anyshape.ops.control import check
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import MERGE_SORT, MOVES, PICKS, per_operand, per_result
 
 _POSITION = np.dtype(np.int64)
 LARGEST = 2**62  # beyond every size
@@ -111,12 +114,57 @@ def _dynamic_update_slice_type(
     return x
 
 
-nonzero_op = define("nonzero", _nonzero_type, mints=True)
-size_token_op = define("size_token", _size_token_type, mints=True)
-repeated_op = define("repeated", _repeated_type, mints=True)
-unique_op = define("unique", _unique_type, mints=True)
-dynamic_slice_op = define("dynamic_slice", _dynamic_slice_type)
-dynamic_update_slice_op = define("dynamic_update_slice", _dynamic_update_slice_type)
+def _is_limit(node: Node, param: Any) -> bool:
+    """A size, or None for no limit."""
+    return param is None or kinds.size(node, param)
+
+
+nonzero_op = define(
+    "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), mints=True
+)
+size_token_op = define(
+    "size_token",
+    _size_token_type,
+    params={"limit": _is_limit, "rounds": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,
+    mints=True,
+)
+repeated_op = define(
+    "repeated", _repeated_type, params={}, jointly=None, claims=None, probe=None, cost=per_result(1), mints=True
+)
+unique_op = define(
+    "unique",
+    _unique_type,
+    params={"axis": kinds.axis, "equal_nan": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MERGE_SORT,
+    mints=True,
+)
+dynamic_slice_op = define(
+    "dynamic_slice",
+    _dynamic_slice_type,
+    operands=(1, 1 + kinds.MAX_RANK),
+    params={"sizes": kinds.sizes},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=PICKS,
+)
+dynamic_update_slice_op = define(
+    "dynamic_update_slice",
+    _dynamic_update_slice_type,
+    operands=(2, 2 + kinds.MAX_RANK),
+    params={},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
 
 # -- sizes -------------------------------------------------------------------------------------------------------
 

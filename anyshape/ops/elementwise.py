@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.graph import Op, ShapeRule, define
+from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, apply_all, context_of, sizes_of
 from anyshape.ops.creation import full
+from anyshape.ops.definition import PROBE_ONES, JointCheck, ParamKind, define
+from anyshape.ops.flop_counts import MOVES, OpCost, per_result
 from anyshape.ops.movement import broadcast_to
 
 BOOL = np.dtype(bool)
+PER_RESULT = per_result(1)
 PYTHON_INTS = {  # Python's operators whose results int64 may not hold, by NumPy's names; how many operands they take
     **dict.fromkeys(("add", "subtract", "multiply", "floor_divide", "remainder", "power"), 2),
     **dict.fromkeys(("left_shift", "right_shift"), 2),
@@ -121,12 +125,35 @@ def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any
     return [broadcast_to(x, shape) for x in lifted]
 
 
+def pointwise(
+    name: str,
+    rule: ShapeRule,
+    operands: tuple[int, int],
+    *,
+    family: str = "elementwise",
+    cost: OpCost = PER_RESULT,
+    jointly: JointCheck | None = None,
+    **params: ParamKind,
+) -> Op:
+    """Define an op that acts on each element: its kernel tells its dtypes, and it claims nothing of sizes."""
+    return define(
+        name,
+        rule,
+        operands=operands,
+        params=params,
+        jointly=jointly,
+        claims=None,
+        probe=PROBE_ONES,
+        cost=cost,
+        family=family,
+    )
+
+
 def unary(
-    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise"
+    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any], Any]]:
     """An op of one operand and the function that applies it."""
-    op = define(name, rule)
-    op.family = family
+    op = pointwise(name, rule, (1, 1), family=family, cost=cost)
 
     def function(x: Any) -> Any:
         return apply(op, x)
@@ -136,17 +163,31 @@ def unary(
 
 
 def binary(
-    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise"
+    name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any, Any], Any]]:
     """An op of two operands and the function that stretches them to one shape and applies it."""
-    op = define(name, rule)
-    op.family = family
+    op = pointwise(name, rule, (2, 2), family=family, cost=cost)
 
     def function(x: Any, y: Any) -> Any:
         return apply(op, *broadcast_operands(name, x, y))
 
     function.__name__, function.__qualname__, function.__doc__ = name, name, doc
     return op, function
+
+
+# -- legal params
+
+
+def _is_decimals(node: Node, param: Any) -> bool:
+    return type(param) is int and abs(param) <= kinds.MAX_ORDER
+
+
+def _is_python_operator(node: Node, param: Any) -> bool:
+    return PYTHON_INTS.get(param) == len(node.inputs)
+
+
+def _narrows_integers(node: Node, params: dict[str, Any]) -> bool:
+    return params["dtype"].kind in "iu" and node.inputs[0].meta.dtype.kind in "iu"
 
 
 # -- arithmetic
@@ -167,7 +208,7 @@ floor_divide_op, floor_divide = binary("floor_divide", "The largest integer not 
 remainder_op, remainder = binary("remainder", "x - y * floor_divide(x, y), with the sign of y.")
 fmod_op, fmod = binary("fmod", "The remainder of x / y with the sign of x.")
 pow_op, power = binary("pow", "x to the power y.")
-power_by_op = define("power_by", same_type)
+power_by_op = pointwise("power_by", same_type, (1, 1), exponent=kinds.number)
 hypot_op, hypot = binary("hypot", "The length of the vector (x, y).")
 gcd_op, gcd = binary("gcd", "The greatest common divisor.")
 lcm_op, lcm = binary("lcm", "The least common multiple.")
@@ -212,11 +253,11 @@ floor_op, floor = unary("floor", "The largest integer not above x.")
 ceil_op, ceil = unary("ceil", "The smallest integer not below x.")
 trunc_op, trunc = unary("trunc", "x without its fraction.")
 rint_op, rint = unary("rint", "The nearest integer, the even one of two.")
-round_op = define("round", same_type)
+round_op = pointwise("round", same_type, (1, 1), decimals=_is_decimals)
 nextafter_op, nextafter = binary("nextafter", "The neighbour of x in the direction of y.")
 spacing_op, spacing = unary("spacing", "The distance from x to its neighbour.")
 ldexp_op, ldexp = binary("ldexp", "x * 2**y, for integers y.", _first_type)
-frexp_op = define("frexp", _frexp_type)
+frexp_op = pointwise("frexp", _frexp_type, (1, 1))
 
 # -- comparison and logic
 
@@ -244,14 +285,14 @@ bitwise_count_op, bitwise_count = unary("bitwise_count", "The number of bits set
 
 # -- complex parts, choice and conversion
 
-real_op, _real = unary("real", "The real part of x.", real_type)
-imag_op, _imag = unary("imag", "The imaginary part of x.", real_type)
+real_op, _real = unary("real", "The real part of x.", real_type, cost=MOVES)
+imag_op, _imag = unary("imag", "The imaginary part of x.", real_type, cost=MOVES)
 conj_op, _conj = unary("conj", "The complex conjugate of x.")
-complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type)
-select_op = define("select", _select_type)
-convert_op = define("convert", _convert_type)
-narrow_op = define("narrow", _convert_type)
-python_int_op = define("python_int", _python_int_type)
+complex_op, make_complex = binary("complex", "x + 1j * y.", _complex_type, cost=MOVES)
+select_op = pointwise("select", _select_type, (3, 3))
+convert_op = pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
+narrow_op = pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
+python_int_op = pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
 
 # -- what derivatives need at their edges
 

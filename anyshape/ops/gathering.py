@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Op, define, has_local
+from anyshape.graph.ir.graph import Node, Op, has_local
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -28,8 +28,11 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.creation import size_value
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import MOVES, PICKS, OpCost, per_update
 from anyshape.ops.indexing import place
 
 Axes: TypeAlias = tuple[int, ...]
@@ -233,13 +236,46 @@ def _known(ctx: ShapeGuardContext, mode: str, modes: Sequence[str]) -> None:
         raise ctx.fail(f"mode {mode!r} is not {', '.join(map(repr, modes[:-1]))} or {modes[-1]!r}")
 
 
-gather_op = define("gather", _gather_type)
-gather_dynamic_op = define("gather_dynamic", _gather_type)  # the same, with sizes of windows that arrays give
-scatter_add_op = define("scatter_add", _scatter_type)
-scatter_set_op = define("scatter_set", _scatter_type)
-scatter_mul_op = define("scatter_mul", _scatter_type)
-scatter_min_op = define("scatter_min", _scatter_type)
-scatter_max_op = define("scatter_max", _scatter_type)
+_GATHER_KINDS = dict.fromkeys(GATHER, kinds.axes) | {
+    "index_vector_dim": kinds.count,
+    "slice_sizes": kinds.sizes,
+    "mode": kinds.text,
+    "fill_value": kinds.number,
+}
+_SCATTER_KINDS = dict.fromkeys(SCATTER, kinds.axes) | {
+    "index_vector_dim": kinds.count,
+    "mode": kinds.text,
+    "unique_indices": kinds.flag,
+}
+
+
+def _fills_with_literal(node: Node, params: dict[str, Any]) -> bool:
+    return kinds.is_literal(node.inputs[0].meta.dtype, params["fill_value"])
+
+
+def _define_gather(name: str) -> Op:
+    return define(
+        name,
+        _gather_type,
+        params=_GATHER_KINDS,
+        jointly=_fills_with_literal,
+        claims=None,
+        probe=None,
+        cost=PICKS,
+    )
+
+
+def _define_scatter(name: str, cost: OpCost) -> Op:
+    return define(name, _scatter_type, params=_SCATTER_KINDS, jointly=None, claims=None, probe=None, cost=cost)
+
+
+gather_op = _define_gather("gather")
+gather_dynamic_op = _define_gather("gather_dynamic")  # the same, with window sizes that arrays give
+scatter_add_op = _define_scatter("scatter_add", per_update(1))
+scatter_set_op = _define_scatter("scatter_set", MOVES)
+scatter_mul_op = _define_scatter("scatter_mul", per_update(1))
+scatter_min_op = _define_scatter("scatter_min", per_update(1))
+scatter_max_op = _define_scatter("scatter_max", per_update(1))
 SCATTERS: dict[str, Op] = {
     "add": scatter_add_op,
     "set": scatter_set_op,

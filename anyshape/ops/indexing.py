@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.creation import iota
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import PICKS, per_operand
 from anyshape.ops.movement import broadcast_in_dim, move_axes
 
 Axes = tuple[int, ...]
@@ -56,8 +59,37 @@ def _put_add_type(
     return TensorMeta(updates.dtype, tuple([new[a] if a in new else next(rest) for a in range(total)]))
 
 
-take_op = define("take", _take_type)
-put_add_op = define("put_add", _put_add_type)
+def _takes_indexed_axes(node: Node, params: dict[str, Any]) -> bool:
+    return kinds.are_increasing_axes(params["axes"], len(node.inputs) - 1, node.inputs[0].meta.rank)
+
+
+def _puts_at_indexed_axes(node: Node, params: dict[str, Any]) -> bool:
+    """One axis of the result, and its size, per index array; the updates have the axes of the indices."""
+    updates, index, count = node.inputs[0].meta.rank, node.inputs[1].meta.rank, len(node.inputs) - 1
+    rank = updates - index + len(params["axes"])
+    return index <= updates and len(params["sizes"]) == count and kinds.are_increasing_axes(params["axes"], count, rank)
+
+
+take_op = define(
+    "take",
+    _take_type,
+    operands=(2, kinds.MAX_RANK),
+    params={"axes": kinds.axes},
+    jointly=_takes_indexed_axes,
+    claims=None,
+    probe=None,
+    cost=PICKS,
+)
+put_add_op = define(
+    "put_add",
+    _put_add_type,
+    operands=(2, kinds.MAX_RANK),
+    params={"axes": kinds.axes, "sizes": kinds.sizes},
+    jointly=_puts_at_indexed_axes,
+    claims=None,
+    probe=None,
+    cost=per_operand(1),
+)
 
 
 def take_at(x: Operand, indices: Sequence[Operand], axes: Sequence[int]) -> Any:

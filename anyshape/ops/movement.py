@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import define
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import dilated_size, infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.definition import define
+from anyshape.ops.flop_counts import MOVES, PICKS
 
 
 def _broadcast_in_dim_type(
@@ -94,13 +97,92 @@ def _concatenate_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta
     return TensorMeta(x.dtype, tuple(extents))
 
 
-broadcast_in_dim_op = define("broadcast_in_dim", _broadcast_in_dim_type)
-reshape_op = define("reshape", _reshape_type)
-transpose_op = define("transpose", _transpose_type)
-slice_op = define("slice", _slice_type)
-rev_op = define("rev", _rev_type)
-pad_op = define("pad", _pad_type)
-concatenate_op = define("concatenate", _concatenate_type)
+# -- legal params
+
+
+def _slice_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
+    """Claim that every element exists."""
+    claims = []
+    for axis, (start, size, step) in enumerate(zip(params["starts"], params["sizes"], params["steps"], strict=True)):
+        claims += [at_least(start, 0), at_least(size, 0), at_least(step, 1)]
+        if not isinstance(step, int) or step > 0:
+            whole = ctx.exact(node.inputs[0], axis, field="starts")
+            claims.append(at_least(expr.maximum(expr.ceildiv(whole - start, step), 0), size))
+    return claims
+
+
+def _pad_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
+    return [at_least(amount, 0) for name in ("low", "high", "interior") for amount in params[name]]
+
+
+def _pads_each_axis(node: Node, params: dict[str, Any]) -> bool:
+    (x,) = node.inputs
+    one_each = all(len(params[name]) == x.meta.rank for name in ("low", "high", "interior"))
+    return one_each and kinds.is_literal(x.meta.dtype, params["value"])
+
+
+# -- ops
+
+broadcast_in_dim_op = define(
+    "broadcast_in_dim",
+    _broadcast_in_dim_type,
+    params={"shape": kinds.sizes, "axes": kinds.axes},
+    jointly=lambda node, params: kinds.are_increasing_axes(
+        params["axes"], node.inputs[0].meta.rank, len(params["shape"])
+    ),
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
+reshape_op = define(
+    "reshape", _reshape_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
+)
+transpose_op = define(
+    "transpose",
+    _transpose_type,
+    params={"axes": kinds.axes},
+    jointly=lambda node, params: sorted(params["axes"]) == list(range(node.inputs[0].meta.rank)),
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
+slice_op = define(
+    "slice",
+    _slice_type,
+    params={"starts": kinds.sizes, "sizes": kinds.sizes, "steps": kinds.sizes},
+    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
+    claims=_slice_claims,
+    probe=None,
+    cost=PICKS,
+)
+rev_op = define(
+    "rev",
+    _rev_type,
+    params={"axes": kinds.axes},
+    jointly=kinds.has_increasing_axes,
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
+pad_op = define(
+    "pad",
+    _pad_type,
+    params={"low": kinds.sizes, "high": kinds.sizes, "interior": kinds.sizes, "value": kinds.number},
+    jointly=_pads_each_axis,
+    claims=_pad_claims,
+    probe=None,
+    cost=MOVES,
+)
+concatenate_op = define(
+    "concatenate",
+    _concatenate_type,
+    operands=(1, 10_000),
+    params={"axis": kinds.axis},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,
+)
 
 
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:

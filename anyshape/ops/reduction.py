@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Op, define
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, localise, meta_of
+from anyshape.ops.definition import PROBE_ONES, define
+from anyshape.ops.flop_counts import Applied, OpCost, elements, per_operand
 
 BOOL = np.dtype(bool)
 
@@ -99,8 +103,21 @@ def _sum_to_type(
     return TensorMeta(x.dtype, extents)
 
 
-def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta]) -> tuple[Op, Callable[..., Any]]:
-    op = define(name, rule)
+def _logsumexp_flops(a: Applied) -> Size:
+    """max, -, exp and + for each element; log and + for each sum."""
+    return expr.add(expr.mul(4, elements(a.inputs[0])), expr.mul(2, elements(a.outputs[0])))
+
+
+def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta], cost: OpCost) -> tuple[Op, Callable[..., Any]]:
+    op = define(
+        name,
+        rule,
+        params={"axes": kinds.axes},
+        jointly=kinds.has_increasing_axes,
+        claims=None,
+        probe=PROBE_ONES,
+        cost=cost,
+    )
 
     def function(x: Operand, axes: Sequence[int]) -> Any:
         return apply(op, x, axes=tuple(sorted(axes))) if axes else x
@@ -110,7 +127,15 @@ def _reduction(name: str, doc: str, rule: Callable[..., TensorMeta]) -> tuple[Op
 
 
 def _extreme(name: str, doc: str) -> tuple[Op, Callable[..., Any]]:
-    op = define(name, _extreme_type)
+    op = define(
+        name,
+        _extreme_type,
+        params={"axes": kinds.axes, "empty": kinds.flag},
+        jointly=kinds.has_increasing_axes,
+        claims=None,
+        probe=PROBE_ONES,
+        cost=per_operand(1),
+    )
 
     def function(x: Operand, axes: Sequence[int], *, empty: bool = False) -> Any:
         return apply(op, x, axes=tuple(sorted(axes)), empty=empty) if axes else x
@@ -120,7 +145,15 @@ def _extreme(name: str, doc: str) -> tuple[Op, Callable[..., Any]]:
 
 
 def _position(name: str, doc: str) -> tuple[Op, Callable[[Operand, int], Any]]:
-    op = define(name, _position_type)
+    op = define(
+        name,
+        _position_type,
+        params={"axis": kinds.axis},
+        jointly=None,
+        claims=None,
+        probe=PROBE_ONES,
+        cost=per_operand(1),
+    )
 
     def function(x: Operand, axis: int) -> Any:
         return apply(op, x, axis=axis)
@@ -132,7 +165,15 @@ def _position(name: str, doc: str) -> tuple[Op, Callable[[Operand, int], Any]]:
 def _cumulative(
     name: str, doc: str, rule: Callable[..., TensorMeta] = _cumulative_type
 ) -> tuple[Op, Callable[..., Any]]:
-    op = define(name, rule)
+    op = define(
+        name,
+        rule,
+        params={"axis": kinds.axis, "reverse": kinds.flag, "exclusive": kinds.flag},
+        jointly=None,
+        claims=None,
+        probe=PROBE_ONES,
+        cost=per_operand(1),
+    )
 
     def function(x: Operand, axis: int, *, reverse: bool = False, exclusive: bool = False) -> Any:
         return apply(op, x, axis=axis, reverse=reverse, exclusive=exclusive)
@@ -143,23 +184,35 @@ def _cumulative(
 
 
 # Reducing over no axis gives x itself.
-reduce_sum_op, reduce_sum = _reduction("reduce_sum", "The sum over the axes, which disappear.", _reduce_type)
-reduce_prod_op, reduce_prod = _reduction("reduce_prod", "The product over the axes, which disappear.", _reduce_type)
+reduce_sum_op, reduce_sum = _reduction(
+    "reduce_sum", "The sum over the axes, which disappear.", _reduce_type, per_operand(1)
+)
+reduce_prod_op, reduce_prod = _reduction(
+    "reduce_prod", "The product over the axes, which disappear.", _reduce_type, per_operand(1)
+)
 reduce_max_op, reduce_max = _extreme(
     "reduce_max", "The maximum over the axes; NaN if any element is. With `empty`, no elements give the least value."
 )
 reduce_min_op, reduce_min = _extreme(
     "reduce_min", "The minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value."
 )
-reduce_and_op, reduce_and = _reduction("reduce_and", "Whether all elements are true.", _logical_type)
-reduce_or_op, reduce_or = _reduction("reduce_or", "Whether any element is true.", _logical_type)
+reduce_and_op, reduce_and = _reduction("reduce_and", "Whether all elements are true.", _logical_type, per_operand(1))
+reduce_or_op, reduce_or = _reduction("reduce_or", "Whether any element is true.", _logical_type, per_operand(1))
 reduce_logsumexp_op, reduce_logsumexp = _reduction(
-    "reduce_logsumexp", "The logarithm of the sum of exponentials; no elements give -inf.", _logsumexp_type
+    "reduce_logsumexp",
+    "The logarithm of the sum of exponentials; no elements give -inf.",
+    _logsumexp_type,
+    OpCost(_logsumexp_flops),
 )
 argmax_op, argmax = _position("argmax", "The index of the first maximum along the axis, or of the first NaN.")
 argmin_op, argmin = _position("argmin", "The index of the first minimum along the axis, or of the first NaN.")
 
-softmax_op, softmax = _reduction("softmax", "exp(x) divided by its sum over the axes, without overflow.", _softmax_type)
+softmax_op, softmax = _reduction(
+    "softmax",
+    "exp(x) divided by its sum over the axes, without overflow.",
+    _softmax_type,
+    per_operand(5),  # max, -, exp, + and / for each element
+)
 
 cumsum_op, cumsum = _cumulative("cumsum", "The sum of the elements up to each one.")
 cumprod_op, cumprod = _cumulative("cumprod", "The product of the elements up to each one.")
@@ -168,8 +221,26 @@ cummin_op, cummin = _cumulative("cummin", "The minimum of the elements up to eac
 cumlogsumexp_op, cumlogsumexp = _cumulative(
     "cumlogsumexp", "The logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
 )
-recurrence_op = define("recurrence", _recurrence_type)
-sum_to_op = define("sum_to", _sum_to_type)
+recurrence_op = define(
+    "recurrence",
+    _recurrence_type,
+    params={"axis": kinds.axis, "reverse": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ONES,
+    cost=per_operand(2),
+)
+sum_to_op = define(
+    "sum_to",
+    _sum_to_type,
+    params={"shape": kinds.sizes, "axes": kinds.axes},
+    jointly=lambda node, params: kinds.are_increasing_axes(
+        params["axes"], len(params["shape"]), node.inputs[0].meta.rank
+    ),
+    claims=None,
+    probe=PROBE_ONES,
+    cost=per_operand(1),
+)
 
 
 def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Op, define
+from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -20,8 +20,11 @@ from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.definition import define
 from anyshape.ops.dynamic import LARGEST, count_beyond, given_size
+from anyshape.ops.flop_counts import per_operand
 from anyshape.ops.reduction import reduce_max
 
 _ID = np.dtype(np.int64)
@@ -38,9 +41,21 @@ def _segment_type(ctx: ShapeGuardContext, x: TensorMeta, ids: TensorMeta, *, siz
     return TensorMeta(x.dtype, (ctx.resolve(size), *x.extents[1:]))
 
 
-segment_max_op = define("segment_max", _segment_type)
-segment_min_op = define("segment_min", _segment_type)
-segment_prod_op = define("segment_prod", _segment_type)
+def _define_segments(name: str) -> Op:
+    return define(
+        name,
+        _segment_type,
+        params={"size": kinds.size},
+        jointly=None,
+        claims=None,
+        probe=None,
+        cost=per_operand(1),
+    )
+
+
+segment_max_op = _define_segments("segment_max")
+segment_min_op = _define_segments("segment_min")
+segment_prod_op = _define_segments("segment_prod")
 
 
 def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:

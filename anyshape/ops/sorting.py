@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import define
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply
+from anyshape.ops.definition import PROBE_ZEROS, define
+from anyshape.ops.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements
 
 INDEX = np.dtype(np.int64)
 
@@ -40,10 +44,42 @@ def _searchsorted_type(
     return TensorMeta(INDEX, values.extents)
 
 
-sort_op = define("sort", _sort_type)
-argsort_op = define("argsort", _argsort_type)
-permute_op = define("permute", _permute_type)
-searchsorted_op = define("searchsorted", _searchsorted_type)
+def _bisection_steps(a: Applied) -> Size:
+    """A row of n elements has n + 1 positions for a value."""
+    row, values = a.inputs
+    return expr.mul(elements(values), ceil_log2(expr.add(row[-1], 1)))
+
+
+sort_op = define(
+    "sort", _sort_type, params={"axis": kinds.axis}, jointly=None, claims=None, probe=PROBE_ZEROS, cost=MERGE_SORT
+)
+argsort_op = define(
+    "argsort",
+    _argsort_type,
+    params={"axis": kinds.axis, "stable": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=MERGE_SORT,
+)
+permute_op = define(
+    "permute",
+    _permute_type,
+    params={"axis": kinds.axis, "inverse": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=MOVES,
+)
+searchsorted_op = define(
+    "searchsorted",
+    _searchsorted_type,
+    params={"side": kinds.one_of("left", "right"), "batch": kinds.count},
+    jointly=lambda node, params: params["batch"] <= node.inputs[1].meta.rank,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=OpCost(_bisection_steps),
+)
 
 
 def sort(x: Operand, axis: int) -> Any:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from anyshape.graph.ir.graph import define
 from anyshape.ops import elementwise as ew
+from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import apply
 
 _unary = functools.partial(ew.unary, family="special")
@@ -17,9 +17,7 @@ _binary = functools.partial(ew.binary, family="special")
 
 def _ordered(name: str) -> Any:
     """An op of one operand with a literal order."""
-    op = define(name, ew.same_type)
-    op.family = "special"
-    return op
+    return ew.pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
 
 
 # -- error functions and the normal distribution
@@ -46,8 +44,7 @@ betaln_op, betaln = _binary("betaln", "log(|beta(x, y)|).")
 zeta_op, zeta = _binary("zeta", "Hurwitz's zeta function: the sum of (k + y)**-x.")
 gammainc_op, gammainc = _binary("gammainc", "The regularised lower incomplete gamma function of y, of parameter x.")
 gammaincc_op, gammaincc = _binary("gammaincc", "1 - gammainc(x, y).")
-betainc_op = define("betainc", ew.same_type)
-betainc_op.family = "special"
+betainc_op = ew.pointwise("betainc", ew.same_type, (3, 3), family="special")
 
 # -- logistic functions, entropies, integrals of exponentials
 

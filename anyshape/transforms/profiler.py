@@ -7,19 +7,16 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
-from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, reading_costs
-from anyshape.backend.compiler.peak_memory import bytes_of
+from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, clock_read_seconds
 from anyshape.backend.compiler.plan import Group, Step
-from anyshape.backend.compiler.plan_ops import add_part_op, contract_op, scatter_sums_op
+from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_dtype
-from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
 from anyshape.inspect.profile.data import Profile, Row
 from anyshape.ops.apply import find_kernel
-from anyshape.ops.flop_counts import Applied, OpCost, elements, find_cost
+from anyshape.ops.flop_counts import find_cost
 from anyshape.program.program import Program
 from anyshape.transforms.jit import Jitted
 
@@ -62,7 +59,7 @@ def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tupl
     """The runs of the plan that ran last, as rows."""
     last = found[-1][1]
     same = [(whole, run) for whole, run in found if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
-    reading = reading_costs()
+    reading = clock_read_seconds()
     parts = list(_parts(last))
     steps = [[_seconds(run, part, reading) for _, run in same] for part in parts]
     outside = [max(0.0, whole - run.inside - run.telling) for whole, run in same]
@@ -79,7 +76,7 @@ def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tupl
 
 def _parts(run: TimedRun) -> Iterator[range]:
     """The numbers of the steps of each row."""
-    together = {g.start: len(g.steps) for g in run.plan.groups}
+    together = {g.first_slot: len(g.steps) for g in run.plan.groups}
     i = 0
     while i < len(run.plan.steps):
         count = together[run.plan.steps[i].outputs[0]] if i in run.shares else 1
@@ -116,7 +113,7 @@ class _Costing:
 
     def __init__(self, runs: Sequence[TimedRun]) -> None:
         self.runs, self.plan, self.sizes = runs, runs[-1].plan, runs[-1].sizes
-        self.groups = {group.start: group for group in self.plan.groups}
+        self.groups = {group.first_slot: group for group in self.plan.groups}
 
     def row(self, part: range, seconds: float, share: float) -> Row:
         steps = [self.plan.steps[i] for i in part]
@@ -124,7 +121,7 @@ class _Costing:
             return self._step(steps[0], seconds, share)
         of_it = zip(steps, _parts_of_time(part, self.runs), strict=True)
         shares, group = self.runs[-1].shares[part.start], self.groups[steps[0].outputs[0]]
-        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in group.placed) for s, p in of_it])
+        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in group.padded) for s, p in of_it])
         tiles = sum(s.tiles for s in shares)
         made = [(o, m) for s in steps for o, m in zip(s.outputs, s.results, strict=True)]
         return Row(
@@ -144,10 +141,10 @@ class _Costing:
     def _step(self, step: Step, seconds: float, share: float, placed: bool = False) -> Row:
         """What is placed by tiles was written by the step before: as a view, it moves nothing."""
         made = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
-        name = (step.instead[-1] if step.instead else step).op.name
+        name = (step.fallback[-1] if step.fallback else step).op.name
         if placed or find_kernel(step.op).view:
             return Row(name, seconds, share, made, 0, 0, where=step.where)
-        found = of_op(PLAN_COSTS.get(step.op) or find_cost(step.op), step.metas, step.results, dict(step.params))
+        found = of_op(find_cost(step.op), step.metas, step.results, dict(step.params))
         flops, read, written = [self._number(e) for e in found.parts()]
         known = read is not None and written is not None
         at_most = not all(isinstance(e, (Exact, Unknown)) for e in found.parts())
@@ -193,18 +190,3 @@ def _parts_of_time(part: range, runs: Sequence[TimedRun]) -> list[float]:
 def _total(numbers: Sequence[int | None]) -> int | None:
     known = [n for n in numbers if n is not None]
     return sum(known) if len(known) == len(numbers) else None
-
-
-def _products(a: Applied) -> Size:
-    """As many as a dot_general counts."""
-    operands, _, out = a.params["equation"].partition("->")
-    left = operands.partition(",")[0]
-    summed = [size for label, size in zip(left, a.inputs[0], strict=True) if label not in out]
-    return expr.mul(2, expr.mul(elements(a.outputs[0]), elements(tuple(summed))))
-
-
-PLAN_COSTS: dict[Op, OpCost] = {
-    contract_op: OpCost(_products),
-    scatter_sums_op: OpCost(lambda a: elements(a.inputs[-1])),
-    add_part_op: OpCost(lambda a: elements(a.inputs[-1])),
-}

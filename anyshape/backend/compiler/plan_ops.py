@@ -1,6 +1,6 @@
 """Ops of plans alone: what the planner makes of several steps of a graph.
 
-No graph holds them, so they have a kernel and nothing else: no shape rule, no derivative, no batching rule.
+No graph holds them, so they have a kernel, traits and a cost, but no shape rule, derivative or batching rule.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from typing import Any, NoReturn
 
 from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.flop_counts import COSTS, MOVES, Applied, OpCost, elements, per_result
 
 PLAN_OPS: dict[str, PlanOp] = {}
 
@@ -31,19 +34,30 @@ def _no_rule(*_: Any, **__: Any) -> NoReturn:
     raise IllegalGraphError("a step of a plan", "has no shape rule and cannot stand in a graph")
 
 
-def _define(name: str, family: str = "movement") -> PlanOp:
-    PLAN_OPS[name] = PlanOp(name, _no_rule, family)
-    return PLAN_OPS[name]
+def _define(name: str, family: str, cost: OpCost) -> PlanOp:
+    op = PLAN_OPS[name] = PlanOp(name, _no_rule, family)
+    COSTS[op] = cost
+    return op
 
 
-# x seen with another shape, with strides and an offset in bytes, as NumPy has them, of the elements in C order.
-view_op = _define("view")
-stretched_view_op = _define("stretched_view")  # one element may stand for several: never written to
-padded_view_op = _define("padded_view")  # a new array: a view of x from `starts` to `stops`, and a number around it
-scatter_sums_op = _define("scatter_sums", "gathering")  # scatter_add into zeros of this shape, which are not made first
-add_part_op = _define("add_part")  # x + y, y with `low` and `high` zeros before and after it along `axis`
-contract_op = _define("contract", "contraction")  # a product of two arrays with labelled axes, as np.einsum writes it
-bits_op = _define("bits", "elementwise")  # a mask as integers of all bits or none, of those that are chosen or not
-rest_op = _define("rest", "elementwise")  # the bits of a number where bits are not set
-masked_op = _define("masked", "elementwise")  # x where bits are set, else 0
-masked_else_op = _define("masked_else", "elementwise")  # x where bits are set, else what a rest has
+def _contraction_flops(a: Applied) -> Size:
+    """Return as many as a dot_general counts."""
+    operands, _, out = a.params["equation"].partition("->")
+    left = operands.partition(",")[0]
+    summed = [size for label, size in zip(left, a.inputs[0], strict=True) if label not in out]
+    return expr.mul(2, expr.mul(elements(a.outputs[0]), elements(tuple(summed))))
+
+
+PER_LAST_OPERAND = OpCost(lambda a: elements(a.inputs[-1]))
+
+# x seen with another shape: strides and an offset in bytes, as NumPy has them, of the elements in C order.
+view_op = _define("view", "movement", MOVES)
+stretched_view_op = _define("stretched_view", "movement", MOVES)  # one element may stand for several: never written to
+padded_view_op = _define("padded_view", "movement", MOVES)  # a new array: a view of x from `starts` to `stops`, padded
+scatter_sums_op = _define("scatter_sums", "gathering", PER_LAST_OPERAND)  # scatter_add into zeros that are never made
+add_part_op = _define("add_part", "movement", PER_LAST_OPERAND)  # x + y, y with `low` and `high` zeros around `axis`
+contract_op = _define("contract", "contraction", OpCost(_contraction_flops))  # two operands, as np.einsum writes it
+bits_op = _define("bits", "elementwise", per_result(1))  # a mask as integers: all bits set where chosen, or where not
+rest_op = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
+masked_op = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
+masked_else_op = _define("masked_else", "elementwise", per_result(1))  # x where bits are set, else those of a rest

@@ -1,0 +1,99 @@
+"""The definition of an op: its shape rule, what a legal node of it holds, and what one application costs.
+
+`define` takes all of it at once, so that no op lacks a part. Each family module in `ops/` defines its ops with it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.errors import AnyshapeError, MissingRuleError
+from anyshape.graph.ir import graph
+from anyshape.graph.ir.graph import Node, Op, ShapeRule
+from anyshape.graph.prover.constraints import Claim
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.flop_counts import COSTS, OpCost
+
+ParamKind: TypeAlias = Callable[[Node, Any], bool]
+Params: TypeAlias = dict[str, Any]
+JointCheck: TypeAlias = Callable[[Node, Params], bool]
+Claims: TypeAlias = Callable[[ShapeGuardContext, Node, Params], list[Claim]]
+Probe: TypeAlias = Callable[..., np.ndarray]
+
+PROBE_ONES: Probe = np.ones
+PROBE_ZEROS: Probe = np.zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The nodes of an op that are legal, for graphs of unknown origin. Shape rules check the rest.
+
+    - `operands`: the least and the greatest number of operands.
+    - `params`: for each parameter, the test of its value.
+    - `jointly`: a test of all parameters together; None: each alone suffices.
+    - `claims`: claims on sizes that the kernel relies on and the shape rule does not make; None: there are none.
+    - `probe`: fills one-element operands, on which the kernel tells the dtypes of its results; None: it cannot.
+    """
+
+    operands: tuple[int, int]
+    params: Mapping[str, ParamKind]
+    jointly: JointCheck | None
+    claims: Claims | None
+    probe: Probe | None
+
+
+DEFINITIONS: dict[Op, Definition] = {}
+
+
+def define(
+    name: str,
+    infer: ShapeRule,
+    *,
+    params: Mapping[str, ParamKind],
+    jointly: JointCheck | None,
+    claims: Claims | None,
+    probe: Probe | None,
+    cost: OpCost,
+    operands: tuple[int, int] | None = None,
+    family: str | None = None,
+    mints: bool = False,
+    raises: bool = False,
+) -> Op:
+    """Define a primitive with everything that holds of it in `ops/`; see `Definition`.
+
+    `operands` is stated where the shape rule takes any number of them, `family` where another module has the rule.
+    """
+    op = graph.define(name, infer, mints=mints, raises=raises)
+    op.family = family or op.family
+    count, names, takes_any = _signature(infer)
+    if operands is None and "operands" in takes_any:
+        raise AnyshapeError(f"{name}: its shape rule takes any number of operands\n  state `operands`")
+    if "params" not in takes_any and names != params.keys():
+        problem = f"{name}: its shape rule has the params {', '.join(sorted(names)) or 'none'}"
+        raise AnyshapeError(f"{problem}\n  state a kind for each of them in `params`, and for no other")
+    DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
+    COSTS[op] = cost
+    return op
+
+
+def _signature(infer: ShapeRule) -> tuple[int, set[str], set[str]]:
+    """Return the number of operands and the names of params of a shape rule, and which of both may be more."""
+    parameters: Sequence[inspect.Parameter] = list(inspect.signature(infer).parameters.values())[1:]
+    count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+    names = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    kinds = {p.kind for p in parameters}
+    variadic = {inspect.Parameter.VAR_POSITIONAL: "operands", inspect.Parameter.VAR_KEYWORD: "params"}
+    return count, names, {text for kind, text in variadic.items() if kind in kinds}
+
+
+def find_definition(op: Op) -> Definition:
+    """Return the definition of an op; raise MissingRuleError naming its file if it was made without one."""
+    definition = DEFINITIONS.get(op)
+    if definition is None:
+        raise MissingRuleError(op.name, "definition", f"ops/{op.family}.py")
+    return definition

@@ -1,0 +1,121 @@
+"""Tests of parameters: what each parameter of a node may hold, for the definitions of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.canonical import freeze
+from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.sizes.expr import DimExpr, InputAxis
+from anyshape.graph.sizes.substitute import leaves_of
+from anyshape.ops.definition import ParamKind
+
+MAX_RANK = 64  # of NumPy's arrays
+MAX_ORDER = 1000  # of special functions and decimals: kernels take that many steps
+
+
+def size(node: Node, param: Any) -> bool:
+    """An int of 64 bits, or an expression over axes that the operands have."""
+    if isinstance(param, DimExpr):
+        metas = [v.meta for v in node.operands]
+        return all(
+            isinstance(leaf, InputAxis) and leaf.operand < len(metas) and leaf.axis < metas[leaf.operand].rank
+            for leaf in leaves_of(param)
+        )
+    return type(param) is int and abs(param) < 2**63
+
+
+def sizes(node: Node, param: Any) -> bool:
+    """A tuple of sizes."""
+    return isinstance(param, tuple) and len(param) <= MAX_RANK and all(size(node, s) for s in param)
+
+
+def axis(node: Node, param: Any) -> bool:
+    """An axis of the first operand."""
+    return type(param) is int and 0 <= param < node.inputs[0].meta.rank
+
+
+def axes(node: Node, param: Any) -> bool:
+    """Different axes of some array; the joint check of the op says which."""
+    return are_different_axes(param, MAX_RANK)
+
+
+def pair_of_axes(node: Node, param: Any) -> bool:
+    """Equally many axes of either operand."""
+    if not isinstance(param, tuple) or len(param) != 2:
+        return False
+    ranks = [v.meta.rank for v in node.inputs]
+    return all(map(are_different_axes, param, ranks)) and len(param[0]) == len(param[1])
+
+
+def flag(node: Node, param: Any) -> bool:
+    """A bool."""
+    return type(param) is bool
+
+
+def count(node: Node, param: Any) -> bool:
+    """An int that is not negative."""
+    return type(param) is int and param >= 0
+
+
+def order(node: Node, param: Any) -> bool:
+    """The order of a function in a sequence of functions."""
+    return type(param) is int and 0 <= param <= MAX_ORDER
+
+
+def text(node: Node, param: Any) -> bool:
+    """A string."""
+    return isinstance(param, str)
+
+
+def dtype(node: Node, param: Any) -> bool:
+    """A NumPy dtype."""
+    return isinstance(param, np.dtype)
+
+
+def number(node: Node, param: Any) -> bool:
+    """A literal number."""
+    return isinstance(param, (bool, int, float, complex, np.longdouble, np.clongdouble))
+
+
+def graph(node: Node, param: Any) -> bool:
+    """A subgraph."""
+    return isinstance(param, Graph)
+
+
+def one_of(*options: str) -> ParamKind:
+    """Return the test of one of these strings."""
+    return lambda node, param: param in options
+
+
+# -- parts of joint checks
+
+
+def are_different_axes(param: Any, rank: int) -> bool:
+    """Tell whether a param is a tuple of different axes of an array of this rank."""
+    return (
+        isinstance(param, tuple)
+        and all(type(a) is int and 0 <= a < rank for a in param)
+        and len(set(param)) == len(param)
+    )
+
+
+def are_increasing_axes(param: Sequence[int], number_of_axes: int, rank: int) -> bool:
+    """Tell whether a param is so many axes, in increasing order, of an array of this rank."""
+    return len(param) == number_of_axes and list(param) == sorted(param) and all(a < rank for a in param)
+
+
+def has_increasing_axes(node: Node, params: dict[str, Any]) -> bool:
+    """Tell whether `axes` are axes of the first operand in increasing order."""
+    return are_increasing_axes(params["axes"], len(params["axes"]), node.inputs[0].meta.rank)
+
+
+def is_literal(dtype: np.dtype, param: Any) -> bool:
+    """Tell whether a param is a number as an array of the dtype gives it back."""
+    try:
+        return freeze(dtype.type(param).item()) == freeze(param)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,50 @@
+"""Trace functions into subgraphs, and give a node the operands that its subgraphs read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.builder import Builder, Traced, activate, active
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import Closed, close
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.ops.apply import Operand
+from anyshape.ops.creation import full
+from anyshape.ops.movement import broadcast_in_dim
+
+Body = Callable[..., Sequence[Traced]]
+
+
+def trace_subgraphs(
+    bodies: Sequence[Body], arguments: Sequence[TensorMeta], names: Sequence[str]
+) -> tuple[tuple[Graph, ...], list[Operand]]:
+    """Trace functions of the same arguments in the active trace, each into a subgraph.
+
+    Returns the subgraphs, all with the same inputs, and the operands that stand behind the arguments. A body belongs to
+    its subgraph as a whole: operations on captured values alone run there, not before.
+    """
+    outer = active()
+    if outer is None:
+        raise AnyshapeError("a subgraph is traced outside of any trace\n  call the function under jit")
+    graphs, captures = [], []
+    for body, name in zip(bodies, names, strict=True):
+        inner = Builder(outer.scope, parent=outer, handle=outer.handle, whole=True)
+        with activate(inner):
+            graphs.append(inner.finish(body(*[inner.input(meta) for meta in arguments]), name))
+        captures.append(inner.captures())
+    closed = close(graphs, captures)
+    return closed.graphs, further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
+
+
+def further_operands(closed: Closed, sizes: Mapping[DimVar, Size]) -> list[Operand]:
+    """Return the operands behind the arguments: captures, constants, and size carriers of these sizes."""
+    return [*closed.captures, *closed.constants, *[size_carrier(sizes[v]) for v in closed.carried]]
+
+
+def size_carrier(size: Size) -> Any:
+    """Return an array of this size, whose elements take no memory and are never read."""
+    return broadcast_in_dim(full((), False, bool), (size,), ())
