@@ -1,7 +1,8 @@
-"""The whole path of a call. Importing this package fills the tables of rules and kernels, and reads ANYSHAPE_LOGS."""
+"""The whole path of a call. Importing this package fills the tables of rules, kernels and traits, and reads ANYSHAPE_LOGS."""
 
 from anyshape.autodiff import batching, rules
 from anyshape.backend import numpy as kernels
+from anyshape.backend.compiler import traits
 from anyshape.tracing import log_config as log_config
 
-__all__ = ["batching", "kernels", "logs", "rules"]
+__all__ = ["batching", "kernels", "logs", "rules", "traits"]

@@ -8,21 +8,21 @@ from typing import Any
 
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.collapse_views import collapse
-from anyshape.backend.compiler.passes.dead_code import asserted
 from anyshape.backend.compiler.passes.fold_into_contractions import contractions
 from anyshape.backend.compiler.passes.fuse import fuse
 from anyshape.backend.compiler.passes.hoist_shape_only import by_size
-from anyshape.backend.compiler.passes.pad_add import padded_sums
+from anyshape.backend.compiler.passes.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
 from anyshape.backend.compiler.passes.sink import delay
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.backend.runtime.config import config
+from anyshape.graph.ir.dead_code import asserted_values
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, bind_local
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.dim_equations import Solved
+from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, Size
 from anyshape.ops.apply import find_kernel
@@ -36,21 +36,21 @@ Slot = str | Literal
 def lower(graph: Graph, keep: bool = False) -> Plan:
     """The plan of a graph that assumes no relation between sizes beyond what the graph's conditions prove.
 
-    To `keep` what depends on sizes alone is for sizes of which that takes few bytes: see `first_bytes`.
+    To `keep` what depends on sizes alone is for sizes of which that takes few bytes: see `shape_constant_bytes`.
     """
     return _Lowering(prepare_to_run(graph)).plan(keep)
 
 
-def relied_by_passes(graph: Graph) -> list[Any]:
+def reliances_of_passes(graph: Graph) -> list[Any]:
     """What passes and lowering are told of the sizes of a traced graph, as scopes note it."""
     reliance_log: list[Any] = []
     _Lowering(prepare_to_run(optimize(graph, reliance_log)), reliance_log).plan(keep=True)
     return reliance_log
 
 
-def solved_of(graph: Graph) -> tuple[Solved, ...]:
+def size_bindings(graph: Graph) -> tuple[SizeBinding, ...]:
     """How a call finds the variables of a graph."""
-    return tuple([s.read or Solved(s.variable, s.size) for s in graph.dims])
+    return tuple([s.read or SizeBinding(s.variable, s.size) for s in graph.dims])
 
 
 class _Lowering:
@@ -133,7 +133,7 @@ class _Lowering:
 
     def _live(self) -> set[Node]:
         live: set[Node] = set()
-        ends = [*self.graph.outputs, *asserted(self.graph)]
+        ends = [*self.graph.outputs, *asserted_values(self.graph)]
         todo = [self.producer[v] for v in ends if v in self.producer]
         while todo:
             node = todo.pop()
@@ -164,7 +164,7 @@ class _Lowering:
         steps, first = collapse(steps, outputs, self.scope), list[Step]()
         if keep:
             first, steps = by_size(steps, outputs, self.scope, {s.variable for s in graph.dims})
-        steps = padded_sums(steps, outputs, self.scope)
+        steps = fold_pads_into_sums(steps, outputs, self.scope)
         parts = fuse(delay(steps, outputs, self.scope), outputs, self.scope, graph.runtime)
         groups = tuple([p for p in parts if isinstance(p, Group)])
         steps = [step for p in parts for step in (p.steps if isinstance(p, Group) else (p,))]
@@ -176,7 +176,7 @@ class _Lowering:
             input_metas=tuple(v.meta for v in given),
             input_names=graph.input_names or tuple(f"args[{i}]" for i in range(len(given))),
             constants=tuple((f"c{i}", a) for i, (_, a) in enumerate(graph.constants)),
-            dims=solved_of(graph),
+            dims=size_bindings(graph),
             conditions=graph.conditions,
             steps=tuple(finished),
             outputs=outputs,
@@ -184,7 +184,7 @@ class _Lowering:
             copied=buffers.copied(),
             values=graph.values,
             groups=groups,
-            first=tuple(first),
+            hoisted=tuple(first),
             runtime=tuple(v for v, (value, _) in graph.runtime.items() if self.producer[value] in self.needed),
         )
 
@@ -247,8 +247,9 @@ class _Buffers:
                 self.base[step.outputs[0]] = self.base.get(source, source)
                 if find_kernel(step.op).stretch or source in self.stretched:
                     self.stretched.add(step.outputs[0])
-        kept = [slot for step in steps if find_traits(step.op).runs_user_code for slot in step.inputs]  # by functions of users
-        self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in kept]}
+        # functions of the user may keep their operands
+        retained = [slot for step in steps if find_traits(step.op).runs_user_code for slot in step.inputs]
+        self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in retained]}
 
     def _reusable(self, slot: Slot) -> bool:
         meta = self.metas.get(str(slot))

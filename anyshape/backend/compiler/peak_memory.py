@@ -1,8 +1,8 @@
 """How much memory a plan takes: the bytes of the arrays that are alive at once, as a size over the dims of the program.
 
-Counted is what a run allocates: not its inputs and constants, but copies of outputs, and what kernels make on the way
-(their traits bound it; not what functions of users do). Where a movement may have to copy it is taken to do so, so the result is a
-bound. Buffers of NumPy that do not grow with the operands are left out; those of tiles are counted.
+Counted is what a run allocates, except inputs and constants: results, copies of outputs, and the scratch memory of
+kernels, which traits bound. Functions of the user are not counted. A movement that may copy counts as a copy, so the
+result is a bound. Buffers of NumPy that do not grow with the operands are left out. Buffers of tiles are counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph.prover.constraints import SourceLine
-from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
@@ -35,9 +34,9 @@ def scratch_bytes(step: Step) -> Size | None:
     return 0 if scratch is None else scratch(step)
 
 
-def first_bytes(plan: Plan) -> Size:
+def shape_constant_bytes(plan: Plan) -> Size:
     """The bytes of the arrays that the steps make which depend on sizes alone."""
-    found = [bytes_of(m) for step in plan.first for m in step.results if m.rank]
+    found = [bytes_of(m) for step in plan.hoisted for m in step.results if m.rank]
     return expr.total([size for size in found if size is not None])
 
 
@@ -131,7 +130,7 @@ def _walked(plan: Plan, in_tiles: bool) -> Peak:
     """The peak if groups run their steps as they are, or in tiles, of which the buffers are not counted here."""
     memory = _Memory()
     highest: list[tuple[Size, Step | None]] = [(0, None)]
-    groups = {g.start: g for g in plan.groups}
+    groups = {g.first_slot: g for g in plan.groups}
     steps = iter(plan.steps)
     for step in steps:
         group = groups.get(step.outputs[0]) if step.outputs else None
@@ -178,23 +177,23 @@ _FEW = 8  # tiles at most into which less is cut than would fill that many
 def _together(group: Group) -> Size:
     """The bytes of what a group gives, which its tiles fill side by side, and of a sum over rows for each tile."""
     results = _results(group)
-    if group.totals:
-        rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.rowed)
+    if group.carried:
+        rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.parallel_metas)
         read = expr.mul(group.rows, expr.maximum(1, *rows))
         # twice as many as would be full, as rows are not divided; also where further axes are merged with rows
         tiles = expr.add(expr.mul(2, expr.ceildiv(read, _written(group).tile)), _FEW)
-        numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.totals]
+        numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.carried]
         if numbers != [1] * len(numbers):  # then tiles are in blocks
             blocks = expr.floordiv(read, expr.mul(FEW, expr.maximum(1, *numbers)))
             tiles = expr.minimum(tiles, expr.maximum(FEW, blocks))
-        results["totals"] = expr.mul(tiles, expr.total([results[slot] for slot in group.totals]))
+        results["totals"] = expr.mul(tiles, expr.total([results[slot] for slot in group.carried]))
     return expr.total([*results.values()])
 
 
 def _small_bytes(group: Group, plan: Plan) -> int:
     """At most the bytes of what stays inside a group that runs its steps as they are, as its arrays are small."""
     memory, most, elements = _Memory(), 0, least(group)
-    start = next(i for i, step in enumerate(plan.steps) if step.outputs[:1] == (group.start,))
+    start = next(i for i, step in enumerate(plan.steps) if step.outputs[:1] == (group.first_slot,))
     for step in plan.steps[start : start + len(group.steps)]:
         (slot,), (meta,) = step.outputs, step.results
         if slot not in group.escaping:
@@ -213,7 +212,7 @@ def _small_bytes(group: Group, plan: Plan) -> int:
 def _buffers(groups: Sequence[Group], small: int, threads: int) -> Size:
     """At most the bytes of the buffers of the group that takes most, where one is large enough to run in tiles."""
     each, whole = (expr.maximum(*found, 0) for found in zip(*map(_tile_bytes, groups), strict=True))
-    rows = [expr.mul(g.rows, expr.maximum(1, *[numel((m.sizes or ())[1:]) for m in g.rowed])) for g in groups]
+    rows = [expr.mul(g.rows, expr.maximum(1, *[numel((m.sizes or ())[1:]) for m in g.parallel_metas])) for g in groups]
     large = expr.maximum(0, expr.add(expr.maximum(*rows, 0), 1 - min(map(least, groups))))  # 0 where none is
     most = expr.maximum(expr.mul(threads, each), small)
     return expr.minimum(most, whole, expr.mul(most, large))
@@ -227,7 +226,8 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     source = _written(group)
     most: Counter[Key] = Counter()  # of each sort, as many as are alive at once
     for step, alive in zip(group.steps, source.alive, strict=True):
-        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in (step.results[0], step.metas[0]) if find_traits(step.op).scratch is not None]
+        touched = () if find_traits(step.op).scratch is None else (step.results[0], step.metas[0])
+        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in touched]
         most |= Counter([*alive, *scratch * 3])
     rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*source.keys.values(), *most.elements())]
     tile = expr.total([expr.mul(itemsize, expr.maximum(source.tile, row)) for itemsize, row in rows])
@@ -244,18 +244,18 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
-        elif kernel.view and step.op not in MAY_COPY and not step.instead:
+        elif kernel.view and step.op not in MAY_COPY and not step.fallback:
             memory.share(slot, step.inputs[0])
         else:
             size = bytes_of(meta)
             if size is None:
                 return None
-            base = bytes_of(step.metas[0]) if step.instead and step.inputs[0] in memory.home else None
+            base = bytes_of(step.metas[0]) if step.fallback and step.inputs[0] in memory.home else None
             if base is None or not _not_less(base, size):
                 memory.allocate(slot, size)
             if base is not None:  # of what lies in C order it is a view, which keeps all of it
                 memory.share(slot, step.inputs[0])
-    between = [bytes_of(m) for part in step.instead[:-1] for m in part.results]
+    between = [bytes_of(m) for part in step.fallback[:-1] for m in part.results]
     scratch = scratch_bytes(step)
     if scratch is None or any(b is None for b in between):
         return None

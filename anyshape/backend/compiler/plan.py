@@ -1,6 +1,6 @@
 """A plan: a graph lowered to straight-line steps on named slots. Frozen data; nothing is left to decide but sizes.
 
-Sizes in a plan are value-side expressions over the variables of the program, read off the inputs at entry.
+Sizes in a plan are value-side expressions over the variables of the program, read off the inputs when a call starts.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler.names import INPUT_SHAPE, INPUT_VALUE
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
-from anyshape.graph.signature.dim_equations import Solved
+from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
-from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, RuntimeScalar, Size
+from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes.symbols import DimVar, InputAxis, RuntimeScalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +35,46 @@ class Literal:
         return np.array(self.value, self.dtype)
 
 
+Slot = str | Literal
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Run a kernel on slots, into slots.
+    """One kernel call: it reads slots and names its results.
 
-    `sources`: the slots whose sizes params read when the step runs, by position, as these sizes have no name;
-    `reuse`: the slot whose buffer takes the result; `drops`: slots to free after; `instead`: the movement that a view
-    stands for, which runs where its operand is not in C order.
+    - `metas`, `results`: metadata of operands and results. The choice of a kernel depends on them.
+    - `sources`: slots whose axes `params` refer to by position, because these sizes have no name.
+    - `reuse`: the dead slot whose buffer takes the result.
+    - `drops`: slots to free after the step.
+    - `fallback`: for a view, the movement that it stands for. It runs where the operand is not in C order.
     """
 
     op: Op
-    inputs: tuple[str | Literal, ...]
+    inputs: tuple[Slot, ...]
     params: tuple[tuple[str, Any], ...]
     outputs: tuple[str, ...]
-    metas: tuple[TensorMeta, ...]  # of the inputs, for the choice of a kernel
+    metas: tuple[TensorMeta, ...]
     results: tuple[TensorMeta, ...]
     reuse: str | None = None
     drops: tuple[str, ...] = ()
     where: SourceLine | None = None
-    instead: tuple[Step, ...] = ()
+    fallback: tuple[Step, ...] = ()
     sources: tuple[str, ...] = ()
 
+    @property
+    def reads(self) -> tuple[Slot, ...]:
+        """Operands and sources, by position."""
+        return (*self.inputs, *self.sources)
+
+    def all_params(self) -> list[Any]:
+        """Return the params of the step and of its fallback."""
+        return [param for step in (self, *self.fallback) for _, param in step.params]
+
     def variables(self) -> set[DimVar]:
-        """The variables in its params, and in the sizes of what it reads and gives; also of steps `instead` of it."""
-        extents = [e for m in (*self.metas, *self.results) for e in m.extents]
-        sizes = [e.size for e in extents if isinstance(e, (Exact, UpperBound))]
-        found = {*variables_in(tuple([p for _, p in self.params])), *variables_in(tuple(sizes))}
-        return found.union(*[step.variables() for step in self.instead])
+        """Return the variables in params and in the sizes of operands and results, of the fallback too."""
+        metas = (*self.metas, *self.results)
+        variables = set(variables_in((*[p for _, p in self.params], *named_sizes(*metas))))
+        return variables.union(*[step.variables() for step in self.fallback])
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
@@ -68,68 +83,73 @@ class Step:
         operands = ", ".join(map(str, self.inputs))
         read = f"; sizes of {', '.join(self.sources)}" if self.sources else ""
         call = f"{self.op}({operands}{read}){' {' + params + '}' if params else ''}"
-        replaced = f" for {', '.join(str(s.op) for s in self.instead)}" if self.instead else ""
+        replaced = f" for {', '.join(str(s.op) for s in self.fallback)}" if self.fallback else ""
         return f"{', '.join(self.outputs)} = {call}{replaced}{inside}{drops}"
 
 
 def variables_in(param: Any) -> list[DimVar]:
-    """The variables in a param of a step."""
+    """Return the variables in a param of a step, or in a tuple of params."""
     if isinstance(param, tuple):
         return [v for p in param for v in variables_in(p)]
     return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
+def named_sizes(*metas: TensorMeta) -> list[Size]:
+    """Return the exact sizes and the upper bounds of values."""
+    extents = [extent for meta in metas for extent in meta.extents]
+    return [extent.size for extent in extents if isinstance(extent, (Exact, UpperBound))]
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps that work along the same rows, which a call may run a tile of rows at a time.
+    """A fusion group: steps that a call may run a tile of rows at a time.
 
-    `flags` tell for each step which operands have the rows; `escaping` are the slots that others read, `totals` those
-    whose rows are summed up, `placed` those that hold the rows of another among rows of their own; `ended` says why no
-    further step is in it. So many axes behind the first may be `merged` with it.
+    - `rows`: the size of the parallel axis, which is the first axis of every value that has it.
+    - `parallel_operands`: for each step, which operands have the parallel axis. Any other is read whole by each tile.
+    - `escaping`: results that other steps or the caller read.
+    - `carried`: results of reductions along the parallel axis, combined from partial results of tiles.
+    - `padded`: results of pads. Tiles write the operand to its position in the padded array.
+    - `closed_by`: the reason why no further step is in the group.
+    - `collapsed`: the number of axes behind the first that may be part of the parallel axis.
     """
 
     steps: tuple[Step, ...]
     rows: Size
-    flags: tuple[tuple[bool, ...], ...]
+    parallel_operands: tuple[tuple[bool, ...], ...]
     escaping: tuple[str, ...]
-    totals: tuple[str, ...] = ()
-    placed: tuple[str, ...] = ()
-    ended: str = ""
-    merged: int = 0
+    carried: tuple[str, ...] = ()
+    padded: tuple[str, ...] = ()
+    closed_by: str = ""
+    collapsed: int = 0
 
     @property
-    def start(self) -> str:
-        """The first slot that it makes."""
+    def first_slot(self) -> str:
+        """Result of the first step. It identifies the group in a plan."""
         return self.steps[0].outputs[0]
 
     @property
-    def rowed(self) -> tuple[TensorMeta, ...]:
-        """What is known of the values that have the rows."""
-        pairs = [(m, f) for s, flags in zip(self.steps, self.flags, strict=True) for m, f in zip(s.metas, flags)]
-        results = [s.results[0] for s in self.steps if s.outputs[0] not in (*self.totals, *self.placed)]
-        return (*[m for m, flag in pairs if flag], *results)
+    def internal(self) -> set[str]:
+        """Results that only the group reads. They may never be arrays of their own."""
+        return {slot for step in self.steps for slot in step.outputs}.difference(self.escaping)
+
+    @property
+    def parallel_metas(self) -> tuple[TensorMeta, ...]:
+        """Metadata of the values that have the parallel axis."""
+        per_step = zip(self.steps, self.parallel_operands, strict=True)
+        operands = [m for s, flags in per_step for m, parallel in zip(s.metas, flags) if parallel]
+        results = [s.results[0] for s in self.steps if s.outputs[0] not in (*self.carried, *self.padded)]
+        return (*operands, *results)
 
     @property
     def widest(self) -> TensorMeta:
-        """Of a value with the rows and the most axes."""
-        return max(self.rowed, key=lambda m: m.rank)
+        """Metadata of a value with the parallel axis and the most axes."""
+        return max(self.parallel_metas, key=lambda m: m.rank)
 
     def __str__(self) -> str:
-        how = dict.fromkeys(self.totals, "total ") | dict.fromkeys(self.placed, "padded ")
-        given = ", ".join(f"{how.get(slot, '')}{slot}" for slot in self.escaping)
-        inside = sum(len(s.outputs) for s in self.steps) - len(self.escaping)
-        return f"tiles of {self.rows} rows give {given}; {inside} values stay in a tile; ended by {self.ended}"
-
-
-def _slot_text(leaf: Any) -> str:
-    if isinstance(leaf, InputAxis):
-        return f"x{leaf.operand}.shape[{leaf.axis}]"
-    return f"int(x{leaf.operand})" if isinstance(leaf, RuntimeScalar) else str(leaf)
-
-
-def _found_text(solved: Solved) -> str:
-    left = str(solved.variable) if solved.curve is None else dims.show(solved.curve)
-    return f"{left} = {dims.show(dims.floordiv(solved.target, solved.divisor), _slot_text)}"
+        kind = dict.fromkeys(self.carried, "total ") | dict.fromkeys(self.padded, "padded ")
+        escaping = ", ".join(f"{kind.get(slot, '')}{slot}" for slot in self.escaping)
+        inside = len(self.internal)
+        return f"tiles of {self.rows} rows give {escaping}; {inside} values stay in a tile; closed by {self.closed_by}"
 
 
 def _text(param: Any) -> str:
@@ -138,14 +158,26 @@ def _text(param: Any) -> str:
     return str(param)
 
 
+def _leaf_text(leaf: Any) -> str:
+    if isinstance(leaf, InputAxis):
+        return f"{INPUT_SHAPE.format(leaf.operand)}[{leaf.axis}]"
+    return INPUT_VALUE.format(leaf.operand) if isinstance(leaf, RuntimeScalar) else str(leaf)
+
+
+def _binding_text(solved: SizeBinding) -> str:
+    left = str(solved.variable) if solved.curve is None else dims.show(solved.curve)
+    return f"{left} = {dims.show(dims.floordiv(solved.target, solved.divisor), _leaf_text)}"
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Steps, with the slots that inputs and constants start in and those that outputs are taken from.
+    """Steps, the slots that inputs and constants start in, and the slots that outputs are taken from.
 
-    `dims` says how a call finds the variables, `values` which inputs are sizes by their value, `runtime` which sizes
-    depend on data: each is noted where a step first gives an array that has it. `copied` outputs may
-    share memory with an input, a constant or each other, and are copied before they are returned. The steps that
-    run `first` depend on sizes alone: what others read of them is kept for calls of the same sizes.
+    - `dims`: how a call finds the variables.
+    - `values`: inputs that give a size by their value.
+    - `runtime`: sizes that depend on data. A step that first gives an array of such a size defines it.
+    - `copied`: outputs that may share memory with an input, a constant or each other. They are copied.
+    - `hoisted`: shape-only steps. Their results that other steps read are cached for calls of the same sizes.
     """
 
     name: str
@@ -153,44 +185,53 @@ class Plan:
     input_metas: tuple[TensorMeta, ...]
     input_names: tuple[str, ...]
     constants: tuple[tuple[str, np.ndarray], ...]
-    dims: tuple[Solved, ...]
+    dims: tuple[SizeBinding, ...]
     conditions: tuple[Condition, ...]
     steps: tuple[Step, ...]
-    outputs: tuple[str | Literal, ...]
+    outputs: tuple[Slot, ...]
     output_metas: tuple[TensorMeta, ...]
     copied: tuple[bool, ...] = field(default=())
     values: tuple[tuple[int, Size], ...] = ()
     runtime: tuple[DimVar, ...] = ()
     groups: tuple[Group, ...] = ()
-    first: tuple[Step, ...] = ()
+    hoisted: tuple[Step, ...] = ()
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """The slots of `first` that other steps read."""
-        read = {slot for step in self.steps for slot in (*step.inputs, *step.sources)}
-        return tuple([slot for step in self.first for slot in step.outputs if slot in read])
+    def shape_constants(self) -> tuple[str, ...]:
+        """Slots of hoisted steps that other steps read."""
+        read = {slot for step in self.steps for slot in step.reads}
+        return tuple([slot for step in self.hoisted for slot in step.outputs if slot in read])
+
+    def parts(self) -> list[tuple[Group | None, tuple[Step, ...]]]:
+        """Return each group with its steps, and each other step with None, in the order of the run."""
+        groups = {group.first_slot: group for group in self.groups}
+        parts: list[tuple[Group | None, tuple[Step, ...]]] = []
+        position = 0
+        while position < len(self.steps):
+            outputs = self.steps[position].outputs
+            group = groups.get(outputs[0]) if outputs else None
+            end = position + (1 if group is None else len(group.steps))
+            parts.append((group, self.steps[position:end]))
+            position = end
+        return parts
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
-        sizes = [f"  {_found_text(s)}" for s in self.dims]
+        sizes = [f"  {_binding_text(s)}" for s in self.dims]
         checks = [f"  assert {c.claim}" for c in self.conditions if c.kind == "assertion"]
-        body = [f"  {', '.join(self.kept)} are kept for calls of these sizes"] if self.first else []
-        body += [*[f"  | {step}" for step in self.first], *self._body()]
+        cached = [f"  {', '.join(self.shape_constants)} are cached for calls of these sizes"] if self.hoisted else []
+        body = [*cached, *[f"  | {step}" for step in self.hoisted], *self._body()]
         ends = ", ".join(f"copy({o})" if c else str(o) for o, c in zip(self.outputs, self.copied, strict=True))
         return "\n".join([f"plan {self.name}({arguments})", *sizes, *checks, *body, f"  return {ends}"])
 
     def _body(self) -> list[str]:
-        """The steps, with a line above those of a group."""
-        groups, lines, left = {g.start: g for g in self.groups}, [], 0
-        for step in self.steps:
-            group = groups.get(step.outputs[0]) if step.outputs else None
-            if group is not None:
-                lines.append(f"  {group}")
-                left = len(group.steps)
-            lines.append(f"  {'| ' if left > 0 else ''}{step}")
-            left -= 1
+        """Return the lines of the steps, with a line above each group."""
+        lines: list[str] = []
+        for group, steps in self.parts():
+            lines += [] if group is None else [f"  {group}"]
+            lines += [f"  {step}" if group is None else f"  | {step}" for step in steps]
         return lines
 
     def show(self) -> None:
-        """Print the plan: its sizes, its steps, and which of them run by tiles, with reasons."""
+        """Print the plan: its sizes, its steps, and which of them run in tiles, with reasons."""
         sys.stdout.write(f"{self}\n")

@@ -11,14 +11,14 @@ import itertools
 import linecache
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen.failures import teller, verify
+from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.step_source import StepSource
 from anyshape.backend.compiler.codegen.tiles import NAMES, GroupSource, TileFunction, least
 from anyshape.backend.compiler.codegen.timers import Timers, begin, done, end, shares_of
@@ -29,7 +29,7 @@ from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
-from anyshape.graph.signature.prologue import Entry, EntrySource, divides
+from anyshape.graph.signature.prologue import Entry, PrologueSource, may_divide_by_zero
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 
@@ -45,7 +45,7 @@ Run = Callable[..., Outputs]  # takes the input arrays
 
 
 @dataclass(frozen=True)
-class Turn:
+class GuardedFallback:
     """Claims about sizes of axes, and the function to call where one fails.
 
     Without such a function the result is GUARD_FAILED.
@@ -58,7 +58,7 @@ class Turn:
 def compile_plan(
     plan: Plan,
     budget: Budget | None = None,
-    turns: Sequence[Turn] = (),
+    turns: Sequence[GuardedFallback] = (),
     timers: Timers | None = None,
     threads: int | None = None,
 ) -> Run:
@@ -72,17 +72,17 @@ def compile_plan(
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    space = writer.names | {"_told": teller(file, writer.starts())}
+    space = writer.names | {"_told": error_translator(file, writer.starts())}
     exec(compile(source, file, "exec"), space)
     run = space["run"]
-    if plan.kept:
+    if plan.shape_constants:
         constants = ShapeConstants(space["by_size"])
         space |= {"_kept": constants.values.get, "_new": constants.new}
     run.__source__ = source
     return run
 
 
-def logged(run: Run, program: str, names: Sequence[str]) -> Run:
+def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
     """A function that runs a program and tells of each call its sizes and how long it took, if calls are logged.
 
     Whether they are is settled here: the function itself asks nothing.
@@ -110,7 +110,7 @@ class _Writer(StepSource):
         self,
         plan: Plan,
         budget: Budget | None = None,
-        turns: Sequence[Turn] = (),
+        turns: Sequence[GuardedFallback] = (),
         timers: Timers | None = None,
         threads: int | None = None,
     ) -> None:
@@ -141,12 +141,12 @@ class _Writer(StepSource):
         if self.checks:
             for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
                 self._verify(slot, meta, None)
-        if plan.kept:
+        if plan.shape_constants:
             self._keep()
         if self.timers is not None:
             self.names |= self.timers.names(plan, tuple(self.size_name))
             self.lines += begin(len(plan.steps))
-        groups = {g.start: g for g in plan.groups}
+        groups = {g.first_slot: g for g in plan.groups}
         i = 0
         while i < len(plan.steps):
             group = groups.get(plan.steps[i].outputs[0])
@@ -176,7 +176,7 @@ class _Writer(StepSource):
 
     def _sizes(self) -> None:
         """Read off the inputs the variables that anything needs, and check that the inputs fit."""
-        writer = EntrySource(self.entry, self.size_name, "x{}.shape".format, "int(x{})".format)
+        writer = PrologueSource(self.entry, self.size_name, "x{}.shape".format, "int(x{})".format)
         self.lines += writer.lines(self.needed - self.pending)
         self.names |= writer.names
 
@@ -201,14 +201,14 @@ class _Writer(StepSource):
             return set(self.size_name)
         claims = [*[c.claim for c in self._conditions()], *[c for turn in self.turns for c in turn.claims]]
         found = {v for c in claims for v in c.variables()}
-        for step in (*plan.first, *plan.steps):
-            for _, param in [p for s in (step, *step.instead) for p in s.params]:
+        for step in (*plan.hoisted, *plan.steps):
+            for _, param in [p for s in (step, *step.fallback) for p in s.params]:
                 found.update(variables_in(param))
         if self.budget is not None:
             found.update(s.variable for s in plan.dims)
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
-            metas += [*plan.input_metas, *[m for s in (*plan.first, *plan.steps) for m in s.results]]
+            metas += [*plan.input_metas, *[m for s in (*plan.hoisted, *plan.steps) for m in s.results]]
         named = [e.size for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound))]
         found.update(v for g in plan.groups for v in variables_in(g.rows))
         found.update(v for size in named for v in expr.variables(size))
@@ -222,7 +222,7 @@ class _Writer(StepSource):
         axes = {size for place, size in self.entry.shown.items() if isinstance(place, InputAxis)}
         kept = [c for c in self.plan.conditions if c.kind not in ("guard", "fact")]
         kept = [c for c in kept if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
-        return sorted(kept, key=lambda c: divides(c.claim.left) or divides(c.claim.right))
+        return sorted(kept, key=lambda c: may_divide_by_zero(c.claim.left) or may_divide_by_zero(c.claim.right))
 
     def _assertions(self) -> None:
         self.waiting = self._conditions()
@@ -233,21 +233,21 @@ class _Writer(StepSource):
         ready = [c for c in self.waiting if self.pending.isdisjoint(c.claim.variables())]
         self.waiting = [c for c in self.waiting if c not in ready]
         for condition in ready:
-            sizes = {str(v): self.size_name[v] for v in condition.claim.variables()}
+            sizes = [self.size_name[v] for v in condition.claim.variables()]
             self._assert(condition.claim.source(self.name, self.local_of), condition, sizes)
 
-    def _assert(self, source: str, condition: Condition, sizes: Mapping[str, str]) -> None:
-        shown = ", ".join(f"{n!r}: {local}" for n, local in sizes.items())
-        self.lines.append(f"if not ({source}): _fail({self.bind('condition', condition)}, {{{shown}}})")
+    def _assert(self, source: str, condition: Condition, sizes: Sequence[str]) -> None:
+        arguments = ", ".join([self.bind("condition", condition), *sizes])
+        self.lines.append(f"if not ({source}): _fail({arguments})")
 
     def _keep(self) -> None:
         """Lines that take what is kept for the sizes, and the function that makes it."""
         plan, kept, computed = self.plan, self.lines, self.computed
-        params = [p for s in plan.first for part in (s, *s.instead) for _, p in part.params]
-        read = variables_in((*params, *[m.sizes for s in plan.first for m in s.results if self.checks]))
+        params = [p for s in plan.hoisted for part in (s, *s.fallback) for _, p in part.params]
+        read = variables_in((*params, *[m.sizes for s in plan.hoisted for m in s.results if self.checks]))
         sizes = "".join(f"{name}, " for v, name in self.size_name.items() if v in read)
-        slots, self.lines, self.computed, marks = f"{', '.join(plan.kept)},", [], {}, []
-        for step in plan.first:
+        slots, self.lines, self.computed, marks = f"{', '.join(plan.shape_constants)},", [], {}, []
+        for step in plan.hoisted:
             marks.append((2 + len(self.lines), step))
             self._make(step)
         body = "\n    ".join([*self.lines, f"return {slots}"])
@@ -259,7 +259,7 @@ class _Writer(StepSource):
 
     def _make(self, step: Step) -> None:
         """The lines of a step, which check what it gives where that is asked for."""
-        (self.call_view if step.instead else self.call_kernel)(step)
+        (self.call_view if step.fallback else self.call_kernel)(step)
         if self.pending:
             self._note(step)
         self._verify_results([step], step.outputs)

@@ -31,7 +31,7 @@ _TOLD: tuple[tuple[type[Exception], type[RunError], str], ...] = (
 )
 
 
-def teller(file: str, lines: Sequence[tuple[int, Step]]) -> Callable[[Exception], Exception]:
+def error_translator(file: str, lines: Sequence[tuple[int, Step]]) -> Callable[[Exception], Exception]:
     """A function that gives the error to raise instead of one that a generated function met.
 
     `lines` are the line of the file where each step begins, in order. What anyshape raised itself stays what it is;
@@ -58,7 +58,7 @@ def _line_in(error: Exception, file: str) -> int:
 
 
 def _told(error: Exception, step: Step) -> Exception:
-    name = (step.instead[-1] if step.instead else step).op.name  # a view stands for movement that the user wrote
+    name = (step.fallback[-1] if step.fallback else step).op.name  # a view stands for movement that the user wrote
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error

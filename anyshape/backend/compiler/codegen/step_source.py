@@ -89,8 +89,8 @@ class StepSource:
         (source,), (target,) = step.inputs, step.outputs
         self.lines.append(f"{target} = None")
         self._block(f"if {source}.flags.c_contiguous:", [step])
-        self._block(f"if {target} is None:", step.instead)
-        between = [slot for part in step.instead[:-1] for slot in part.outputs]
+        self._block(f"if {target} is None:", step.fallback)
+        between = [slot for part in step.fallback[:-1] for slot in part.outputs]
         if between:
             self.lines.append(f"    del {', '.join(between)}")
 

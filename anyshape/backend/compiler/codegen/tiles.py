@@ -78,18 +78,18 @@ class GroupSource:
         threads: int | None = None,
     ) -> None:
         self.timers = TileTimers(len(group.steps)) if timed else None
-        self.pads = {step.inputs[0]: step for step in group.steps if step.outputs[0] in group.placed}
+        self.pads = {step.inputs[0]: step for step in group.steps if step.outputs[0] in group.padded}
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
         pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
         self.made: dict[str, TensorMeta] = dict(pairs)
-        self.totals, unwritten = {*group.totals}, {*group.totals, *group.placed}
+        self.totals, unwritten = {*group.carried}, {*group.carried, *group.padded}
         # the slots that tiles write their rows of into an array
         self.written = dict.fromkeys([*[s for s in group.escaping if s not in unwritten], *map(str, self.pads)])
         # totals of tiles are put together for blocks of them first: else those of long rows would be as much again
-        self.blocks = any(set(self.made[slot].sizes or ()) - {1} for slot in group.totals)
+        self.blocks = any(set(self.made[slot].sizes or ()) - {1} for slot in group.carried)
         self.rowed = {
             slot
-            for step, flags in zip(group.steps, group.flags, strict=True)
+            for step, flags in zip(group.steps, group.parallel_operands, strict=True)
             for slot, flag in zip(step.inputs, flags, strict=True)
             if flag and isinstance(slot, str) and slot not in self.made
         }
@@ -118,14 +118,14 @@ class GroupSource:
         row = self.widest(self._size)
         slices = [f"t_{slot} = {slot}[lo:hi]" for slot in self.read if slot in self.rowed]
         self.local |= {slot: f"t_{slot}" for slot in self.rowed}
-        for i, (step, flags) in enumerate(zip(self.group.steps, self.group.flags, strict=True)):
+        for i, (step, flags) in enumerate(zip(self.group.steps, self.group.parallel_operands, strict=True)):
             self._step(i, step, flags)
             self.lines += self.timers.step(i) if self.timers else []
-        buffers, totals, timers = self.allocated, self.group.totals, self.timers
+        buffers, totals, timers = self.allocated, self.group.carried, self.timers
         # these note the sizes that they need, which the first line lists
         results, partial = self._results(), self._partial_totals()
         most = "" if self.threads is None else f", most={self.threads}"
-        merged = self._merged() if self.group.merged else []
+        merged = self._merged() if self.group.collapsed else []
         lines = [
             f"def {name}({', '.join(['n', *self.read, *self.sizes, *([timers.argument] if timers else [])])}):",
             f"    row = {row}",
@@ -165,13 +165,13 @@ class GroupSource:
         """The elements of its widest value that a tile has at most, unless a row has more; known once steps are."""
         if forced is not None:
             return forced[1]
-        itemsize = max(m.dtype.itemsize for m in self.group.rowed)
+        itemsize = max(m.dtype.itemsize for m in self.group.parallel_metas)
         taken = sum(dtype.itemsize for dtype, _ in self.keys.values())
         return max(2 * _smallest(self.group), min(WIDE // itemsize, BUFFERS // max(1, taken)))
 
     def widest(self, size: Callable[[Size], str]) -> str:
         """The elements of the widest row, at least 1, as source."""
-        shapes = dict.fromkeys((m.sizes or ())[1:] for m in self.group.rowed)
+        shapes = dict.fromkeys((m.sizes or ())[1:] for m in self.group.parallel_metas)
         found = dict.fromkeys(["1", *[" * ".join(size(s) for s in sizes if s != 1) or "1" for sizes in shapes]])
         return f"max({', '.join(found)})" if len(found) > 1 else "1"
 
@@ -204,7 +204,7 @@ class GroupSource:
 
     def _partial_totals(self) -> list[str]:
         """Lines that make an array for the totals of tiles, for each total."""
-        metas = [(slot, self.made[slot]) for slot in self.group.totals]
+        metas = [(slot, self.made[slot]) for slot in self.group.carried]
         found = dict.fromkeys(" * ".join(self._size(s) for s in m.sizes or () if s != 1) or "1" for _, m in metas)
         per = f"per = -(-count // max({FEW}, n * row // ({FEW} * max(1, {', '.join(found)}))))"
         count = "-(-count // per)" if self.blocks else "count"
@@ -213,7 +213,7 @@ class GroupSource:
 
     def _merged(self) -> list[str]:
         """Lines that let further axes count as rows, where rows are long and arrays lie in C order."""
-        count, given = self.group.merged, [slot for slot in self.read if slot in self.rowed]
+        count, given = self.group.collapsed, [slot for slot in self.read if slot in self.rowed]
         made = [f"o_{slot}" for slot in self.written]
         names = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
         test = " and ".join([f"row > {self.tile}", *[f"{slot}.flags.c_contiguous" for slot in given]])
@@ -227,7 +227,7 @@ class GroupSource:
         ]
 
     def _returned(self, slot: str) -> str:
-        reshaped = self.group.merged and slot in self.written
+        reshaped = self.group.collapsed and slot in self.written
         return f"whole_o_{slot}" if reshaped else f"o_{slot}"
 
     def _dtype(self, meta: TensorMeta) -> str:
@@ -253,7 +253,7 @@ class GroupSource:
         self.marks.append((len(self.lines), step))
         (slot,), (meta,) = step.outputs, step.results
         dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
-        if slot in self.group.placed:  # the step before wrote to it
+        if slot in self.group.padded:  # the step before wrote to it
             self._let_go(i, step)
             self._release(dying)
             return

@@ -111,7 +111,7 @@ class TileTimers:
         return [f"{self.argument}.append(_Share(_thread(), _tiles, ({''.join([f'{u}, ' for u in self.locals])})))"]
 
 
-def reading_costs() -> float:
+def clock_read_seconds() -> float:
     """Seconds that one line `done` takes, which each step seems to take more than it does."""
     lines = [*begin(_READINGS), *[done(i) for i in range(1, _READINGS + 1)], "return _times"]
     space: dict[str, Any] = {"_clock": perf_counter}

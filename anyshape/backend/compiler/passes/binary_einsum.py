@@ -22,7 +22,7 @@ from anyshape.ops.movement import transpose_op
 Labelled = tuple[Value, str]
 
 
-def products_of(graph: Graph) -> list[Node]:
+def einsum_nodes(graph: Graph) -> list[Node]:
     """The products of several operands."""
     return [node for node in graph.nodes if node.op is einsum_op]
 
@@ -34,23 +34,23 @@ def labelled_sizes(ctx: ShapeGuardContext, node: Node) -> dict[str, Size]:
     return {label: size for labels, shape in zip(terms, sizes, strict=True) for label, size in zip(labels, shape)}
 
 
-def usual_path(ctx: ShapeGuardContext, node: Node) -> Path:
+def default_path(ctx: ShapeGuardContext, node: Node) -> Path:
     """The order that is best for usual sizes."""
     terms, out = terms_of(dict(node.params)["equation"])
     return chosen(ctx, terms, out, labelled_sizes(ctx, node)).path
 
 
-def in_pairs(graph: Graph, orders: Mapping[Value, Path] | None = None) -> Graph:
+def to_pairs(graph: Graph, orders: Mapping[Value, Path] | None = None) -> Graph:
     """The graph with contractions of two operands; `orders` by what products give, others in the usual order."""
-    if not products_of(graph):
+    if not einsum_nodes(graph):
         return graph
-    ctx = ShapeGuardContext(Scope(conditions=graph.conditions), "in_pairs", rule="pass")
+    ctx = ShapeGuardContext(Scope(conditions=graph.conditions), "to_pairs", rule="pass")
     nodes: list[Node] = []
     for node in graph.nodes:
         if node.op is not einsum_op:
             nodes.append(node)
             continue
-        path = (orders or {}).get(node.outputs[0]) or usual_path(ctx, node)
+        path = (orders or {}).get(node.outputs[0]) or default_path(ctx, node)
         nodes += _Pairs(ctx, node).run(path)
     return replace(graph, nodes=tuple(nodes))
 

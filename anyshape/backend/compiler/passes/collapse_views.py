@@ -14,7 +14,8 @@ from anyshape.backend.compiler.op_traits import Movement, find_traits
 from anyshape.backend.compiler.plan import Literal, Step
 from anyshape.backend.compiler.plan_ops import padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
-from anyshape.graph.ir.graph import bind_local, freeze, params_tuple
+from anyshape.graph.ir.canonical import freeze
+from anyshape.graph.ir.graph import bind_local, params_tuple
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -139,7 +140,7 @@ class _Piece:
         if sum(_terms(p) for p in params.values()) > MOST_TERMS:
             return None
         return replace(last, op=op, inputs=first.inputs, metas=first.metas, params=params_tuple(params),
-                       instead=tuple(self.steps))  # fmt: skip
+                       fallback=tuple(self.steps))  # fmt: skip
 
     def _bytes(self, sizes: Sequence[Size]) -> tuple[Size, ...]:
         width = self.steps[0].metas[0].dtype.itemsize

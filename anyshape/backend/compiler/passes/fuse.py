@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from anyshape.backend.compiler.op_traits import is_compute_bound
-from anyshape.backend.compiler.passes.collapse_loop_axes import merged_axes
-from anyshape.backend.compiler.passes.merge_groups import Lives, OpenGroup, join
-from anyshape.backend.compiler.passes.row_parallel import RowRules, Work
+from anyshape.backend.compiler.passes.collapse_loop_axes import collapsed_axes
+from anyshape.backend.compiler.passes.merge_groups import Liveness, OpenGroup, join
+from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
 from anyshape.backend.compiler.plan import Group, Literal, Step
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -37,16 +37,16 @@ def fuse(
 
 class _Fusion:
     def __init__(self, steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> None:
-        self.rules = RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))
+        self.rules = RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.open: list[OpenGroup] = []
-        self.readers, self.lives = _reads(steps), Lives(steps, self.outputs, self.rules.long_axes)
+        self.readers, self.lives = _reads(steps), Liveness(steps, self.outputs, self.rules.long_axes)
         self.found: list[Step | OpenGroup] = []
 
     def run(self, steps: Sequence[Step], runtime: Collection[DimVar]) -> list[Step | Group]:
         for position, step in enumerate(steps):
             work = self.rules.work(step)
-            if work is not None and work.placed and not self._takes_rows(step):
+            if work is not None and work.padded and not self._takes_rows(step):
                 work = None
             home = None if work is None else self._home(step, work)
             self._close([g for g in self.open if g is not home and not g.made.isdisjoint(step.inputs)], step)
@@ -70,13 +70,13 @@ class _Fusion:
         if find_kernel(step.op).view or not any(map(self.lives.large, step.outputs)):
             return
         before = position - 1
-        while self.lives.many_wait(self.open, before):
+        while self.lives.exceeds_pressure(self.open, before):
             most = max(self.open, key=lambda g: self.lives.kept(g, before))
             self._close([most], "arrays that wait for it")
 
-    def _home(self, step: Step, work: Work) -> OpenGroup:
+    def _home(self, step: Step, work: ParallelAxis) -> OpenGroup:
         """The group that a step joins, after those were closed that it has to wait for."""
-        waited = work.whole(step)
+        waited = work.read_whole(step)
         self._close([g for g in self.open if not g.made.isdisjoint(waited)], step)
         self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
         near = [g for g in self.open if g.rows == work.rows and not (g.made | g.read).isdisjoint(step.inputs)]
@@ -95,9 +95,9 @@ class _Fusion:
             self.found.append(group)
             if isinstance(why, Step):
                 slots = ", ".join(sorted(group.made.intersection(why.inputs)))
-                group.ended = f"{why.op}, which reads {slots} whole"
+                group.closed_by = f"{why.op}, which reads {slots} whole"
             elif why is not None:
-                group.ended = why
+                group.closed_by = why
 
     # -- which groups are worth it
 
@@ -109,17 +109,17 @@ class _Fusion:
         inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
         escaping = tuple([s for s in _made(steps) if s in self.outputs or self.readers[s] > inside[s]])
         saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
-        if not any(any(w.flags) for _, w in entries) or (saved < 1 and not any(is_compute_bound(s.op) for s in steps)):
+        if not any(any(w.operands) for _, w in entries) or (saved < 1 and not any(is_compute_bound(s.op) for s in steps)):
             return [*steps, *after]
-        totals = tuple([s.outputs[0] for s, w in entries if w.total])
-        placed = tuple([s.outputs[0] for s, w in entries if w.placed])
-        flags = tuple([w.flags for _, w in entries])
-        merged = merged_axes(self.rules, entries)
-        return [Group(tuple(steps), item.rows, flags, escaping, totals, placed, item.ended, merged), *after]
+        totals = tuple([s.outputs[0] for s, w in entries if w.carried])
+        placed = tuple([s.outputs[0] for s, w in entries if w.padded])
+        flags = tuple([w.operands for _, w in entries])
+        merged = collapsed_axes(self.rules, entries)
+        return [Group(tuple(steps), item.rows, flags, escaping, totals, placed, item.closed_by, merged), *after]
 
-    def _without_views(self, entries: list[tuple[Step, Work]]) -> tuple[list[tuple[Step, Work]], list[Step]]:
+    def _without_views(self, entries: list[tuple[Step, ParallelAxis]]) -> tuple[list[tuple[Step, ParallelAxis]], list[Step]]:
         """Views that nothing in the group reads follow it: tiles would have to copy them."""
-        kept: list[tuple[Step, Work]] = []
+        kept: list[tuple[Step, ParallelAxis]] = []
         after: list[Step] = []
         read: set[str | Literal] = set()
         for step, work in reversed(entries):

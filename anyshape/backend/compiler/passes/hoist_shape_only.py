@@ -63,7 +63,7 @@ class _BySize:
             return False
         read = all(isinstance(slot, Literal) or slot in self.known for slot in step.inputs)
         sizes = [self.ctx.sizes(m, field="results") for m in step.results]
-        params = [p for s in (step, *step.instead) for _, p in s.params]
+        params = [p for s in (step, *step.fallback) for _, p in s.params]
         return read and None not in sizes and self._given((*sizes, *params))
 
     def _given(self, param: object) -> bool:

@@ -17,16 +17,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anyshape.backend.compiler.passes.row_parallel import Work
+from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.passes.row_parallel import ParallelAxis
 from anyshape.backend.compiler.plan import Literal, Step
-from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops.apply import find_kernel
-from anyshape.ops.callback import callback_op
 
 MOST = 16  # groups before it that one may become one with: those that come last
 WAITING = 2  # arrays that groups, all together, may keep alive by not having run yet
+_EFFECTS = "effects"  # stands for what the user can observe, beside the names of slots
 
 
 @dataclass
@@ -37,20 +37,20 @@ class OpenGroup:
     """
 
     rows: Size
-    steps: list[tuple[int, Step, Work]] = field(default_factory=list)
+    steps: list[tuple[int, Step, ParallelAxis]] = field(default_factory=list)
     made: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
     unfinished: set[str] = field(default_factory=set)
-    ended: str = "the end of the plan"
+    closed_by: str = "the end of the plan"
 
-    def add(self, position: int, step: Step, work: Work) -> None:
+    def add(self, position: int, step: Step, work: ParallelAxis) -> None:
         """Let a step join."""
         self.steps.append((position, step, work))
         self.made.update(step.outputs)
         self.read.update(slot for slot in step.inputs if isinstance(slot, str))
-        self.whole |= work.whole(step)
-        if work.total or work.placed:
+        self.whole |= work.read_whole(step)
+        if work.carried or work.padded:
             self.unfinished.update(step.outputs)
 
     def take(self, other: OpenGroup) -> None:
@@ -60,7 +60,7 @@ class OpenGroup:
         self.read |= other.read
         self.whole |= other.whole
         self.unfinished |= other.unfinished
-        self.ended = other.ended
+        self.closed_by = other.closed_by
 
     def near(self, other: OpenGroup) -> bool:
         """They work along the same rows and have a value in common, and neither waits for the other as a whole."""
@@ -74,7 +74,7 @@ class OpenGroup:
         return not (self.unfinished.isdisjoint(other.read) and self.made.isdisjoint(other.whole))
 
 
-class Lives:
+class Liveness:
     """When each slot is made and when it is read last, by the positions of steps. A view keeps what it is a view of."""
 
     def __init__(self, steps: Sequence[Step], outputs: Collection[str], axes: Callable[[TensorMeta], int]) -> None:
@@ -100,7 +100,7 @@ class Lives:
         """Of those that steps make: beside matrices, vectors do not count."""
         return self.axes.get(slot, -1) >= self.wide
 
-    def many_wait(self, groups: Sequence[OpenGroup], end: int, begun: int = -1) -> bool:
+    def exceeds_pressure(self, groups: Sequence[OpenGroup], end: int, begun: int = -1) -> bool:
         """More than a few arrays are `kept` by groups that have not run yet."""
         held = self._held(groups, end, begun)
         return held > WAITING and held - self._given(groups, end) > WAITING
@@ -122,7 +122,7 @@ class Lives:
 Part = Step | OpenGroup
 
 
-def join(parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Lives) -> list[Part]:
+def join(parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Liveness) -> list[Part]:
     """The parts, with groups made one, in an order in which each comes after those that it needs something of."""
     return _Parts(parts, outputs, runtime, lives).joined()
 
@@ -134,7 +134,7 @@ class _Parts:
     """
 
     def __init__(
-        self, parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Lives
+        self, parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], lives: Liveness
     ) -> None:
         self.left, self.lives = dict(enumerate(parts)), lives
         self.reads = Counter([*outputs, *[slot for part in parts for slot in _read(part)]])
@@ -169,11 +169,11 @@ class _Parts:
         if not first.near(later):
             return False
         inside = Counter([slot for _, step, _ in later.steps for slot in {*step.inputs}])
-        rowed = [step.outputs[0] for _, step, work in later.steps if not work.total]
+        rowed = [step.outputs[0] for _, step, work in later.steps if not work.carried]
         given = [slot for slot in rowed if self.reads[slot] > inside[slot]]
         if len(given) > len(first.made & later.read):
             return False
-        return not self.lives.many_wait([first, later], later.steps[-1][0], first.steps[0][0])
+        return not self.lives.exceeds_pressure([first, later], later.steps[-1][0], first.steps[0][0])
 
     def _apart(self, start: int, end: int) -> bool:
         """A path leads from one to the other through a third part."""
@@ -219,20 +219,21 @@ def _read(part: Part) -> list[str | Literal]:
 
 def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int, set[int]]:
     """The parts that need something of each: what it makes, a size that it is the first to have, or its turn."""
-    maker: dict[str | DimVar | Op, int] = {}
+    maker: dict[str | DimVar, int] = {}
     readers: dict[int, set[int]] = {i: set() for i in parts}
     for i, part in parts.items():
         steps = [part] if isinstance(part, Step) else [step for _, step, _ in part.steps]
-        needed, made = set[str | DimVar | Op | Literal](), set[str | DimVar | Op]()
+        needed, made = set[str | DimVar | Literal](), set[str | DimVar]()
         for step in steps:
             sizes = step.variables().intersection(runtime) if runtime else set[DimVar]()
             needed.update(step.inputs, step.sources, sizes)
             made.update(step.outputs, sizes)
-            if step.op is callback_op or step.op.raises:  # these are seen to be in the order of the program
-                needed.add(callback_op)
-                made.add(callback_op)
+            # the user can observe the order of these
+            if find_traits(step.op).runs_user_code or step.op.raises:
+                needed.add(_EFFECTS)
+                made.add(_EFFECTS)
         for k in {maker[thing] for thing in needed if thing in maker}:
             readers[k].add(i)
         for thing in made:
-            maker[thing] = i if thing is callback_op else maker.get(thing, i)
+            maker[thing] = i if thing is _EFFECTS else maker.get(thing, i)
     return readers

@@ -20,9 +20,9 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 
 
-def padded_sums(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step]:
+def fold_pads_into_sums(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step]:
     """The same steps, where pads along one axis that only a sum reads are part of that sum."""
-    ctx = ShapeGuardContext(scope, "padded_sums", rule="pass")
+    ctx = ShapeGuardContext(scope, "fold_pads_into_sums", rule="pass")
     reads = Counter([slot for s in steps for slot in (*s.inputs, *s.sources)] + [*outputs])
     pads = {s.outputs[0]: s for s in steps if s.op is mv.pad_op and reads[s.outputs[0]] == 1 and _is_plain(s, ctx)}
     read_on: set[str | Literal] = set()  # by elementwise steps

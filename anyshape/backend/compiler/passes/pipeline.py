@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.passes.binary_einsum import in_pairs
-from anyshape.backend.compiler.passes.dead_code import remove_dead_code
+from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.simplify import rewrite
+from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Op, Value
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
 
@@ -36,7 +36,7 @@ def prepare_to_run(graph: Graph) -> Graph:
     Products of several operands become pairs. Marks of checkpoints go last: without them, what is computed again looks
     like what was computed before.
     """
-    bare = in_pairs(_without(graph, (stop_gradient_op,)))
+    bare = to_pairs(_without(graph, (stop_gradient_op,)))
     return _without(bare if bare is graph else optimize(bare), (enter_checkpoint_op, leave_checkpoint_op))
 
 

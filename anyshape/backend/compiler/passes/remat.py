@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import find_traits
-from anyshape.backend.compiler.passes.dead_code import remove_dead_code
+from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops.control import enter_checkpoint_op

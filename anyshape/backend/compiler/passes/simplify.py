@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +10,17 @@ import numpy as np
 
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.identities import Rewritten
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, bind_local, freeze, params_tuple
+from anyshape.graph.ir.canonical import freeze
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, bind_local, params_tuple
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
-from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops import reduction as rd
 from anyshape.ops.apply import find_kernel
-from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op
 from anyshape.ops.creation import full_op
 
 
@@ -94,7 +90,8 @@ class Rewriter:
         """Nodes with equal keys compute the same: sizes are compared by name, not by the operand they are read from."""
         params = tuple((k, self.bound(node, p)) for k, p in node.params)
         unnamed = tuple((i, v) for i, v in enumerate(node.sources) if self.ctx.sizes(v, field="key") is None)
-        inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if find_traits(node.op).algebra.commutative else node.inputs
+        commutative = find_traits(node.op).algebra.commutative
+        inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if commutative else node.inputs
         return node.op, inputs, unnamed, freeze(params)
 
     # -- what identities ask

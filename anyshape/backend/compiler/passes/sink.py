@@ -49,7 +49,7 @@ class _Delay:
     def _movable(self, i: int) -> bool:
         """It works on elements, gives one value, and that is a number or no result of the plan."""
         step = self.steps[i]
-        alone = find_traits(step.op).elementwise and len(step.outputs) == 1 and not step.instead and not step.sources
+        alone = find_traits(step.op).elementwise and len(step.outputs) == 1 and not step.fallback and not step.sources
         return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.kept)
 
     def _together(self, i: int, later: int) -> set[int]:
