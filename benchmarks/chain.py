@@ -74,7 +74,7 @@ def slope(x: np.ndarray, ops: int) -> np.ndarray:
 def peak(call: Callable[[], Any]) -> float:
     """The most bytes that a call holds at once beyond what was there before it; NumPy reports its buffers."""
     call()
-    block_cache.forget()  # what is kept for later calls is counted
+    block_cache.clear()  # what is kept for later calls is counted
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

@@ -70,8 +70,8 @@ class Anyshape(Library):
         return getattr(self.anyshape, workload.computes)(f, argnums=_argnums(workload))
 
     def forget(self) -> None:
-        self.arena.forget()
-        self.kept.TABLE.forget()
+        self.arena.clear()
+        self.kept.CACHE.clear()
 
 
 class Autograd(Library):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler.plan_ops import contract_op
-from anyshape.backend.runtime.split_gemm import shared
+from anyshape.backend.runtime.split_gemm import split_product
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.apply import kernel
 from anyshape.ops.contraction import dot_general_op, einsum_op
@@ -260,7 +260,7 @@ def _contract_case(params: Any, metas: Any) -> Product:
 
 def _shared(form: _Form, metas: Any) -> tuple[Product, tuple[int, ...]]:
     """A function that threads share, and the axes of y that x lacks: by their sizes x is multiplied."""
-    product = shared(form.left, form.right, form.out, _chosen(form, metas[0].dtype.kind == "c"), _into(form))
+    product = split_product(form.left, form.right, form.out, _chosen(form, metas[0].dtype.kind == "c"), _into(form))
     return product, tuple([axis for axis, a in enumerate(form.right) if a not in form.left])
 
 

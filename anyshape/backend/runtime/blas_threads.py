@@ -1,4 +1,4 @@
-"""Ask BLAS how many threads it uses for one product: the number can change at any time."""
+"""Query the number of threads that BLAS uses for one product; it can change at any time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from anyshape.support.packages import threadpoolctl
 
 @functools.cache
 def _libraries() -> list[Any]:
-    """The BLAS that NumPy calls; SciPy may have brought one of its own."""
+    """List the BLAS libraries that NumPy calls; SciPy may have loaded another one."""
     controllers = threadpoolctl.ThreadpoolController().lib_controllers
-    found = [c for c in controllers if c.user_api == "blas"]
-    return [c for c in found if "numpy" in c.filepath] or found
+    loaded = [c for c in controllers if c.user_api == "blas"]
+    return [c for c in loaded if "numpy" in c.filepath] or loaded
 
 
 def blas_threads() -> int | None:
-    """Threads of the BLAS that NumPy calls; None where it is not one that tells."""
+    """Return the number of threads of NumPy's BLAS, or None if that library does not report it."""
     return max([c.num_threads for c in _libraries()], default=None)

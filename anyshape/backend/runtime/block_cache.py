@@ -1,87 +1,101 @@
-"""Memory of large results that is used again as soon as nobody holds it.
+"""Cache of the memory blocks of large results, reused once nobody holds them.
 
-The system gives fresh memory in pages that it clears first, and the C library hands large arrays back to it as soon as
-they are free: a new array costs about as much as a sum of two that there are. So the memory of the results of groups is
-kept: an array that is given out holds its block, as do views of views, and a block that has no holder but this file is
-given out again. Each thread keeps its own, bounded in bytes and in number.
+Fresh memory is slow. The system clears its pages first, and the C library returns large arrays to the system as soon
+as they are free. A new array costs about as much as adding two existing ones.
 
-Smaller arrays come from the heap of the C library. That of glibc gives its end back too, when 128 kB of it are free,
-unless the program has let go of something larger: it then leaves twice as much as that. Fresh pages take 1.4 us each,
-a fifth of the time of attention over 300 tokens, so something larger is let go of when this is imported.
+The results of fusion groups therefore live in cached blocks. A result references its block, and so does a view of a
+view. A block that only the cache references is handed out again. Each thread has its own cache, bounded in bytes and
+in number of blocks.
+
+Smaller arrays come from the heap of the C library, which `keep_heap_end` makes larger.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 import threading
 
 import numpy as np
 
-LEAST = 1 << 18  # bytes; memory for less is kept by the C library
-MOST = 1 << 27  # bytes that a thread keeps, those that are in use among them
-COUNT = 64  # blocks that it keeps, at most
-SPARE = 4  # a block is taken for what has at least 1 - 1 / SPARE of its bytes
+MIN_BYTES = 1 << 18  # of one array; the C library itself reuses the memory of smaller ones
+MAX_BYTES = 1 << 27  # that a thread caches, blocks in use included
+MAX_BLOCKS = 64  # that a thread caches
+SLACK = 4  # a block serves a request that fills at least 1 - 1 / SLACK of it
 
-UNUSED = 1 << 24  # bytes: the heap may leave twice as many at its end, and takes arrays that are smaller
-
-np.empty(UNUSED, np.uint8)  # of pages that nobody touches
+HEAP_BYTES = 1 << 24  # glibc then takes smaller arrays from the heap, and leaves twice as much at its end
 
 
-class _Kept(threading.local):
-    """The blocks of a thread; those used last are last. `busy`: a signal, or a finalizer, may call in between."""
+@functools.cache
+def keep_heap_end() -> None:
+    """Make glibc keep free memory at the end of its heap.
+
+    By default glibc returns it to the system from 128 kB on. Freeing a large array raises that threshold to twice the
+    size of the array. Fresh pages take 1.4 us each, a fifth of the time of attention over 300 tokens.
+
+    Calling it from several threads is harmless, and a forked process inherits the threshold.
+    """
+    np.empty(HEAP_BYTES, np.uint8)  # freed at once; its pages are never touched
+
+
+class _ThreadBlocks(threading.local):
+    """Blocks of one thread, the most recently used last.
+
+    `busy` is set during a request: a signal handler or a finalizer may make another one meanwhile.
+    """
 
     def __init__(self) -> None:
         self.blocks: list[np.ndarray] = []
-        self.held, self.busy = 0, False
+        self.held_bytes, self.busy = 0, False
 
     def take(self, size: int) -> np.ndarray:
-        """A block of at least so many bytes that nobody holds."""
+        """Return a block of at least `size` bytes that nobody references."""
         blocks = self.blocks
         for i in range(len(blocks) - 1, -1, -1):
-            if size <= blocks[i].nbytes <= size + size // (SPARE - 1) and _holders(blocks, i) == _ALONE:
+            if size <= blocks[i].nbytes <= size + size // (SLACK - 1) and _references(blocks, i) == _UNUSED:
                 blocks.append(blocks.pop(i))
                 return blocks[-1]
         try:
             block = np.empty(size, np.uint8)
         except MemoryError:
-            self.forget()
+            self.clear()
             block = np.empty(size, np.uint8)
         blocks.append(block)
-        self.held += size
-        while self.held > MOST or len(blocks) > COUNT:
-            self.held -= blocks.pop(0).nbytes  # whoever holds it keeps it
+        self.held_bytes += size
+        while self.held_bytes > MAX_BYTES or len(blocks) > MAX_BLOCKS:
+            self.held_bytes -= blocks.pop(0).nbytes  # a result that references it keeps it alive
         return block
 
-    def forget(self) -> None:
-        """Keep nothing."""
+    def clear(self) -> None:
+        """Drop every block."""
         self.blocks.clear()
-        self.held = 0
+        self.held_bytes = 0
 
 
-def _holders(blocks: list[np.ndarray], i: int) -> int:
+def _references(blocks: list[np.ndarray], i: int) -> int:
     return sys.getrefcount(blocks[i])
 
 
-_ALONE = _holders([np.empty(1, np.uint8)], 0)
-_COUNTS = getattr(sys, "_is_gil_enabled", lambda: True)()  # else another thread may take hold of a block meanwhile
-_KEPT = _Kept()
+_UNUSED = _references([np.empty(1, np.uint8)], 0)
+_HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()  # without it another thread may take a reference meanwhile
+_BLOCKS = _ThreadBlocks()
 
 
-def forget() -> None:
-    """Give back the memory that this thread keeps and nobody holds."""
-    _KEPT.forget()
+def clear() -> None:
+    """Free the cached memory of this thread that nobody references."""
+    _BLOCKS.clear()
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """An array of no particular values."""
+    """Return an uninitialised array, in a cached block if it is large."""
     size = dtype.itemsize * math.prod(shape)
-    if size < LEAST or _KEPT.busy or not _COUNTS:
+    if size < MIN_BYTES or _BLOCKS.busy or not _HAS_GIL:
         return np.empty(shape, dtype)
-    _KEPT.busy = True
+    _BLOCKS.busy = True
     try:
-        return np.ndarray(shape, dtype, _KEPT.take(size))
+        return np.ndarray(shape, dtype, _BLOCKS.take(size))
     except MemoryError:
-        return np.empty(shape, dtype)  # its error names the array
+        return np.empty(shape, dtype)  # its error names the shape and dtype of the array
     finally:
-        _KEPT.busy = False
+        _BLOCKS.busy = False

@@ -10,11 +10,12 @@ from anyshape.errors import ArgumentError
 
 
 class Config:
-    """What can be set while programs run. `num_threads`: threads that one call may use; 1 runs everything in place.
+    """Settings that may change while programs run.
 
-    `reassociate`: sums of products of floating-point numbers become contractions, which add up in an order of BLAS and
-    not pairwise. Plans that are made from then on follow it. `kept_bytes`: what programs keep at most of arrays that
-    depend on the sizes of calls alone, such as masks; 0 keeps none.
+    - `num_threads`: threads that one call may use. With 1, everything runs in the calling thread.
+    - `reassociate`: whether sums of products of floating-point numbers become contractions. BLAS adds these up in its
+      own order, not pairwise. The setting applies to plans made afterwards.
+    - `kept_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
     __slots__ = ("_kept_bytes", "_num_threads", "_reassociate")
@@ -43,39 +44,39 @@ class Config:
         return self._reassociate
 
     @reassociate.setter
-    def reassociate(self, asked: bool) -> None:
-        if not isinstance(asked, bool):
-            raise ArgumentError("config", "reassociate", f"is {asked!r}", "give True or False")
-        self._reassociate = asked
+    def reassociate(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise ArgumentError("config", "reassociate", f"is {value!r}", "give True or False")
+        self._reassociate = value
 
     def __repr__(self) -> str:
         return f"Config(num_threads={self.num_threads}, reassociate={self.reassociate}, kept_bytes={self.kept_bytes})"
 
 
-def _at_least(least: int, number: object, name: str, of: str) -> int:
-    """The number, if it is an int of at least so much."""
+def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
+    """Return the number, or raise ArgumentError if it is not an int of at least `minimum`."""
     try:
-        asked = least - 1 if isinstance(number, bool) else operator.index(number)  # type: ignore[arg-type]
+        value = minimum - 1 if isinstance(number, bool) else operator.index(number)  # type: ignore[arg-type]
     except TypeError:
-        asked = least - 1
-    if asked < least:
-        raise ArgumentError("config", name, f"is {number!r}", f"give a number of {of}, {least} or more")
-    return asked
+        value = minimum - 1
+    if value < minimum:
+        raise ArgumentError("config", setting, f"is {number!r}", f"give a number of {unit}, {minimum} or more")
+    return value
 
 
-def _from_environment() -> int:
-    """What ANYSHAPE_NUM_THREADS says, else the cores that this process may use."""
-    asked = os.environ.get("ANYSHAPE_NUM_THREADS", "").strip()
+def _default_threads() -> int:
+    """Return the value of ANYSHAPE_NUM_THREADS, else the number of cores that this process may use."""
+    text = os.environ.get("ANYSHAPE_NUM_THREADS", "").strip()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    if asked:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    if text:
         warnings.warn(
-            f"ANYSHAPE_NUM_THREADS is {asked!r}, not a number of threads; all {cores} cores are used",
+            f"ANYSHAPE_NUM_THREADS is {text!r}, not a number of threads; all {cores} cores are used",
             RuntimeWarning,
             stacklevel=2,
         )
     return cores
 
 
-config = Config(_from_environment())
+config = Config(_default_threads())

@@ -1,8 +1,8 @@
-"""What depends on the sizes of a call alone, kept for further calls of these sizes.
+"""Cache of shape-only values, keyed by the sizes of a call.
 
-A function makes it at the first call of its sizes. All that is kept, by all programs, is bounded by
-`anyshape.config.kept_bytes`: what was made first goes first. Nothing may write to it. What made NumPy warn is not kept,
-so that every call warns; that it did is.
+A generated function makes its values at the first call with some sizes. `anyshape.config.kept_bytes` bounds the bytes
+that all functions hold together, and the oldest entry is evicted first. The arrays are read-only. Values whose making
+raises a NumPy warning are not cached, so that every call warns; the cache remembers that they warn.
 """
 
 from __future__ import annotations
@@ -17,78 +17,79 @@ import numpy as np
 from anyshape.backend.runtime.config import config
 from anyshape.support.fork_lock import Lock
 
-LARGEST = 1 << 23  # bytes that are made for sizes that are kept; for others all is made anew, in tiles where that pays
-ENTRY = 500  # bytes of what holds the values, about
+MAX_BYTES = 1 << 23  # of one call; larger shape-only values are made at each call, in tiles where that pays
+ENTRY_BYTES = 500  # estimate of the objects that hold the values of one entry
 
 Sizes = tuple[int, ...]
 Values = tuple[Any, ...]
+_WARNS: Values = ()  # stands for values that are not cached because making them warns
 
 
 class ShapeConstants:
-    """What is kept for one function that runs a plan; `make` is to be set to what makes it from sizes."""
+    """Cached values of one generated function; `make` computes them from sizes."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[..., Values]) -> None:
+        self.make = make
         self.values: dict[Sizes, Values] = {}
-        self.make: Callable[..., Values] | None = None
 
     def new(self, sizes: Sizes) -> Values:
-        """What is made for sizes of which nothing is kept, or that making it warns, as () tells."""
-        assert self.make is not None
-        if self.values.get(sizes) == ():
+        """Make the values for sizes that `values` has no usable entry for, and cache them unless making them warns."""
+        if self.values.get(sizes) == _WARNS:
             return self.make(*sizes)
         try:
             with np.errstate(all="raise"):
                 values = self.make(*sizes)
         except ArithmeticError:
-            TABLE.add(self, sizes, ())
+            CACHE.add(self, sizes, _WARNS)
             return self.make(*sizes)
         for value in values:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
-        TABLE.add(self, sizes, values)
+        CACHE.add(self, sizes, values)
         return values
 
 
-class Table:
-    """The entries of all functions, in the order in which they were made, and the bytes that they hold."""
+class ShapeConstantCache:
+    """Entries of all functions, oldest first, and the bytes that they hold."""
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.entries: OrderedDict[tuple[ref[ShapeConstants], Sizes], int] = OrderedDict()
-        self.held = 0
+        self.held_bytes = 0
 
-    def add(self, kept: ShapeConstants, sizes: Sizes, values: Values) -> None:
-        size = ENTRY + sum(_bytes(v) for v in values)
+    def add(self, owner: ShapeConstants, sizes: Sizes, values: Values) -> None:
+        """Add an entry, then evict the oldest ones until the bound holds."""
+        size = ENTRY_BYTES + sum(_owned_bytes(v) for v in values)
         with self.lock:
-            if sizes in kept.values:
+            if sizes in owner.values:
                 return
-            kept.values[sizes] = values
-            self.entries[ref(kept), sizes] = size
-            self.held += size
-            while self.held > config.kept_bytes and self.entries:
-                self._drop_first()
+            owner.values[sizes] = values
+            self.entries[ref(owner), sizes] = size
+            self.held_bytes += size
+            while self.held_bytes > config.kept_bytes and self.entries:
+                self._evict_oldest()
             if not self.entries:
-                self.held = 0  # also where Ctrl-C or a fork came between an entry and its bytes
+                self.held_bytes = 0  # corrects the sum after Ctrl-C or a fork between an entry and its bytes
 
-    def forget(self) -> None:
-        """Keep nothing."""
+    def clear(self) -> None:
+        """Evict every entry."""
         with self.lock:
             while self.entries:
-                self._drop_first()
+                self._evict_oldest()
 
-    def _drop_first(self) -> None:
-        (owner, sizes), size = self.entries.popitem(last=False)
-        self.held -= size
-        kept = owner()
-        if kept is not None:
-            kept.values.pop(sizes, None)
+    def _evict_oldest(self) -> None:
+        (reference, sizes), size = self.entries.popitem(last=False)
+        self.held_bytes -= size
+        owner = reference()
+        if owner is not None:
+            owner.values.pop(sizes, None)
 
 
-def _bytes(value: Any) -> int:
-    """Of the memory that a value keeps alive."""
+def _owned_bytes(value: Any) -> int:
+    """Bytes of the memory that a value keeps alive: of the array that a view is of."""
     while isinstance(value, np.ndarray) and isinstance(value.base, np.ndarray):
         value = value.base
     return int(getattr(value, "nbytes", 0))
 
 
-TABLE = Table()
+CACHE = ShapeConstantCache()

@@ -1,6 +1,6 @@
-"""Large contractions, divided among threads where BLAS itself uses one.
+"""Split large contractions among threads where BLAS itself uses one.
 
-Which axis is cut, and in how many parts, depends on sizes alone, so the result is the same for any number of threads.
+The axis and the number of parts depend on sizes alone, so the result is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from anyshape.backend.runtime.blas_threads import blas_threads
 from anyshape.backend.runtime.thread_pool import run_tiles
 
 PARTS = 4
-LARGE = 1 << 25  # multiplications from which on it pays: about a millisecond of BLAS; to wake a thread takes 0.1
+MIN_PRODUCTS = 1 << 25  # about a millisecond of BLAS; waking a thread takes 0.1 ms
 Product = Callable[[Any, Any], Any]
 
 
-def shared(
+def split_product(
     left: Sequence[Any],
     right: Sequence[Any],
     out: Sequence[Any],
     product: Product,
     into: Callable[..., Any] | None = None,
 ) -> Product:
-    """The product of two arrays whose axes, and those of the result, have these labels, in parts along one of them.
+    """Return `product` computed in parts along one axis of the result.
 
-    `into(x, y, out)`, where there is one, writes a product to where it belongs.
+    `left`, `right` and `out` label the axes of the operands and of the result. If there is `into(x, y, out)`, it
+    writes each part straight to its slice of the result.
     """
     if not out:
         return product
@@ -43,11 +44,11 @@ def shared(
         def work(tiles: Any) -> None:
             for k in tiles:
                 part = slice(size * k // parts, size * (k + 1) // parts)
-                x_part, y_part = x[_key(left, label, part)], y[_key(right, label, part)]
+                x_part, y_part = x[_index(left, label, part)], y[_index(right, label, part)]
                 if into is not None:
-                    into(x_part, y_part, result[_key(out, label, part)])
+                    into(x_part, y_part, result[_index(out, label, part)])
                 else:
-                    result[_key(out, label, part)] = product(x_part, y_part)
+                    result[_index(out, label, part)] = product(x_part, y_part)
 
         run_tiles(work, parts)
         return result
@@ -55,5 +56,6 @@ def shared(
     return run
 
 
-def _key(labels: Sequence[Any], label: Any, part: slice) -> tuple[slice, ...]:
+def _index(labels: Sequence[Any], label: Any, part: slice) -> tuple[slice, ...]:
+    """Return the index that takes `part` of one axis and the whole of the others."""
     return tuple([part if a == label else slice(None) for a in labels])

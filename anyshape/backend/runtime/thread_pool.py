@@ -1,12 +1,14 @@
-"""The threads that tiles run on: NumPy lets go of the interpreter while it computes.
+"""Thread pool for tiles: NumPy releases the interpreter lock while it computes.
 
-A run hands its tiles out one by one, in order, to the thread that asked for it and to threads of the pool that are
-free. Nobody waits for a thread that has not begun, so runs at once, or inside of each other, cannot block. When a
-tile fails, or Ctrl-C is pressed, no further tile is handed out: the error surfaces when the tiles that run are done.
+A run hands out its tiles one by one, in order. The calling thread takes tiles, and so do idle threads of the pool.
+Nobody waits for a thread that has not started, so concurrent and nested runs cannot deadlock.
+
+After a failed tile or Ctrl-C no further tile is handed out. The error surfaces once the running tiles are done.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import operator
 import os
@@ -21,7 +23,7 @@ Work = Callable[[Iterable[int]], None]
 
 
 class _Run:
-    """The tiles of one run. `take` hands out blocks of `per` of them; an error comes with the tile that it is of."""
+    """Tiles of one run. `take` hands out blocks of `per` tiles; an error is recorded with its tile."""
 
     def __init__(self, work: Work, tiles: int, per: int) -> None:
         self.work: Work | None = work
@@ -31,9 +33,10 @@ class _Run:
         self.lock, self.idle = threading.Lock(), threading.Lock()
         self.idle.acquire()
         self.errors: list[tuple[int, BaseException]] = []
-        self.context = contextvars.copy_context()  # how NumPy treats floating-point errors is part of it
+        self.context = contextvars.copy_context()  # includes NumPy's handling of floating-point errors
 
     def take(self) -> int | None:
+        """Return the number of the next block, or None if there is none."""
         with self.lock:
             block = self.next
             if block >= self.count:
@@ -42,12 +45,12 @@ class _Run:
             return block
 
     def stop(self) -> None:
-        """Hand out no more."""
+        """Hand out no more blocks."""
         with self.lock:
             self.count = 0
 
     def help(self) -> None:
-        """What a thread of the pool does."""
+        """Run tiles in a thread of the pool."""
         with self.lock:
             work = self.work
             if work is None or self.closed or self.next >= self.count:
@@ -57,7 +60,7 @@ class _Run:
             share = _Share(self)
             try:
                 self.context.copy().run(work, share)
-            except BaseException as error:  # the caller raises it
+            except BaseException as error:  # the calling thread raises it
                 self.errors.append((share.tile, error))
                 self.stop()
         finally:
@@ -67,7 +70,7 @@ class _Run:
                     self.idle.release()
 
     def lead(self, work: Work) -> None:
-        """What the thread does that asked for the run."""
+        """Run tiles in the calling thread."""
         share = _Share(self)
         try:
             work(share)
@@ -76,11 +79,11 @@ class _Run:
             self.stop()
 
     def close(self) -> None:
-        """Wait for the tiles that are running. Ctrl-C ends none of them, and is not lost."""
+        """Wait for the running tiles. Ctrl-C does not end them, and is raised afterwards."""
         with self.lock:
             self.count, self.work, self.closed = 0, None, True
         interrupt = None
-        while self.helpers:  # Ctrl-C may come as soon as the wait is over, so it is not asked for how that ended
+        while self.helpers:  # not the result of `acquire`: Ctrl-C may come as soon as it returns
             try:
                 self.idle.acquire()
             except KeyboardInterrupt as error:
@@ -89,18 +92,18 @@ class _Run:
             raise interrupt
 
     def surface(self) -> None:
-        """Raise the error of the first tile that failed, whichever thread had it."""
+        """Raise the error of the first failed tile, in whichever thread it occurred."""
         if self.errors:
             error = min(self.errors, key=operator.itemgetter(0))[1]
             self.errors.clear()
             try:
                 raise error
             finally:
-                del error  # which holds this frame
+                del error  # its traceback holds this frame
 
 
 class _Share:
-    """The tiles that one thread takes."""
+    """Iterator over the tiles that one thread takes."""
 
     __slots__ = ("end", "run", "tile")
 
@@ -123,33 +126,31 @@ class _Share:
 
 
 class _Pool:
-    """Threads that are started when they are needed. They end with the process, and keep it from nothing."""
+    """Daemon threads, started at need; they do not keep the process alive."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
-        """A forked process has no threads of its parent, and locks as they were."""
-        self.lock = threading.RLock()  # what handles a signal may run tiles while threads are started
+    def reset(self) -> None:
+        """Start empty; in a forked process the parent's threads do not exist and its locks may be held."""
+        self.lock = threading.RLock()  # reentrant: a signal handler may run tiles while threads are started
         self.runs: SimpleQueue[_Run] = SimpleQueue()
         self.size = 0
 
     def offer(self, run: _Run, helpers: int) -> None:
-        """Let up to so many threads help with a run."""
+        """Let up to `helpers` threads help with a run."""
         if self.size < helpers:
             self._grow(helpers)
         for _ in range(min(helpers, self.size)):
             self.runs.put(run)
 
     def _grow(self, size: int) -> None:
-        with self.lock:
-            try:
-                while self.size < size:
-                    thread = threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True)
-                    thread.start()
-                    self.size += 1
-            except RuntimeError:  # the interpreter ends, or the system has no threads left: do with those there are
-                pass
+        """Start threads up to `size`; keep fewer if the interpreter shuts down or the system has no more."""
+        with self.lock, contextlib.suppress(RuntimeError):
+            while self.size < size:
+                thread = threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True)
+                thread.start()
+                self.size += 1
 
 
 def _serve(runs: SimpleQueue[_Run]) -> None:
@@ -159,13 +160,13 @@ def _serve(runs: SimpleQueue[_Run]) -> None:
 
 _POOL = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.forget)
+    os.register_at_fork(after_in_child=_POOL.reset)
 
 
 def run_tiles(work: Work, count: int, per: int = 1, most: int | None = None) -> None:
-    """Run `work` on the tiles 0..count-1: once in this thread, and in others with what they take of the tiles.
+    """Call `work` on the tiles 0..count-1: once in this thread, and in others with the tiles that they take.
 
-    A thread takes `per` of them at a time, and runs these in order. There are `most` threads, if not fewer.
+    A thread takes `per` tiles at a time and runs them in order. At most `most` threads are used.
     """
     threads = min(config.num_threads, -(-count // per), config.num_threads if most is None else most)
     with WarningCollector():

@@ -1,4 +1,4 @@
-"""Contractions that threads share give what whole ones give."""
+"""Tests of contractions that are split among threads: values, bits and the threads of BLAS."""
 
 import numpy as np
 import pytest
@@ -24,15 +24,15 @@ CASES = {
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    """Threads share contractions of any size; `LARGE` is read when a program is made."""
-    monkeypatch.setattr(step_source, "LARGE", 0)
+    """Split contractions of every size; `MIN_PRODUCTS` is read when a program is compiled."""
+    monkeypatch.setattr(step_source, "MIN_PRODUCTS", 0)
     monkeypatch.setattr(split_gemm, "blas_threads", lambda: 1)
     monkeypatch.setattr(config, "num_threads", 3)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64"])
 @pytest.mark.parametrize("name", CASES)
-def test_values_are_those_of_numpy(name, dtype, everything_is_large):
+def test_split_contractions_equal_numpy(name, dtype, everything_is_large):
     function, shapes = CASES[name]
     step = anyshape.jit(function)
     for n in (0, 1, 2, 3, 5, 17):
@@ -41,32 +41,32 @@ def test_values_are_those_of_numpy(name, dtype, everything_is_large):
         arrays = [rng.integers(-9, 9, [sizes[a] for a in s.split(", ")]).astype(dtype) for s in shapes]
         if dtype == "complex128":
             arrays = [x * (1 - 2j) for x in arrays]
-        for given in (arrays, [np.asfortranarray(x) for x in arrays], [x[..., ::-1] for x in arrays]):
-            expected = function(*given)
-            got = step(*given)
+        for operands in (arrays, [np.asfortranarray(x) for x in arrays], [x[..., ::-1] for x in arrays]):
+            expected = function(*operands)
+            got = step(*operands)
             assert got.dtype == expected.dtype and got.shape == expected.shape
             np.testing.assert_array_equal(got, expected)
     assert step.cache_info().traces == 1
 
 
-def test_the_bits_do_not_depend_on_threads(everything_is_large, monkeypatch):
+def test_results_are_bitwise_equal_for_any_number_of_threads(everything_is_large, monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(37, 64)), rng.normal(size=(64, 29))
     step = anyshape.jit(lambda x, y: x @ y)
-    found = []
+    results = []
     for threads in (1, 2, 4):
         monkeypatch.setattr(config, "num_threads", threads)
-        found.append(step(x, y))
-    np.testing.assert_allclose(found[0], x @ y, rtol=1e-12)
-    assert all(np.array_equal(found[0], other) for other in found)
+        results.append(step(x, y))
+    np.testing.assert_allclose(results[0], x @ y, rtol=1e-12)
+    assert all(np.array_equal(results[0], result) for result in results)
 
 
-def test_a_blas_with_threads_is_left_alone(everything_is_large, monkeypatch):
+def test_a_multithreaded_blas_gets_whole_contractions(everything_is_large, monkeypatch):
     monkeypatch.setattr(split_gemm, "blas_threads", lambda: 2)
     monkeypatch.setattr(split_gemm, "run_tiles", lambda *_: pytest.fail("two pools of threads at once"))
     assert anyshape.jit(lambda x: x @ x)(np.eye(3)).tolist() == np.eye(3).tolist()
 
 
-def test_the_threads_of_blas_are_asked_for():
-    found = blas_threads.blas_threads()
-    assert found is None or found >= 1
+def test_the_number_of_blas_threads_is_positive_or_unknown():
+    threads = blas_threads.blas_threads()
+    assert threads is None or threads >= 1

@@ -1,4 +1,4 @@
-"""Threads of tiles: errors and Ctrl-C surface at once, and programs may be run by threads, forks and each other."""
+"""Tests of the thread pool: errors and Ctrl-C surface at once; threads, forks and nested runs may run programs."""
 
 import multiprocessing
 import os
@@ -21,20 +21,23 @@ from tests.backend.compiler.codegen.tiling import tiled, untiled
 
 
 def within(seconds, function):
-    """What a function gives, which must not take longer, run in a thread of its own."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
+    """Return the result of a function that runs in its own thread; fail if that takes longer."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()), daemon=True)
     thread.start()
     thread.join(seconds)
-    assert found, "it did not end"
-    return found[0]
+    assert results, "it did not end"
+    return results[0]
 
 
 def in_a_process(source, seconds=120, interrupt_at=None, **environment):
-    """A process of its own that runs the source: its return code, output and errors; Ctrl-C after a line of output."""
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may have it ignored
+    """Run the source in a process and return its return code, output and errors.
+
+    With `interrupt_at`, send Ctrl-C so many seconds after the first line of output.
+    """
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell may ignore it
     process = subprocess.Popen(
-        [sys.executable, "-c", heard + textwrap.dedent(source)],
+        [sys.executable, "-c", listen + textwrap.dedent(source)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -59,7 +62,7 @@ def chain(x):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_the_error_of_the_first_tile_that_fails_surfaces_and_no_more_begin(threads):
+def test_the_first_error_surfaces_and_no_more_tiles_start(threads):
     begun = []
 
     def work(tiles):
@@ -81,7 +84,7 @@ def test_the_error_of_the_first_tile_that_fails_surfaces_and_no_more_begin(threa
 
 @pytest.mark.parametrize("per", [1, 2, 5, 100])
 @pytest.mark.parametrize("count", [0, 1, 5, 23])
-def test_each_tile_runs_once_and_blocks_of_them_in_order_on_one_thread(count, per):
+def test_each_tile_runs_once_and_each_block_in_order_on_one_thread(count, per):
     ran = []
 
     def work(tiles):
@@ -97,7 +100,7 @@ def test_each_tile_runs_once_and_blocks_of_them_in_order_on_one_thread(count, pe
         assert block == sorted(block) and len({thread for _, thread in block}) == 1
 
 
-def test_the_error_of_the_first_tile_surfaces_from_blocks():
+def test_the_error_of_the_first_tile_of_a_block_surfaces():
     def work(tiles):
         for k in tiles:
             time.sleep(0.001 if k < 5 else 0)
@@ -110,7 +113,7 @@ def test_the_error_of_the_first_tile_surfaces_from_blocks():
                 run_tiles(work, 100, 5)
 
 
-def test_an_error_names_the_operation_and_its_line_whichever_thread_meets_it():
+def test_an_error_names_the_operation_and_its_line_in_every_thread():
     with tiled(threads=3):
         step = jit(lambda x: np.log(x) * 2 + x)
         for bad in (0, 7, 13, 39):
@@ -121,7 +124,7 @@ def test_an_error_names_the_operation_and_its_line_whichever_thread_meets_it():
             assert step(np.ones(40)).tolist() == [1.0] * 40
 
 
-def test_an_error_keeps_no_arrays_alive():
+def test_an_error_holds_no_arrays_alive():
     with tiled(threads=2):
         alive = []
 
@@ -149,8 +152,8 @@ def wait_for(condition):
     return True
 
 
-def test_ctrl_c_just_as_a_wait_is_over_does_not_wait_again():
-    """It is raised by the very call that has taken the lock."""
+def test_ctrl_c_at_the_end_of_a_wait_does_not_wait_again():
+    """The call that acquires the lock raises it."""
 
     class Interrupted:
         def __init__(self, lock):
@@ -165,13 +168,13 @@ def test_ctrl_c_just_as_a_wait_is_over_does_not_wait_again():
             time.sleep(0.05)
 
     def run():
-        found = thread_pool._Run(work, 2, 1)
-        found.idle = Interrupted(found.idle)
-        helper = threading.Thread(target=found.help)
+        tiles = thread_pool._Run(work, 2, 1)
+        tiles.idle = Interrupted(tiles.idle)
+        helper = threading.Thread(target=tiles.help)
         helper.start()
-        wait_for(lambda: found.helpers)
+        wait_for(lambda: tiles.helpers)
         with pytest.raises(KeyboardInterrupt):
-            found.close()
+            tiles.close()
         helper.join()
         return True
 
@@ -196,7 +199,7 @@ FORKED = """
     inside.wait()
     child = os.fork()
     if not child:
-        signal.alarm(20)  # ends a process that waits for a lock
+        signal.alarm(20)  # ends a deadlocked process
         os._exit(0 if np.allclose(step(np.ones(3)), np.sin(1)) else 1)
     print("child", os.waitpid(child, 0)[1])
     thread.join()
@@ -245,64 +248,64 @@ SLOW = """
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_ctrl_c_surfaces_at_once_and_later_calls_are_right(threads):
+def test_ctrl_c_surfaces_at_once_and_later_calls_succeed(threads):
     code, out, err = in_a_process(SLOW.format(threads=threads), interrupt_at=0.2)
-    told = time.time()
+    ended = time.time()
     assert code == 0, err
     first, second, third = out.split("\n")[:3]
     assert (first, third) == ("begun", "right")
     assert second.startswith("interrupted"), "the call was over before it was interrupted"
-    assert told - float(second.split()[1]) < 5
+    assert ended - float(second.split()[1]) < 5
 
 
 # -- warnings
 
 
-def told_by(function, *args):
-    """The warnings of a call: their text and line."""
-    with warnings.catch_warnings(record=True) as found, np.errstate(all="warn"):
+def warnings_of(function, *args):
+    """Return the text and the category of each warning of a call."""
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
         warnings.simplefilter("always")
         function(*args)
-    return sorted((str(w.message), w.category) for w in found)
+    return sorted((str(w.message), w.category) for w in caught)
 
 
-def test_a_step_warns_once_for_a_call_as_numpy_does():
+def test_a_step_warns_once_per_call_like_numpy():
     def function(x):
         return np.log(x) * 2 + np.sqrt(x - 1)
 
     x = np.zeros(40)
     with untiled():
-        expected = told_by(jit(function), x)
+        expected = warnings_of(jit(function), x)
     assert len(expected) == 2
     for threads in (1, 2, 4):
         with tiled(threads=threads):
             step = jit(function)
             for _ in range(2):
-                assert told_by(step, x) == expected
-            with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as found:
+                assert warnings_of(step, x) == expected
+            with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
                 step(x)
-            assert not found
+            assert not caught
 
 
 def test_warnings_that_are_errors_name_the_operation():
     with tiled(threads=2), np.errstate(all="warn"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(RuntimeWarning, match="divide by zero") as found:
+        with pytest.raises(RuntimeWarning, match="divide by zero") as raised:
             jit(lambda x: np.log(x) * 2 + x)(np.zeros(40))
-    assert "raised by log" in found.value.__notes__[0]
+    assert "raised by log" in raised.value.__notes__[0]
 
 
-def test_what_the_caller_told_numpy_holds_in_every_thread():
-    heard = []
-    with tiled(threads=3), np.errstate(all="ignore", divide="call", call=lambda kind, flag: heard.append(kind)):
+def test_the_error_state_of_the_caller_holds_in_every_thread():
+    calls = []
+    with tiled(threads=3), np.errstate(all="ignore", divide="call", call=lambda kind, flag: calls.append(kind)):
         jit(lambda x: np.log(x) * 2 + x)(np.zeros(40))
-    assert set(heard) == {"divide by zero"}
+    assert set(calls) == {"divide by zero"}
 
 
-# -- threads, forks, runs inside of runs, the end of the process
+# -- threads, forks, nested runs, shutdown
 
 
-def test_a_tile_may_run_programs_itself():
+def test_a_tile_may_run_programs():
     with tiled(threads=2):
         step = jit(chain)
         x = np.linspace(0, 1, 50)
@@ -321,12 +324,12 @@ def test_a_tile_may_run_programs_itself():
 
 
 def give_up(*_):
-    raise TimeoutError("it waits for itself")
+    raise TimeoutError("deadlock")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
-def test_what_handles_a_signal_may_run_programs(monkeypatch):
-    found, start, x = [], threading.Thread.start, np.linspace(0, 1, 50)
+def test_a_signal_handler_may_run_programs(monkeypatch):
+    results, start, x = [], threading.Thread.start, np.linspace(0, 1, 50)
 
     def started(thread):
         signal.raise_signal(signal.SIGUSR1)  # the pool is about to grow
@@ -340,7 +343,7 @@ def test_what_handles_a_signal_may_run_programs(monkeypatch):
     with tiled(threads=3):
         step = jit(chain)
         expected = step(x)[1].tolist()
-        before = signal.signal(signal.SIGUSR1, lambda *_: found.append(step(x)[1].tolist()))
+        before = signal.signal(signal.SIGUSR1, lambda *_: results.append(step(x)[1].tolist()))
         monkeypatch.setattr(thread_pool, "_POOL", thread_pool._Pool())
         monkeypatch.setattr(threading.Thread, "start", started)
         late = signal.signal(signal.SIGALRM, give_up)
@@ -351,16 +354,16 @@ def test_what_handles_a_signal_may_run_programs(monkeypatch):
             signal.alarm(0)
             signal.signal(signal.SIGUSR1, before)
             signal.signal(signal.SIGALRM, late)
-    assert len(found) > 1 and all(values == expected for values in found)
+    assert len(results) > 1 and all(values == expected for values in results)
 
 
-def test_many_threads_of_users_at_different_shapes():
+def test_many_user_threads_at_different_shapes():
     with tiled(threads=2):
         stress(jit(chain), anyshape.grad(lambda x: chain(x)[0]), range(1, 60), seconds=1.0)
 
 
 @pytest.mark.slow
-def test_many_threads_of_users_for_long():
+def test_many_user_threads_for_a_long_time():
     step, slope = jit(chain), anyshape.grad(lambda x: chain(x)[0])
     for threads in (1, 2, 4):
         with tiled(threads=threads):
@@ -370,7 +373,7 @@ def test_many_threads_of_users_for_long():
 
 
 def stress(step, slope, sizes, seconds):
-    """Eight threads call the same functions at sizes of their own, and one changes the number of threads."""
+    """Call the same functions from eight threads at random sizes while the number of threads changes."""
     wrong, calls, end = [], [], time.time() + seconds
 
     def work(seed):
@@ -399,7 +402,7 @@ def stress(step, slope, sizes, seconds):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_forks_after_the_pool_was_used_and_while_tiles_run():
+def test_fork_after_use_of_the_pool_and_while_tiles_run():
     with tiled(threads=3):
         step, x = jit(chain), np.linspace(0, 1, 40)
         expected = step(x)[1].tolist()
@@ -429,7 +432,7 @@ def test_forks_after_the_pool_was_used_and_while_tiles_run():
         assert step(x)[1].tolist() == expected
 
 
-def test_calls_while_the_process_ends():
+def test_calls_during_shutdown():
     source = """
         import atexit, threading, time
         import numpy as np
@@ -456,7 +459,7 @@ def test_calls_while_the_process_ends():
     assert out.splitlines() == ["late (200000,)", "at exit (200000,)"]
 
 
-def test_a_pool_that_cannot_grow_runs_in_place(monkeypatch):
+def test_a_pool_that_cannot_grow_runs_in_the_calling_thread(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
@@ -466,11 +469,11 @@ def test_a_pool_that_cannot_grow_runs_in_place(monkeypatch):
         np.testing.assert_array_equal(jit(chain)(np.ones(40))[1], chain(np.ones(40))[1])
 
 
-# -- how many
+# -- number of threads
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, "2", None, True])
-def test_a_number_of_threads_is_one_or_more(number):
+def test_the_number_of_threads_must_be_positive(number):
     before = anyshape.config.num_threads
     with pytest.raises(anyshape.errors.ArgumentError, match="num_threads is"):
         anyshape.config.num_threads = number
@@ -495,12 +498,12 @@ def test_the_number_of_threads_can_change_at_any_time():
 
 
 @pytest.mark.parametrize(
-    ("said", "threads", "warns"),
+    ("text", "threads", "warns"),
     [("3", 3, False), (" 2 ", 2, False), ("", None, False), ("0", None, True), ("two", None, True)],
 )
-def test_the_environment_says_how_many(said, threads, warns):
+def test_the_environment_sets_the_number_of_threads(text, threads, warns):
     source = "import anyshape; print(anyshape.config.num_threads)"
-    _, out, err = in_a_process(source, ANYSHAPE_NUM_THREADS=said)
+    _, out, err = in_a_process(source, ANYSHAPE_NUM_THREADS=text)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert int(out) == (threads or cores)
     assert ("ANYSHAPE_NUM_THREADS" in err) == warns

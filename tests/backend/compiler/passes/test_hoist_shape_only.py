@@ -110,8 +110,8 @@ def test_sizes_that_would_keep_much_keep_nothing():
     for n in (10, MAX_BYTES // 4, 10, MAX_BYTES // 4):
         np.testing.assert_array_equal(jitted(np.ones(n)), np.arange(n) + 1.0)
     (program,) = jitted.programs()
-    assert CACHE.held_bytes < MAX_BYTES and not program.plan.first
-    assert program.plan_for(np.ones(10)).first and not program.plan_for(np.ones(MAX_BYTES // 4)).first
+    assert CACHE.held_bytes < MAX_BYTES and not program.plan.hoisted
+    assert program.plan_for(np.ones(10)).hoisted and not program.plan_for(np.ones(MAX_BYTES // 4)).hoisted
 
 
 def test_results_do_not_share_what_is_kept():
@@ -236,6 +236,6 @@ def test_a_divisor_of_0_is_told_before_what_is_kept_is_measured():
         anyshape.ShapeDtypeStruct("n, m")
     )
     np.testing.assert_array_equal(program(np.ones((6, 2))), np.full((6, 2), 4.0))
-    assert program.plan_for(np.ones((6, 2))).first and not program.plan_for(np.ones((6, 0))).first
+    assert program.plan_for(np.ones((6, 2))).hoisted and not program.plan_for(np.ones((6, 0))).hoisted
     with pytest.raises(ZeroDivisorError, match="got m = 0 from x"):
         program(np.ones((6, 0)))
