@@ -13,15 +13,16 @@ from typing import Any, NoReturn
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan
-from anyshape.errors import ArgumentError, SizeLimitError, SizeMismatchError
+from anyshape.errors import ArgumentError, SizeLimitError
 from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.prover.claim_text import SizeNames
 from anyshape.graph.prover.models import nearest
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
-from anyshape.graph.sizes.expr import DimVar, Leaf, Size
-from anyshape.graph.sizes.substitute import leaves_of, substitute_leaves
-from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, ceil_log2, elements, find_cost
+from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
+from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownFlops, ceil_log2, elements, find_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class ProgramCost:
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
         most = number(self.peak_bytes)
         if self.program is not None:
-            plan, threads, kept = self.program.plan_at(values), self.program.threads, self.program.kept_bytes
+            plan, threads, kept = self.program.plan_at(values), self.program.threads, self.program.shape_constant_bytes
             most = _larger(most, number(peak(self.graph, [plan], threads, kept)))
         return ProgramCost(self.graph, nodes, total(nodes), most)
 
@@ -98,10 +99,8 @@ class ProgramCost:
         for condition in self.graph.conditions:
             if not all(v in values for v in condition.claim.variables()):
                 continue  # of a size that depends on data
-            if not condition.claim.holds(to_mapping(values)):
-                given = {v.label: n for v, n in values.items() if v in condition.claim.variables()}
-                claim, where = str(condition.claim), condition.where
-                raise SizeMismatchError(self.graph.name or "program", claim, given, condition.why, where)
+            if not condition.claim.holds(values_from(values)):
+                raise condition.error(values, SizeNames())
         return values
 
     def _refuse(self, problem: str, advice: str) -> NoReturn:
@@ -119,8 +118,8 @@ def cost(program: Any) -> ProgramCost:
     nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
     if isinstance(program, Graph):
         return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
-    found = peak(graph, program.plans(), program.threads, program.kept_bytes)
-    return ProgramCost(graph, nodes, total(nodes), found, program if program.has_orders else None)
+    found = peak(graph, program.plans(), program.threads, program.shape_constant_bytes)
+    return ProgramCost(graph, nodes, total(nodes), found, program if program.chooses_paths else None)
 
 
 def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: Size = 0) -> ShapeExtent:
@@ -231,7 +230,16 @@ def of_op(rule: OpCost, inputs: Sequence[TensorMeta], outputs: Sequence[TensorMe
     written = expr.total(
         [expr.mul(elements(s), m.dtype.itemsize) for s, m in zip(applied.outputs, outputs, strict=True)]
     )
-    return Cost(*[_with_guarantee(size, weak) for size in (rule.flops(applied), read, written)])
+    return Cost(_flops(rule, applied, weak), _with_guarantee(read, weak), _with_guarantee(written, weak))
+
+
+def _flops(rule: OpCost, applied: Applied, weak: Mapping[DimVar, ShapeExtent]) -> ShapeExtent:
+    """Return the operations with their guarantee."""
+    try:
+        flops = _with_guarantee(rule.flops(applied), weak)
+    except UnknownFlops:
+        return Unknown()
+    return UpperBound(flops.size) if rule.bound and isinstance(flops, Exact) else flops
 
 
 def _stand_in(extent: ShapeExtent, weak: dict[DimVar, ShapeExtent]) -> Size:

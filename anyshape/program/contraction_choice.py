@@ -1,7 +1,7 @@
-"""The orders in which a program contracts its products of several operands, by the sizes of a call.
+"""Contraction paths of a program, chosen by the sizes of each call.
 
-Which order has the least work may depend on sizes that only a call knows. Its sizes choose one for each product; calls
-of which the sizes choose alike share a plan.
+The path with the least work may depend on sizes that only a call knows. Calls whose sizes choose the same paths share
+a plan.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from anyshape.backend.compiler.passes.binary_einsum import labelled_sizes, products_of, usual_path
+from anyshape.backend.compiler.passes.binary_einsum import default_path, einsum_nodes, labelled_sizes
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.prologue import divides
+from anyshape.graph.signature.prologue import may_divide_by_zero
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.contraction_order import Path, cheapest
 
-Choice = tuple[Path, ...]
+Paths = tuple[Path, ...]  # one for each product of a graph
 
 
 class _Product(NamedTuple):
@@ -30,32 +30,32 @@ class _Product(NamedTuple):
 
 
 class ContractionPaths:
-    """The products of a graph whose sizes the arguments of a call give. False where there are none."""
+    """Contraction paths of the products of a graph whose sizes follow from the arguments; false without products."""
 
     def __init__(self, graph: Graph) -> None:
         self.products: list[_Product] = []
-        usual: list[Path] = []
-        nodes, given = products_of(graph), {s.variable for s in graph.dims}
+        default: list[Path] = []
+        nodes, solved = einsum_nodes(graph), {s.variable for s in graph.dims}
         ctx = ShapeGuardContext(Scope(conditions=graph.conditions if nodes else ()), "orders", rule="pass")
         for node in nodes:
             sizes = labelled_sizes(ctx, node)
-            if all(given.issuperset(expr.variables(s)) and not divides(s) for s in sizes.values()):
+            if all(solved.issuperset(expr.variables(s)) and not may_divide_by_zero(s) for s in sizes.values()):
                 self.products.append(_Product(node.outputs[0], *terms_of(dict(node.params)["equation"]), sizes))
-                usual.append(usual_path(ctx, node))
-        self.usual: Choice = tuple(usual)
+                default.append(default_path(ctx, node))
+        self.default: Paths = tuple(default)
         self.sizes = list(dict.fromkeys(s for p in self.products for s in p.sizes.values()))
 
     def __bool__(self) -> bool:
         return bool(self.products)
 
-    def __call__(self, at: Mapping[Size, int]) -> Choice:
-        """The order of each product at these sizes: the cheapest one, of equals the usual one."""
-        found = []
-        for product, usual in zip(self.products, self.usual, strict=True):
-            count = {label: max(at[size], 1) for label, size in product.sizes.items()}
-            found.append(cheapest(product.terms, product.out, count, usual))
-        return tuple(found)
+    def cheapest(self, numbers: Mapping[Size, int]) -> Paths:
+        """Return the cheapest path of each product at these sizes; the default one wins a tie."""
+        paths = []
+        for product, default in zip(self.products, self.default, strict=True):
+            counts = {label: max(numbers[size], 1) for label, size in product.sizes.items()}
+            paths.append(cheapest(product.terms, product.out, counts, default))
+        return tuple(paths)
 
-    def by_value(self, choice: Choice) -> dict[Value, Path]:
-        """The order of each product by its value."""
-        return dict(zip([p.value for p in self.products], choice, strict=True))
+    def by_value(self, paths: Paths) -> dict[Value, Path]:
+        """Map the value of each product to its path."""
+        return dict(zip([p.value for p in self.products], paths, strict=True))

@@ -19,11 +19,11 @@ from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_leas
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.dim_equations import Solved, places
+from anyshape.graph.signature.dim_equations import SizeBinding, places
 from anyshape.graph.signature.mismatch import find
-from anyshape.graph.signature.prologue import divides
+from anyshape.graph.signature.prologue import may_divide_by_zero
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.operands.size_operands import common_scope
@@ -116,7 +116,7 @@ class _Sizes:
             for axis in range(x.meta.rank if x is not None else 0):
                 self.known[InputAxis(i, axis)] = context.exact(x, axis, field=f"input {i}")
         for source in graph.dims:
-            solved = source.read or Solved(source.variable, source.size)
+            solved = source.read or SizeBinding(source.variable, source.size)
             self.known[solved.variable] = context.scope.simplest(self._found(solved))
         self._require(len(values))
 
@@ -132,7 +132,7 @@ class _Sizes:
 
     # -- solving
 
-    def _found(self, solved: Solved) -> Size:
+    def _found(self, solved: SizeBinding) -> Size:
         target, divisor = self.now(solved.target), self.now(solved.divisor)
         if solved.curve is not None:
             return self._root(solved, target)
@@ -142,13 +142,13 @@ class _Sizes:
         whole = expr.divide_exactly(target, divisor)
         return whole if whole is not None else expr.floordiv(target, divisor)
 
-    def _root(self, solved: Solved, target: Size) -> Size:
+    def _root(self, solved: SizeBinding, target: Size) -> Size:
         """The size for which a curve meets the target: computed if that is a number, else looked for in the trace."""
         others = {**self.known}
         others.pop(solved.variable, None)
         curve = self._safely(lambda: substitute(solved.curve, others.get))  # type: ignore[arg-type]
         if isinstance(target, int) and expr.variables(curve) == (solved.variable,):
-            fixed = Solved(solved.variable, target, 1, curve, solved.low, solved.high)
+            fixed = SizeBinding(solved.variable, target, 1, curve, solved.low, solved.high)
             return self._safely(lambda: find(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
         scope, tried = self.context.scope, []
         for size in self._candidates():
@@ -161,7 +161,7 @@ class _Sizes:
                 return size
         return self._new_root(solved, curve, target)
 
-    def _new_root(self, solved: Solved, curve: Size, target: Size) -> Size:
+    def _new_root(self, solved: SizeBinding, curve: Size, target: Size) -> Size:
         """A size that calls of the enclosing program are to solve for, as those of this one do."""
         *_, root = _chain(self.builder)
         scope, old = self.context.scope, solved.variable
@@ -170,14 +170,14 @@ class _Sizes:
         variable = DimVar(old.name, old.lower, old.upper)
         new = expr.from_atom(variable)
         curve = self._at(curve, old, new)
-        read = Solved(variable, target, 1, curve, solved.low, solved.high)
+        read = SizeBinding(variable, target, 1, curve, solved.low, solved.high)
         if scope.hints is not None:
-            scope.hints[variable] = find(read, to_mapping(scope.hints))
+            scope.hints[variable] = find(read, values_from(scope.hints))
         root.define_dim(variable, expr.input_axis(len(root.inputs), 0), read)
         root.hidden.append(variable)
         root.input(tensor(np.dtype(bool), [new]))
         claim = equal(curve, target)
-        if scope.decide(claim) is Verdict.NO or not (scope.hints is None or claim.holds(to_mapping(scope.hints))):
+        if scope.decide(claim) is Verdict.NO or not (scope.hints is None or claim.holds(values_from(scope.hints))):
             self.context.require(claim, f"no {old} satisfies {solved.curve} == {target}")  # it raises
         scope.assume(Condition("constraint", claim, self.graph.name, f"gives {old}", self.context.where))
         return new
@@ -185,7 +185,7 @@ class _Sizes:
     def _at(self, curve: Size, variable: DimVar, size: Size) -> Size:
         return self._safely(lambda: substitute(curve, lambda a: size if a is variable else None))
 
-    def _may_be(self, size: Size, solved: Solved) -> bool:
+    def _may_be(self, size: Size, solved: SizeBinding) -> bool:
         """The size is not below the range in which the curve rises, where there is one root at most."""
         return self.context.scope.decide(at_least(size, solved.low)) is not Verdict.NO
 
@@ -211,7 +211,7 @@ class _Sizes:
         for place, size in places([v.meta for v in graph.inputs[:given]], dict(graph.values)):
             context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
         stated = [c for c in graph.conditions if all(v in self.known for v in c.claim.variables())]
-        for condition in sorted(stated, key=lambda c: divides(c.claim.left) or divides(c.claim.right)):
+        for condition in sorted(stated, key=lambda c: may_divide_by_zero(c.claim.left) or may_divide_by_zero(c.claim.right)):
             claim = condition.claim
             now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
             context.require(now, f"{claim}: {condition.why}")

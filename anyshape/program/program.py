@@ -1,44 +1,37 @@
-"""A traced program: its graph, its plan and the function that runs it."""
+"""A traced program: its graph, its plans and the function that runs it."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.compiler.codegen.execute import Run, Turn, compile_plan, logged
+from anyshape.backend.compiler.codegen.execute import Run, log_calls
 from anyshape.backend.compiler.codegen.timers import Timers
-from anyshape.backend.compiler.lower import lower, solved_of
-from anyshape.backend.compiler.passes.pipeline import optimize
-from anyshape.backend.compiler.peak_memory import Budget, first_bytes, peak_bytes
 from anyshape.backend.compiler.plan import Plan
-from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.shape_constant_cache import LARGEST
+from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Claim, at_least
-from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.signature.guards import guard_predicate, size_function
-from anyshape.graph.signature.prologue import Entry
-from anyshape.graph.sizes import expr
+from anyshape.graph.prover.constraints import Condition
+from anyshape.graph.signature.guards import guard_predicate
+from anyshape.graph.signature.prologue import Entry, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
-from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.file import save_trace
 from anyshape.program.inline import call_inside, check_meta, is_symbolic
-from anyshape.program.memory_limited import MemoryLimitedPlans
+from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
-from anyshape.program.specialize import Specializer, broadcast_together
-from anyshape.tracing.display_names import show_call
+from anyshape.program.specialize import Specializer
+from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import as_leaf, flatten
 from anyshape.tracing.trace import Trace
 
@@ -48,36 +41,41 @@ _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 class Program:
     """One trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
 
-    It is a function like any other: called while another one is traced it becomes part of that trace. `graph` is what
-    was traced, after passes; `plan` runs at all sizes, `plan_for` gives what runs at those of a call.
+    It is a function like any other: called while another one is traced, it becomes part of that trace. `graph` is the
+    traced graph after passes. `plan` runs at all sizes, and `plan_for` returns the plan that runs at some sizes.
     """
 
-    def __init__(self, trace: Trace, max_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        max_bytes: int | None = None,
+        *,
+        planner: Planner | None = None,
+        timers: Timers | None = None,
+    ) -> None:
+        """Compile a trace. With `timers`, each run records its times there; `planner` is one made for the same trace."""
         self.trace, self.max_bytes = trace, max_bytes
-        self.graph: Graph = optimize(trace.graph)
-        self.timers: Timers | None = None
-        # buffers grow with threads: those of today are what a limit is kept with
-        self.threads = None if max_bytes is None else config.num_threads
-        groups, orders = broadcast_together(self.graph), ContractionPaths(self.graph)
-        related = Specializer(self.graph, self.entry, groups, orders, self._compiled) if groups or orders else None
-        self.related = related
-        self.run: Run = logged(self.related or self._compiled(self.graph), self.name, self.entry.names)
+        self.planner = Planner(trace, max_bytes) if planner is None else planner
+        self.graph: Graph = self.planner.graph
+        compile_graph = functools.partial(self.planner.compile, timers=timers)
+        patterns = self.planner.patterns
+        self.specializer = None if patterns is None else Specializer(patterns, compile_graph)
+        run = self.specializer or compile_graph(self.graph)
+        self.run: Run = run if timers is not None else log_calls(run, self.name, self.prologue.names)
 
     def timed(self, timers: Timers) -> Program:
-        """The same program, which tells `timers` of each run."""
-        found = object.__new__(Program)
-        found.__dict__ |= {**self.__dict__, "timers": timers}
-        found.related = None if self.related is None else self.related.again(found._compiled)
-        found.run = found.related or found._compiled(self.graph)
-        return found
+        """Return a copy whose runs record their times in `timers`, with the plans of this program."""
+        return Program(self.trace, self.max_bytes, planner=self.planner, timers=timers)
 
-    @cached_property
+    # -- plans
+
+    @property
     def plan(self) -> Plan:
-        """The plan that assumes no relation between sizes."""
-        return self._planned(self.graph)
+        """Plan that assumes no relation between sizes."""
+        return self.planner.plan
 
     def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
-        """The plan that runs for such arguments, if they are large or come often: it knows which sizes are equal or 1.
+        """Return the plan for such arguments if they are large or come often: it knows which sizes are equal or 1.
 
         >>> import numpy as np
         >>> import anyshape
@@ -88,83 +86,37 @@ class Program:
         >>> [len(p.groups[0].steps) for p in (program.plan, program.plan_for(x, w, x))]
         [2, 4]
         """
-        arrays = self._checked(self._flat(args, kwargs))
-        graph = self.graph if self.related is None else optimize(self.related.graph_for(arrays))
-        plan = self._keeping(graph)
-        return plan if self._keeps(plan, arrays) else self._planned(graph)
-
-    def _planned(self, graph: Graph, keep: bool = False) -> Plan:
-        if graph is self.graph and not keep and "plan" in self.__dict__:
-            return self.plan
-        plan = lower(graph, keep)
-        return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
-
-    def _keeping(self, graph: Graph) -> Plan:
-        """The plan for sizes at which what depends on them alone is kept, if any is; not within a limit of memory."""
-        plan = self._planned(graph, keep=self.max_bytes is None)
-        size = first_bytes(plan)
-        return self._planned(graph) if isinstance(size, int) and size > LARGEST else plan
+        return self.planner.plan_for(self._checked(self._flat(args, kwargs)))
 
     def plans(self) -> list[Plan]:
-        """The plan that assumes nothing, and that of calls in which sizes that are broadcast together are equal."""
-        related = self.related
-        return [self.plan, *([] if related is None else [self._planned(optimize(related.usual_graph()))])]
-
-    @property
-    def has_orders(self) -> bool:
-        """Sizes of calls choose in which order operands are contracted."""
-        return self.related is not None and bool(self.related.orders)
+        """Return the general plan, and the plan for calls in which sizes that broadcast together are equal."""
+        return self.planner.plans()
 
     def plan_at(self, sizes: Mapping[DimVar, int]) -> Plan:
-        """The plan that runs at these sizes; what depends on sizes alone is made anew in it."""
-        return self.plan if self.related is None else self._planned(optimize(self.related.graph_at(sizes)))
+        """Return the plan for these sizes; it computes shape-only values anew."""
+        return self.planner.plan_at(sizes)
 
     @property
-    def kept_bytes(self) -> Size:
-        """What depends on sizes alone takes so many bytes at most while it is kept."""
-        return expr.minimum(first_bytes(self._keeping(self.graph)), LARGEST)
+    def chooses_paths(self) -> bool:
+        """Whether the sizes of a call choose contraction paths."""
+        patterns = self.planner.patterns
+        return patterns is not None and bool(patterns.paths)
 
-    def _keeps(self, plan: Plan, arrays: Sequence[Any]) -> bool:
-        size = first_bytes(plan)
-        try:
-            return (size if isinstance(size, int) else size_function(self.entry, [size], "{}")(*arrays)) <= LARGEST
-        except ZeroDivisionError:  # sizes that a run refuses
-            return False
+    @property
+    def shape_constant_bytes(self) -> Size:
+        """Upper bound of the bytes that one call caches of shape-only values."""
+        return self.planner.shape_constant_bytes
 
-    def _compiled(self, graph: Graph, turns: Sequence[Turn] = (), otherwise: Run | None = None) -> Run:
-        """The function of the graph, or of one that it was specialised to. It asks the guards if `checks_own_guards`.
+    @property
+    def threads(self) -> int | None:
+        """Number of threads that a memory limit holds for; None without a limit."""
+        return self.planner.threads
 
-        Where it would take more than `max_bytes`, `otherwise` runs, if there is one.
-        """
-        if graph is not self.graph:
-            graph = optimize(graph)
-        plan = self._keeping(graph)
-        guards = [Turn(tuple(self._guards()))] if self.checks_own_guards else []
-        size = first_bytes(plan)
-        large = [] if isinstance(size, int) else [Turn((at_least(LARGEST, size),), self._large(graph))]
-        turns = [*guards, *turns, *large]
-        return compile_plan(plan, self._budget(graph, plan, otherwise), turns, self.timers, self.threads)
+    def cost(self) -> ProgramCost:
+        """Return the operations and the bytes read and written, per node and in total, over the dims of the program."""
+        return cost.cost(self)
 
-    def _large(self, graph: Graph) -> Run:
-        """The function at sizes at which nothing is kept, made when it is first called."""
-        made: list[Run] = []
-
-        def run(*arrays: Any) -> Any:
-            if not made:
-                made.append(compile_plan(self._planned(graph), timers=self.timers))
-            return made[0](*arrays)
-
-        return run
-
-    def _budget(self, graph: Graph, plan: Plan, otherwise: Run | None) -> Budget | None:
-        """What a run may allocate, beside what it takes by what is known of its sizes."""
-        if self.max_bytes is None:
-            return None
-        peak = peak_bytes(plan, self.threads)
-        where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
-        compiled = lambda plan: compile_plan(plan, timers=self.timers, threads=self.threads)
-        again = MemoryLimitedPlans(graph, self.max_bytes, self.threads, self._planned, compiled)
-        return Budget(self.name, self.max_bytes, needed, where, again, otherwise)
+    # -- signature
 
     @property
     def name(self) -> str:
@@ -176,22 +128,21 @@ class Program:
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        """The parameters by the names that they were traced with; those up to one without a name go by position."""
+        """Parameters with their traced names; all up to the last one without a usable name are positional only."""
         args, kwargs = self.trace.in_tree.children()
         keywords = [k for k in kwargs.entries() if _is_name(k)]
-        names = [self._parameter(i) for i in range(args.num_children)]
-        alone = [n if _is_name(n) and [*names, *keywords].count(n) == 1 else "" for n in names]
-        unknown = max((i + 1 for i, n in enumerate(alone) if not n), default=0)
-        taken = {*alone, *keywords}
-        spare = (name for i in itertools.count() if (name := f"x{i}") not in taken)
-        found = [
-            inspect.Parameter(n or next(spare), inspect.Parameter.POSITIONAL_ONLY if i < unknown else _EITHER)
-            for i, n in enumerate(alone)
-        ]
-        return inspect.Signature([*found, *[inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in keywords]])
+        names = _unique_names([self._parameter(i) for i in range(args.num_children)], keywords)
+        positional_only = max((i + 1 for i, name in enumerate(names) if not name), default=0)
+        unused = (name for i in itertools.count() if (name := f"x{i}") not in {*names, *keywords})
+        parameters = []
+        for i, name in enumerate(names):
+            kind = inspect.Parameter.POSITIONAL_ONLY if i < positional_only else _EITHER
+            parameters.append(inspect.Parameter(name or next(unused), kind))
+        parameters += [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in keywords]
+        return inspect.Signature(parameters)
 
     def _parameter(self, i: int) -> str:
-        """The name that an argument by position was traced with, if it is known."""
+        """Return the traced name of a positional argument, or "" if it is unknown."""
         labels = zip(self.trace.paths, self.labels, strict=True)
         label = next((label for path, label in labels if re.match(rf"args\[{i}\](?!\d)", path)), "")
         name = re.split(r"\W", label)[0]
@@ -199,114 +150,132 @@ class Program:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The paths of the arguments, by the names of parameters where these are known."""
+        """Paths of the arguments, with parameter names where these are known."""
         return self.trace.labels or self.trace.paths
 
-    @cached_property
-    def accepts(self) -> Callable[..., bool] | None:
-        """Whether the guards hold for these leaves; None when there are no guards."""
-        return guard_predicate(self.entry, self._guards())
+    @property
+    def prologue(self) -> Entry:
+        """Signature of the program, and how a call binds its sizes."""
+        return self.planner.prologue
 
-    @cached_property
+    @property
+    def guards(self) -> list[Condition]:
+        """Guards of the program, in the order in which Python decided."""
+        return self.planner.guards
+
+    @property
+    def accepts(self) -> Callable[..., bool]:
+        """Predicate of the leaves of a call: whether all guards hold."""
+        return self.planner.accepts
+
+    @property
     def checks_own_guards(self) -> bool:
-        """What runs asks the guards first, as it has read the sizes, and gives None where one fails."""
-        return self.entry.only_reads and not any(map(divides_by_size, self._guards()))
-
-    def _guards(self) -> list[Claim]:
-        return [c.claim for c in self.graph.conditions if c.kind == "guard"]
+        """Whether `run` checks the guards itself, and returns GUARD_FAILED if one fails."""
+        return self.planner.checks_own_guards
 
     @cached_property
-    def entry(self) -> Entry:
-        """What the inputs are to be, and how sizes are found from them."""
-        graph = self.graph
-        metas = tuple([v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]])
-        names = self.trace.labels or graph.input_names or tuple(f"args[{i}]" for i in range(len(metas)))
-        return Entry(graph.name, names, metas, graph.values, solved_of(graph))
+    def needs_guard_check(self) -> bool:
+        """Whether `accepts` must be checked before `run`."""
+        return bool(self.guards) and not self.checks_own_guards
 
-    def call_flat(self, leaves: Sequence[Any]) -> Any:
-        """Run on the leaves of the arguments, which the caller has checked."""
-        return self.result(self.run(*leaves))
-
-    @cached_property
-    def result(self) -> Callable[[Sequence[Any]], Any]:
-        """Puts outputs together as the function does that was traced."""
-        return maker(self.trace.out_tree)
-
-    def save(self, file: Any) -> None:
-        """Write it to a path, or to a file that is open for bytes, for `load` in any process.
-
-        If that fails, what was there stays.
-        """
-        save_trace(self.trace, self.graph, file)
+    # -- calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arguments of the structure, dtypes and ranks that were traced, of any size the program allows.
+        """Run on arguments of the structure, dtypes and ranks that were traced, of any size that the program allows.
 
-        What was traced by position may be given by the name of its parameter.
+        An argument that was traced by position may be passed by the name of its parameter.
         """
         read = self._read
         exact = None if read is None else read(args, kwargs)
-        if exact is not None and (self.checks_own_guards or self.accepts is None):
+        if exact is not None and not self.needs_guard_check:
             outputs = self.run(*exact)
-            return self.result(self._refuse(exact) if outputs is None else outputs)
+            if outputs is GUARD_FAILED:
+                self._raise_failed_guard(exact)
+            return self.result(outputs)
         leaves = self._flat(args, kwargs)
         if active_builders() and any(map(is_symbolic, leaves)):
             return self.result(call_inside(self.graph, leaves, self.labels))
         arrays = self._checked(leaves)
-        if self.accepts is not None and not self.accepts(*arrays):
-            self._refuse(arrays)
+        if not self.accepts(*arrays):
+            self._raise_failed_guard(arrays)
         return self.call_flat(arrays)
 
+    def call_flat(self, leaves: Sequence[Any]) -> Any:
+        """Run on the leaves of the arguments, which the caller has checked."""
+        outputs = self.run(*leaves)
+        if outputs is GUARD_FAILED:
+            self._raise_failed_guard(leaves)
+        return self.result(outputs)
+
+    @cached_property
+    def result(self) -> Callable[[Any], Any]:
+        """Function that puts the outputs into the traced structure of the result."""
+        return maker(self.trace.out_tree)
+
     def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of arguments, which are to have the structure that was traced."""
+        """Return the leaves of the arguments; raise ArgumentError if their structure differs from the traced one."""
         leaves, tree = flatten((args, kwargs))
         if kwargs and tree != self.trace.in_tree:
             leaves, tree = flatten(self._by_position(args, kwargs))
         if tree != self.trace.in_tree:
-            given, traced = (show_call(x, list(self.__signature__.parameters), {}) for x in (tree, self.trace.in_tree))
-            problem = f"have the structure {given}, not {traced}"
+            names = list(self.__signature__.parameters)
+            passed, traced = (show_call(x, names, {}) for x in (tree, self.trace.in_tree))
+            problem = f"have the structure {passed}, not {traced}"
             raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
         return leaves
 
     def _checked(self, leaves: Sequence[Any]) -> list[Any]:
-        """The leaves as arrays of the dtypes and ranks that were traced."""
+        """Return the leaves as arrays; raise ArgumentError if a dtype or a rank differs from the traced one."""
         arrays = [as_leaf(x, p, self.name) for x, p in zip(leaves, self.labels, strict=True)]
-        for x, meta, path in zip(arrays, self.entry.metas, self.labels, strict=True):
+        for x, meta, path in zip(arrays, self.prologue.metas, self.labels, strict=True):
             check_meta(self.name, path, x, meta)
         return arrays
 
     @cached_property
     def _read(self) -> Reader | None:
-        """Takes the leaves out of arguments that are just what was traced."""
-        return reader(self.trace.in_tree, [(meta.dtype, meta.rank) for meta in self.entry.metas])
+        """Generated function that takes the leaves out of arguments exactly as traced, if there is one."""
+        return reader(self.trace.in_tree, [(meta.dtype, meta.rank) for meta in self.prologue.metas])
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with those at their places that were given by name and traced by position."""
-        placed, left = list(args), dict(kwargs)
+        """Return the arguments with those by position that were traced by position and passed by name."""
+        positional, rest = list(args), dict(kwargs)
         for parameter in [*self.__signature__.parameters.values()][len(args) :]:
-            if parameter.kind is not _EITHER or parameter.name not in left:
+            if parameter.kind is not _EITHER or parameter.name not in rest:
                 break
-            placed.append(left.pop(parameter.name))
-        return tuple(placed), left
+            positional.append(rest.pop(parameter.name))
+        return tuple(positional), rest
 
-    def _refuse(self, arrays: Sequence[Any]) -> Any:
-        """Raise for the first guard that these sizes break: the program holds for another path of Python."""
-        for guard in [c for c in self.graph.conditions if c.kind == "guard"]:
-            holds = guard_predicate(self.entry, [guard.claim])
-            if holds is not None and not holds(*arrays):
-                sizes = {f"{n}.shape": x.shape for n, x in zip(self.entry.names, arrays, strict=True)}
-                raise SizeMismatchError(self.name, str(guard.claim), sizes, guard.why, guard.where)
+    def _raise_failed_guard(self, arrays: Sequence[Any]) -> None:
+        """Raise SizeMismatchError for the first guard that these sizes break: Python would take another path."""
+        for guard in self.guards:
+            if not guard_predicate(self.prologue, [guard.claim])(*arrays):
+                raise self._guard_error(guard, compile_prologue(self.prologue, arrays=True)(*arrays))
 
-    def cost(self) -> ProgramCost:
-        """Operations, bytes read and bytes written, of each node and in all, as sizes over the dims of the program."""
-        return cost.cost(self)
+    def _guard_error(self, guard: Condition, sizes: Mapping[DimVar, int]) -> SizeMismatchError:
+        """Return the error for a call with sizes for which Python takes another path than the traced one."""
+        names = DisplayNames(self.labels, self.prologue.solved)
+        about = {v: sizes[v] for v in guard.claim.variables()}
+        claim = names.claim(guard.claim)
+        demand = f"the program was traced for {claim}, and it was called with {names.values(about, sizes)}"
+        advice = "trace it again for such sizes, or use jit, which keeps a program for each case"
+        where, why, sources = guard.where, names.text(guard.why), names.origins(about)
+        return SizeMismatchError(self.name, claim, names.by_name(about), why, where, sources, demand, advice)
+
+    # -- other forms
+
+    def save(self, file: Any) -> None:
+        """Write the program to a path, or to a file that is open for bytes, for `load` in any process.
+
+        If that fails, the old content of the path stays.
+        """
+        save_trace(self.trace, self.graph, file)
 
     def html(self) -> str:
-        """One page of HTML that draws the program, with what it relies on and what it costs."""
+        """Return a page of HTML that draws the program, with its conditions and costs."""
         return to_html(self.graph)
 
     def dot(self) -> str:
-        """Graphviz source that draws the program."""
+        """Return Graphviz source that draws the program."""
         return to_dot(self.graph)
 
     def __reduce__(self) -> Any:
@@ -320,5 +289,11 @@ class Program:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a parameter can be called so."""
+    """Return True if a parameter can have this name."""
     return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _unique_names(names: Sequence[str], keywords: Sequence[str]) -> list[str]:
+    """Return the names with "" for those that no parameter can have or that occur twice."""
+    every = [*names, *keywords]
+    return [name if _is_name(name) and every.count(name) == 1 else "" for name in names]

@@ -1,9 +1,12 @@
-"""Plans of one program for calls whose sizes are related: which of the sizes that are broadcast together are 1.
+"""Specialization of a program by broadcast pattern and by contraction path.
 
-Those that are not are equal, or NumPy would refuse the call. A plan that knows it broadcasts nothing at run time. And a
-plan has an order for each product of several operands, which the sizes of a call choose. The graph is not traced again:
-it is replayed under what is known, for each pattern that calls have had some times or with large arrays, up to a number
-of patterns; the plan that assumes nothing, with the usual orders, serves all others.
+Sizes that broadcast together are equal, unless some of them are 1: NumPy refuses all other calls. A plan that knows
+which are 1 broadcasts nothing at run time. It also contracts each product along the cheapest path at the sizes of the
+call.
+
+The function is not traced again. Its graph is replayed under the assumptions of the pattern. A pattern gets a plan
+after some calls, or at once for large arrays. The number of patterns is bounded. All other calls use the general plan,
+which assumes nothing and takes the default paths.
 """
 
 from __future__ import annotations
@@ -13,215 +16,265 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from anyshape.autodiff.jvp import inline
-from anyshape.backend.compiler.codegen.execute import Run, Turn
-from anyshape.backend.compiler.passes.binary_einsum import in_pairs
+from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run
+from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Claim, Condition, Where, equal
+from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.dim_equations import atoms_of
 from anyshape.graph.signature.guards import size_function
-from anyshape.graph.signature.prologue import Entry, divides
+from anyshape.graph.signature.prologue import Entry, may_divide_by_zero
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
-from anyshape.program.contraction_choice import Choice, ContractionPaths
+from anyshape.program.contraction_choice import ContractionPaths, Paths
 
 _PLAN = logging.getLogger("anyshape.plan")
-MOST_SIZES = 16  # that a call looks at
-MOST_PATTERNS = 8  # that have plans of their own
-PATIENCE = 16  # calls after which a plan of its own pays for small arrays: making it takes as long as a first call
-MOST_KNOWN = 4096  # what calls say of which the pattern is remembered
-LARGE = 1 << 14  # elements of an argument for which it pays at once
+MAX_SIZES = 16  # that a call compares with 1
+MAX_PATTERNS = 8  # with plans of their own
+PATIENCE = 16  # calls with small arrays before a plan of its own pays: it takes as long as a first call
+MAX_REMEMBERED = 4096  # sizes of calls whose pattern is remembered
+LARGE = 1 << 14  # elements of an argument for which a plan of its own pays at once
+
+Group = tuple[Size, ...]  # sizes that broadcast together
 
 
-def broadcast_together(graph: Graph) -> list[tuple[Size, ...]]:
-    """The groups of sizes of inputs that the program broadcasts with each other; some, where there are many."""
-    given = {s.variable for s in graph.dims}
-    found: dict[tuple[Size, ...], None] = {}
-    sizes = dict.fromkeys(s for v in graph.numbering for s in v.meta.sizes or () if not isinstance(s, int))
-    # one that is known to equal a size goes by the name of that in shapes
-    sizes |= dict.fromkeys(s for c in graph.conditions for s in (c.claim.left, c.claim.right) if not isinstance(s, int))
-    for call in [a for size in sizes for a in atoms_of(size) if isinstance(a, Call) and a.function == "broadcast"]:
-        if all(v in given for arg in call.args for v in expr.variables(arg)) and not any(map(divides, call.args)):
-            found[call.args] = None
-    kept: list[tuple[Size, ...]] = []
-    for group in sorted(found, key=len):
-        if len({*itertools.chain(*kept, group)}) <= MOST_SIZES:
-            kept.append(group)
-    return kept
+# -- graphs for a pattern ----------------------------------------------------------------------------------------
 
 
-def specialised(graph: Graph, groups: Sequence[tuple[Size, ...]], ones: frozenset[Size]) -> Graph:
-    """The graph for calls in which, of the sizes that are broadcast together, just `ones` are 1."""
-    runtime = graph.runtime.keys()  # sizes that depend on data are other ones in the replay, which states them anew
+def broadcast_groups(graph: Graph) -> list[Group]:
+    """Return the groups of input sizes that the program broadcasts together, the smallest first, at most MAX_SIZES."""
+    solved = {s.variable for s in graph.dims}
+    atoms = [atom for size in _symbolic_sizes(graph) for atom in atoms_of(size)]
+    calls = [a for a in atoms if isinstance(a, Call) and a.function == "broadcast"]
+    groups = dict.fromkeys(call.args for call in calls if _is_readable(call, solved))
+    chosen: list[Group] = []
+    for group in sorted(groups, key=len):
+        if len({*itertools.chain(*chosen, group)}) <= MAX_SIZES:
+            chosen.append(group)
+    return chosen
+
+
+def _symbolic_sizes(graph: Graph) -> list[Size]:
+    """Return the sizes of all values and of all conditions: a shape holds the shorter of two equal sizes only."""
+    in_shapes = [s for v in graph.numbering for s in v.meta.sizes or ()]
+    in_claims = [s for c in graph.conditions for s in (c.claim.left, c.claim.right)]
+    return [s for s in dict.fromkeys([*in_shapes, *in_claims]) if not isinstance(s, int)]
+
+
+def _is_readable(call: Call, solved: set[DimVar]) -> bool:
+    """Return True if the arguments follow from the inputs without a division by a size."""
+    return all(solved.issuperset(expr.variables(size)) and not may_divide_by_zero(size) for size in call.args)
+
+
+def specialised(graph: Graph, groups: Sequence[Group], ones: frozenset[Size]) -> Graph:
+    """Return the graph for calls in which exactly `ones`, of the sizes that broadcast together, are 1."""
+    runtime = graph.runtime.keys()  # the replay makes new data-dependent sizes and states their conditions again
     scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
-    where: Where | None = None
+    _restate_equalities(scope, _assume_pattern(scope, groups, ones))
+    builder = Builder(scope, handle=Array, values=dict(graph.values))
+    for source in graph.dims:
+        builder.define_dim(source.variable, source.size, source.read)
+    visible = len(graph.inputs) - graph.hidden
+    inputs = [builder.input(v.meta) for v in graph.inputs[:visible]]
+    for value in graph.inputs[visible:]:
+        inputs += [builder.hidden_input(variable) for variable, _ in value.meta.variable_axes()]
+    with activate(builder):
+        return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
+
+
+def _assume_pattern(scope: Scope, groups: Sequence[Group], ones: frozenset[Size]) -> dict[Atom, Size]:
+    """Assume that `ones` are 1 and the other sizes of each group equal; return a size for each variable that has one."""
     known: dict[Atom, Size] = {}
     for size in ones:
-        scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", where))
-        known |= {leaf: 1 for leaf in [expr.as_atom(size)] if isinstance(leaf, DimVar)}
+        scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", None))
+        known |= _substitution(size, 1)
     for group in groups:
         first, *others = [s for s in group if s not in ones and s != 1] or [1]
         for other in others:
             claim = equal(first, other)
             if not scope.proves(claim):
                 why = f"operands could not be broadcast together with sizes {first} and {other}"
-                scope.assume(Condition("assertion", claim, "broadcast", why, where))
-            known |= {leaf: first for leaf in [expr.as_atom(other)] if isinstance(leaf, DimVar) and other is not first}
+                scope.assume(Condition("assertion", claim, "broadcast", why, None))
+            if other is not first:
+                known |= _substitution(other, first)
+    return known
+
+
+def _substitution(size: Size, value: Size) -> dict[Atom, Size]:
+    """Map the size to the value if it is a variable."""
+    atom = expr.as_atom(size)
+    return {atom: value} if isinstance(atom, DimVar) else {}
+
+
+def _restate_equalities(scope: Scope, known: Mapping[Atom, Size]) -> None:
+    """Assume each equality of the scope with the known sizes in it: a claim about a broadcast then states its size."""
     for condition in [c for c in scope.conditions if c.claim.relation == "=="]:
-        # what is said of a broadcast is said of the size that it now is
         claim = equal(substitute(condition.claim.left, known.get), substitute(condition.claim.right, known.get))
         if scope.normal(claim.left) != scope.normal(claim.right):
             scope.assume(replace(condition, claim=claim))
-    builder = Builder(scope, handle=Array)
-    builder.values = dict(graph.values)
-    builder.dims = {s.variable: (s.size, s) for s in graph.dims}
-    inputs = [builder.input(v.meta) for v in graph.inputs]
-    hidden = graph.inputs[len(graph.inputs) - graph.hidden :]
-    builder.hidden = [variable for v in hidden for variable, _ in v.meta.named()]
-    with activate(builder):
-        return builder.finish(inline(builder, graph, inputs), graph.name, graph.input_names)
+
+
+# -- patterns of calls -------------------------------------------------------------------------------------------
 
 
 class BroadcastPattern(NamedTuple):
-    """What a plan of its own knows: which sizes are 1, a bit for each, and the orders of products."""
+    """Assumptions of a plan: which sizes are 1, as one bit for each, and the contraction paths."""
 
     ones: int
-    orders: Choice
+    paths: Paths
+
+
+class CallPatterns:
+    """Patterns of the calls of one program: how to read them off the arguments, their graphs and which have plans.
+
+    It holds no compiled function, so a program and its timed copy share it.
+    """
+
+    def __init__(self, graph: Graph, prologue: Entry, groups: Sequence[Group], paths: ContractionPaths) -> None:
+        self.graph, self.prologue, self.groups, self.paths = graph, prologue, groups, paths
+        self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
+        self.read = self._reader()
+        self.pattern_by_reading: dict[Any, BroadcastPattern] = {}
+        self.planned: set[BroadcastPattern] = set()  # patterns with plans of their own
+        self.calls: dict[BroadcastPattern, int] = {}
+
+    def _reader(self) -> Callable[..., Any]:
+        """Generate a function of the arguments: a bit for each size that is 1, or all sizes if they choose paths."""
+        if not self.paths:
+            bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
+            return size_function(self.prologue, self.sizes, bits)
+        sizes = [*self.sizes, *self.paths.sizes]
+        return size_function(self.prologue, sizes, f"({'{}, ' * len(sizes)})")
+
+    def of_call(self, arrays: Sequence[Any]) -> BroadcastPattern:
+        """Return the pattern of these arguments."""
+        reading = self.read(*arrays)
+        pattern = self.pattern_by_reading.get(reading)
+        if pattern is None:
+            if len(self.pattern_by_reading) >= MAX_REMEMBERED:
+                self.pattern_by_reading.clear()
+            pattern = self.pattern_by_reading[reading] = self._of_reading(reading)
+        return pattern
+
+    def _of_reading(self, reading: Any) -> BroadcastPattern:
+        if not self.paths:
+            return BroadcastPattern(reading, ())
+        return self._of_numbers(dict(zip([*self.sizes, *self.paths.sizes], reading, strict=True)))
+
+    def _of_numbers(self, numbers: Mapping[Size, int]) -> BroadcastPattern:
+        ones = sum((numbers[size] == 1) << i for i, size in enumerate(self.sizes))
+        return BroadcastPattern(ones, self.paths.cheapest(numbers))
+
+    def of_dims(self, values: Mapping[DimVar, int]) -> BroadcastPattern:
+        """Return the pattern of calls with these values of the dimension variables."""
+        sizes = [*self.sizes, *self.paths.sizes]
+        return self._of_numbers({size: evaluate(size, values_from(values)) for size in sizes})
+
+    @property
+    def default(self) -> BroadcastPattern:
+        """Pattern of calls in which no size is 1, with the default paths."""
+        return BroadcastPattern(0, self.paths.default)
+
+    def graph_for(self, pattern: BroadcastPattern) -> Graph:
+        """Return the graph of the plan for a pattern."""
+        graph = to_pairs(self.graph, self.paths.by_value(pattern.paths))
+        try:
+            return specialised(graph, self.groups, self.ones(pattern)) if self.sizes else graph
+        except AnyshapeError as error:  # the replay may prove less than the trace; without assumptions it is right too
+            _PLAN.debug("%s: the plan for this pattern assumes nothing of the sizes: %s", graph.name, error)
+            return graph
+
+    def ones(self, pattern: BroadcastPattern) -> frozenset[Size]:
+        """Return the sizes that are 1 in a pattern."""
+        return frozenset(s for i, s in enumerate(self.sizes) if pattern.ones >> i & 1)
+
+    def claims(self, pattern: BroadcastPattern) -> tuple[Claim, ...]:
+        """Return the claims about sizes that tell a pattern from others."""
+        ones = self.ones(pattern)
+        return tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes])
+
+    def deserves_plan(self, pattern: BroadcastPattern, arrays: Sequence[Any]) -> bool:
+        """Count a call without a plan of its own, and return True if its pattern is to have one.
+
+        A pattern with other than default paths gets one at once: the first call of some sizes then gives the same bits
+        as the next.
+        """
+        if pattern in self.planned:
+            return True
+        calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
+        default_paths = pattern.paths == self.paths.default
+        too_early = calls <= PATIENCE and default_paths and all(x.size < LARGE for x in arrays)
+        if too_early or len(self.planned) >= MAX_PATTERNS or (default_paths and not self.sizes):
+            return False
+        self.planned.add(pattern)
+        return True
+
+
+# -- functions for patterns --------------------------------------------------------------------------------------
+
+
+class Compile(Protocol):
+    """Function that compiles a graph, with what to run where a claim fails or the memory limit is exceeded."""
+
+    def __call__(self, graph: Graph, fallbacks: Sequence[GuardedFallback] = (), over_limit: Run | None = None) -> Run:
+        """Return the compiled function."""
 
 
 class Specializer:
-    """The function of a program that has plans by relation. `make` compiles a graph.
+    """Function of a program that has plans for patterns.
 
-    A call is given to the plan of the last pattern that had one, which turns away what has another. Orders that sizes
-    choose are looked up anew for each call.
+    A call goes to the function of the last pattern, which passes calls of other patterns to `dispatch`. If sizes
+    choose contraction paths, each call is dispatched.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        entry: Entry,
-        groups: Sequence[tuple[Size, ...]],
-        orders: ContractionPaths,
-        make: Callable[..., Run],
-    ) -> None:
-        self.graph, self.entry, self.groups, self.orders, self.make = graph, entry, groups, orders, make
-        self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
-        self.read = self._reader()
-        self.known: dict[Any, BroadcastPattern] = {}
+    def __init__(self, patterns: CallPatterns, compile_graph: Compile) -> None:
+        self.patterns, self.compile = patterns, compile_graph
         self.runs: dict[BroadcastPattern, Run] = {}
-        self.patterns: set[BroadcastPattern] = set()  # that have plans of their own
-        self.calls: dict[BroadcastPattern, int] = {}
-        self.first: Run = self.choose
-
-    def again(self, make: Callable[..., Run]) -> Specializer:
-        """The same of functions that are made in another way; what calls have had counts for both."""
-        found = Specializer(self.graph, self.entry, self.groups, self.orders, make)
-        found.patterns, found.calls = self.patterns, self.calls
-        return found
+        self.latest: Run = self.dispatch
 
     @cached_property
     def general(self) -> Run:
-        """The function of the plan that assumes nothing."""
-        return self.make(self.graph)
+        """Function of the plan that assumes nothing."""
+        return self.compile(self.patterns.graph)
 
     def __call__(self, *arrays: Any) -> Any:
-        return self.first(*arrays)
+        return self.latest(*arrays)
 
-    def choose(self, *arrays: Any) -> Any:
-        """Run the plan for the pattern of these arrays."""
-        pattern = self._pattern(arrays)
+    def dispatch(self, *arrays: Any) -> Any:
+        """Run the function for the pattern of these arrays."""
+        pattern = self.patterns.of_call(arrays)
         run = self.runs.get(pattern)
         if run is None:
-            run = self._chosen(pattern, arrays)
-        elif not self.orders:
-            self.first = run
+            run = self._compiled(pattern) if self.patterns.deserves_plan(pattern, arrays) else self.general
+        elif not self.patterns.paths:
+            self.latest = run
         return run(*arrays)
 
-    def _reader(self) -> Callable[..., Any]:
-        """What of the sizes of a call says its pattern: a bit for each that is 1, or all where they choose orders."""
-        if not self.orders:
-            bits = " | ".join(f"({{}} == 1) << {i}" for i in range(len(self.sizes)))
-            return size_function(self.entry, self.sizes, bits)
-        sizes = [*self.sizes, *self.orders.sizes]
-        return size_function(self.entry, sizes, f"({'{}, ' * len(sizes)})")
+    def _compiled(self, pattern: BroadcastPattern) -> Run:
+        """Compile the plan for a pattern.
 
-    def _pattern(self, arrays: Sequence[Any]) -> BroadcastPattern:
-        read = self.read(*arrays)
-        pattern = self.known.get(read)
-        if pattern is None:
-            if len(self.known) >= MOST_KNOWN:
-                self.known.clear()
-            pattern = self.known[read] = self._found(read)
-        return pattern
-
-    def _found(self, read: Any) -> BroadcastPattern:
-        if not self.orders:
-            return BroadcastPattern(read, ())
-        return self._at(dict(zip([*self.sizes, *self.orders.sizes], read, strict=True)))
-
-    def _at(self, at: Mapping[Size, int]) -> BroadcastPattern:
-        return BroadcastPattern(sum((at[size] == 1) << i for i, size in enumerate(self.sizes)), self.orders(at))
-
-    def graph_at(self, values: Mapping[DimVar, int]) -> Graph:
-        """The graph of the plan for the pattern of these sizes."""
-        sizes = [*self.sizes, *self.orders.sizes]
-        return self._graph(self._at({size: evaluate(size, to_mapping(values)) for size in sizes}))
-
-    def graph_for(self, arrays: Sequence[Any]) -> Graph:
-        """The graph of the plan for the pattern of these arrays."""
-        return self._graph(self._pattern(arrays))
-
-    def usual_graph(self) -> Graph:
-        """The graph of the plan for sizes that are equal where they are broadcast together, and none of them 1."""
-        return self._graph(BroadcastPattern(0, self.orders.usual))
-
-    def _graph(self, pattern: BroadcastPattern) -> Graph:
-        graph = in_pairs(self.graph, self.orders.by_value(pattern.orders))
-        try:
-            return specialised(graph, self.groups, self._ones(pattern)) if self.sizes else graph
-        except AnyshapeError as error:  # a replay may prove less than the trace; what assumes nothing is right as well
-            _PLAN.debug("%s: a plan for these relations assumes none of them: %s", graph.name, error)
-            return graph
-
-    def _ones(self, pattern: BroadcastPattern) -> frozenset[Size]:
-        return frozenset(s for i, s in enumerate(self.sizes) if pattern.ones >> i & 1)
-
-    def _chosen(self, pattern: BroadcastPattern, arrays: Sequence[Any]) -> Run:
-        """The general function, until one for the pattern is worth making: at once for another order of a product, so
-        that the first call of some sizes gives the same bits as the next.
+        The path with the least work may take more memory than the default one, which then runs if memory is limited.
         """
-        if pattern not in self.patterns:
-            calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
-            soon = calls <= PATIENCE and pattern.orders == self.orders.usual and all(x.size < LARGE for x in arrays)
-            if soon or len(self.patterns) >= MOST_PATTERNS or (pattern.orders == self.orders.usual and not self.sizes):
-                return self.general
-            self.patterns.add(pattern)
-        return self._made(pattern)
+        patterns = self.patterns
+        default = pattern._replace(paths=patterns.paths.default)
 
-    def _made(self, pattern: BroadcastPattern) -> Run:
-        """The function of the plan for a pattern. The order with the least work may take more memory than the usual
-        one, which then runs if memory is limited.
-        """
-        usual, ones = pattern._replace(orders=self.orders.usual), self._ones(pattern)
-
-        def instead(*arrays: Any) -> Any:
-            run = self.runs.get(usual) or self._made(usual)
+        def run_default_paths(*arrays: Any) -> Any:
+            run = self.runs.get(default) or self._compiled(default)
             return run(*arrays)
 
-        turn = Turn(tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes]), self.choose)
-        otherwise = None if pattern == usual else instead
-        made = self.make(self._graph(pattern), [turn] if self.sizes else [], otherwise)
-        return self.runs.setdefault(pattern, made)
+        fallbacks = [GuardedFallback(patterns.claims(pattern), self.dispatch)] if patterns.sizes else []
+        over_limit = None if pattern == default else run_default_paths
+        return self.runs.setdefault(pattern, self.compile(patterns.graph_for(pattern), fallbacks, over_limit))
 
     @property
     def __source__(self) -> str:
-        """The source of the functions that there are."""
+        """Source of all functions compiled so far."""
         return "\n".join(run.__source__ for run in (self.general, *self.runs.values()))  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from anyshape.inspect.explain.data import CacheInfo, Reason
 from anyshape.program.program import Program
 from anyshape.program.pytree_codegen import Reader, reader
 from anyshape.tracing.captured_state import Watch
-from anyshape.tracing.display_names import Words
+from anyshape.tracing.display_names import DisplayNames
 from anyshape.transforms.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
 
 LIMIT = 256  # programs of one function; beyond, those that were not used lately go
@@ -23,13 +23,13 @@ MAX_FAST_PATHS = 8  # signatures that a call is compared with before it is looke
 class CacheEntry:
     """A program in the cache: `sizes` are those of the call it was traced for, `reasons` why others did not serve.
 
-    `relied` is what rules asked of sizes, as the scope of the trace noted it. Of a call, `same` and `asks` tell whether
+    `reliance_log` holds the size queries of the trace. Of a call, `same` and `asks` tell whether
     the program serves it, where they are not None; the guards of the rest are asked by `run`.
     """
 
     __slots__ = (
-        "_words", "asks", "key", "made_for", "make", "number", "program", "reasons", "relied", "run", "same", "sizes",
-        "unchanged", "used",
+        "_words", "asks", "key", "made_for", "make", "number", "program", "reasons", "reliance_log", "run", "same",
+        "sizes", "unchanged", "used",
     )  # fmt: skip
 
     def __init__(
@@ -40,15 +40,15 @@ class CacheEntry:
         number: int,
         sizes: Mapping[DimVar, int],
         reasons: Sequence[Reason],
-        relied: Sequence[Any] = (),
+        reliance_log: Sequence[Any] = (),
     ) -> None:
         self.program, self.unchanged, self.run, self.make = program, unchanged, program.run, program.result
         self.same = None if unchanged is None else unchanged.unchanged
-        self.asks = None if program.checks_own_guards else program.accepts
+        self.asks = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # keeps no array alive
-        self.relied = relied
-        self._words: Words | None = None
+        self.reliance_log = reliance_log
+        self._words: DisplayNames | None = None
         self.used = False  # since it was made, or since a program was dropped
 
     def timed(self, timers: Timers) -> CacheEntry:
@@ -61,10 +61,10 @@ class CacheEntry:
         return [c for c in self.program.graph.conditions if c.kind == "guard"]
 
     @property
-    def words(self) -> Words:
+    def words(self) -> DisplayNames:
         """The sizes of the program as a caller names them."""
         if self._words is None:
-            self._words = Words(self.program.graph, self.program.trace.labels, self.program.plan.dims)
+            self._words = DisplayNames(self.program.labels, self.program.plan.dims)
         return self._words
 
     @property

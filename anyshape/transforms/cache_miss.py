@@ -10,12 +10,12 @@ import numpy as np
 
 from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.signature.prologue import Entry, compile_entry, read_alone
-from anyshape.graph.sizes.evaluate import to_mapping
+from anyshape.graph.signature.prologue import Entry, compile_prologue, direct_input
+from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
 from anyshape.program.program import Program
-from anyshape.tracing.display_names import Words, show_call, show_tree, tree_difference
+from anyshape.tracing.display_names import DisplayNames, show_call, show_tree, tree_difference
 
 _LONGEST = 200  # characters of a value
 
@@ -86,10 +86,10 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
 
 
 def failed_guard(
-    number: int, program: Program, words: Words, sizes: Mapping[DimVar, int], arrays: Sequence[Any]
+    number: int, program: Program, words: DisplayNames, sizes: Mapping[DimVar, int], arrays: Sequence[Any]
 ) -> Iterator[Reason]:
     """The first guard that the sizes of a call break: there Python would have taken another path."""
-    now = _sizes(program.entry, arrays)
+    now = _sizes(program.prologue, arrays)
     for guard in [c for c in program.graph.conditions if c.kind == "guard"]:
         if not _holds(guard.claim, now):
             was, is_now = (words.values(guard.claim.variables(), at) for at in (sizes, now))
@@ -99,15 +99,15 @@ def failed_guard(
 
 def _sizes(entry: Entry, arrays: Sequence[Any]) -> Mapping[DimVar, int]:
     """The sizes of a call; read off where that is all there is to do, as a compiled solver takes longer to make."""
-    places = [(s.variable, read_alone(s)) for s in entry.solved]
+    places = [(s.variable, direct_input(s)) for s in entry.solved]
     if all(isinstance(place, InputAxis) for _, place in places):
         return {v: arrays[p.operand].shape[p.axis] for v, p in places if isinstance(p, InputAxis)}
-    return compile_entry(entry, arrays=True)(*arrays)
+    return compile_prologue(entry, arrays=True)(*arrays)
 
 
-def broken_claims(program: Program, words: Words, arrays: Sequence[Any]) -> list[str]:
+def broken_claims(program: Program, words: DisplayNames, arrays: Sequence[Any]) -> list[str]:
     """What a program needs of sizes besides its guards, and these do not satisfy: the call is an error."""
-    now = compile_entry(program.entry, arrays=True)(*arrays)  # which checks what is declared, as a call does
+    now = compile_prologue(program.prologue, arrays=True)(*arrays)  # which checks what is declared, as a call does
     stated = [c for c in program.graph.conditions if c.kind in ("assertion", "constraint")]
     known = [c.claim for c in stated if all(v in now for v in c.claim.variables())]  # not of what depends on data
     broken = [claim for claim in known if not _holds(claim, now)]
@@ -117,7 +117,7 @@ def broken_claims(program: Program, words: Words, arrays: Sequence[Any]) -> list
 def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
     """The claim is true of these sizes; one that has no meaning for them is not."""
     try:
-        return claim.holds(to_mapping(sizes))
+        return claim.holds(values_from(sizes))
     except (ZeroDivisionError, ShapeError):
         return False
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anyshape.backend.compiler.codegen.timers import Timers
+from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active, active_builders
 from anyshape.inspect.explain.data import CacheInfo, Explanation
@@ -90,7 +91,7 @@ class Jitted:
         if active_builders():
             if self.options.shapes is None:
                 return self.function(*args, **kwargs)
-            with building().scope.keeping(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+            with building().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
                 return self.function(*args, **kwargs)
         cache = self._cache
         for read, entries in cache.fast_paths:
@@ -105,7 +106,7 @@ class Jitted:
                     except BaseException:
                         cache.hit(entry)
                         raise
-                    if outputs is not None:  # else a guard of the program failed
+                    if outputs is not GUARD_FAILED:
                         entry.used = True
                         cache.hits += 1
                         return entry.make(outputs)
@@ -236,7 +237,7 @@ class Jitted:
             _LOG.debug("%s: program %d is needed; %s", self.name, number, Listed(reasons))
             trace, scope = trace_call(function, self.name, leaves, names, prepared)
             program = Program(trace, self.options.max_bytes)
-            entry = CacheEntry(program, unchanged, given, number, scope.hints or {}, reasons, scope.relied)
+            entry = CacheEntry(program, unchanged, given, number, scope.hints or {}, reasons, scope.reliance_log)
             self._cache.add(entry)
             _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
             return entry, True

@@ -10,10 +10,10 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.compiler.passes.binary_einsum import in_pairs
-from anyshape.backend.runtime.shape_constant_cache import TABLE
+from anyshape.backend.compiler.passes.binary_einsum import to_pairs
+from anyshape.backend.runtime.shape_constant_cache import CACHE
 from anyshape.errors import DTypeError, MemoryLimitError, ShapeError
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.ops.contraction import equation_of, is_product
 from anyshape.program import specialize
 
@@ -97,7 +97,7 @@ def test_many_orders_keep_a_bounded_number_of_plans():
         xs = matrices(*rng.choice([1, 2, 9, 20], size=6))
         np.testing.assert_allclose(jitted(*xs), functools.reduce(np.dot, xs), atol=1e-8)
     (program,) = jitted.programs()
-    assert jitted.cache_info().traces == 1 and 2 < len(program.related.runs) <= 8
+    assert jitted.cache_info().traces == 1 and 2 < len(program.specializer.runs) <= 8
 
 
 def test_matrices_with_one_column_are_multiplied_from_the_right():
@@ -185,7 +185,7 @@ def test_more_labels_than_letters_are_contracted_in_pairs():
 
 def test_a_graph_without_products_is_not_copied():
     program = anyshape.trace(lambda x: x @ x)(anyshape.ShapeDtypeStruct("n, n"))
-    assert in_pairs(program.graph) is program.graph
+    assert to_pairs(program.graph) is program.graph
 
 
 def test_a_product_of_many_operands_is_saved_and_loaded(tmp_path):
@@ -222,7 +222,7 @@ def test_the_cost_at_sizes_bounds_the_memory_of_the_order_that_they_choose(sizes
     jitted = anyshape.jit(anyshape.value_and_grad(loss, argnums=(0, 1, 2)))
     xs = matrices(*sizes)
     jitted(*xs)
-    TABLE.forget()
+    CACHE.clear()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -244,7 +244,8 @@ def test_the_cost_of_an_order_that_takes_more_memory_than_the_usual_one():
     cost = program.cost()
     sizes = {f"{n}_{i}": k for n, s in zip("xyz", shapes, strict=True) for i, k in enumerate(s)}
     names = {str(d.variable): sizes[str(d.variable)] for d in program.graph.dims}
-    usual = evaluate(cost.peak_bytes.size, to_mapping({d.variable: names[str(d.variable)] for d in program.graph.dims}))
+    traced = {d.variable: names[str(d.variable)] for d in program.graph.dims}
+    usual = evaluate(cost.peak_bytes.size, values_from(traced))
     assert cost.at(names).peak_bytes.size > usual
 
 

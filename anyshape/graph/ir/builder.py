@@ -14,13 +14,14 @@ import numpy as np
 import scipy
 
 from anyshape.errors import LeakedTracerError
-from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, freeze, params_tuple
-from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.ir.canonical import freeze
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
+from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.dim_equations import Solved, hidden_axis, local_sizes
-from anyshape.graph.signature.guards import essential
+from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
+from anyshape.graph.signature.guards import drop_implied
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 
@@ -29,14 +30,14 @@ _LOG = logging.getLogger("anyshape.shapes")
 _FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
 
 
-def user_line() -> Where | None:
+def user_line() -> SourceLine | None:
     """The innermost line that is neither anyshape's nor NumPy's nor SciPy's."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
         if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
-            return Where(file, frame.f_lineno, frame.f_code.co_name)
+            return SourceLine(file, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
         frame = frame.f_back  # type: ignore[assignment]
     return None
 
@@ -73,7 +74,12 @@ class Builder:
     """Collects the nodes of one graph. Values of its parents are captured as further inputs when they are met."""
 
     def __init__(
-        self, scope: Scope, parent: Builder | None = None, handle: type[Traced] = Traced, whole: bool = False
+        self,
+        scope: Scope,
+        parent: Builder | None = None,
+        handle: type[Traced] = Traced,
+        whole: bool = False,
+        values: Mapping[int, Size] | None = None,
     ) -> None:
         """`whole`: what is applied while it is active belongs to it, though it be to values of its parents alone."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
@@ -85,11 +91,11 @@ class Builder:
         self.constants: dict[int, tuple[Value, np.ndarray]] = {}
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
-        self.values: dict[int, Size] = {}  # by position, the sizes that scalar integer inputs give by their value
+        self.values: dict[int, Size] = dict(values or {})  # by position, the sizes that scalar integer inputs give by their value
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # a size that depends on data: an axis of this value
         self.made: dict[Any, tuple[Value, ...]] = {}  # what nodes compute: an op applied again gives the same values
-        self.where: Where | None = None
+        self.where: SourceLine | None = None
         self.refused: tuple[str, Exception] | None = None  # what last was no int for NumPy, as text, and why
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
@@ -123,21 +129,27 @@ class Builder:
         self.captured[x.value] = (x, inner)  # as it was met: what is made of outer values alone belongs outside
         return inner
 
-    def define_dim(self, variable: DimVar, size: Size, read: Solved | None = None) -> None:
+    def define_dim(self, variable: DimVar, size: Size, read: SizeBinding | None = None) -> None:
         """The variable's value, as an op-local expression over the inputs of this graph."""
         self.dims[variable] = (size, DimSource(variable, size, read))
 
-    def define_solved(self, metas: Sequence[TensorMeta], solved: Sequence[Solved]) -> None:
+    def define_bindings(self, metas: Sequence[TensorMeta], solved: Sequence[SizeBinding]) -> None:
         """The values of variables that a call solves for, where inputs with these metadata are to come first."""
         sizes = local_sizes(metas, solved)
         for s in solved:
             self.define_dim(s.variable, sizes[s.variable], s)
-        self.hidden = [v for v, size in sizes.items() if hidden_axis(size, len(metas))]
+        self.hidden = [v for v, size in sizes.items() if is_hidden_axis(size, len(metas))]
 
     def hide(self) -> None:
         """Add the inputs that a call does not give, after all others."""
-        for variable in self.hidden:
-            self.input(tensor(np.dtype(bool), [expr.from_atom(variable)]))
+        variables, self.hidden = self.hidden, []
+        for variable in variables:
+            self.hidden_input(variable)
+
+    def hidden_input(self, variable: DimVar) -> Traced:
+        """Add an input that a call does not give and whose one axis has the size `variable`."""
+        self.hidden.append(variable)
+        return self.input(tensor(np.dtype(bool), [expr.from_atom(variable)]))
 
     def dim_owner(self, variable: DimVar) -> Builder | None:
         """The enclosing graph that gives the variable its value."""
@@ -169,7 +181,7 @@ class Builder:
         self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
         return tuple([self.handle(self, v) for v in outputs])
 
-    def _line(self) -> Where | None:
+    def _line(self) -> SourceLine | None:
         """The line that an enclosing graph replays, as tangents live in a graph of their own; else the user's."""
         builder = self.parent
         while builder is not None:
@@ -189,7 +201,7 @@ class Builder:
     def _find_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
         """Note where each new size that depends on data is read from."""
         for value in outputs:
-            for variable, axis in value.meta.named():
+            for variable, axis in value.meta.variable_axes():
                 if variable in variables:
                     self.runtime.setdefault(variable, (value, axis))
 
@@ -221,7 +233,7 @@ class Builder:
 
     def _conditions(self) -> tuple[Condition, ...]:
         """What the graph relies on."""
-        return tuple(self.scope.conditions) if self.parent is not None else essential(self.scope.conditions)
+        return tuple(self.scope.conditions) if self.parent is not None else drop_implied(self.scope.conditions)
 
     def captures(self) -> list[Traced]:
         """The values of enclosing graphs that the graph reads."""
@@ -268,7 +280,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
 
 
 @contextlib.contextmanager
-def at_line(builder: Builder, where: Where | None) -> Iterator[None]:
+def at_line(builder: Builder, where: SourceLine | None) -> Iterator[None]:
     """Give nodes emitted meanwhile this line of the user's program."""
     before, builder.where = builder.where, where
     try:

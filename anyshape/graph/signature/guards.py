@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.graph.prover.assumptions import Knowledge, by_variable, connected
+from anyshape.graph.prover.assumptions import Assumptions, connected_claims, index_by_variable
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.decide import follows
-from anyshape.graph.prover.integer_sets import limited, out_of_time
+from anyshape.graph.prover.integer_sets import out_of_time, time_limit
 from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.signature.prologue import Entry, EntrySource, read_alone
+from anyshape.graph.signature.prologue import Entry, PrologueSource, direct_input
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.graph.sizes.printing import call_source, to_source
@@ -24,17 +24,17 @@ _QUESTIONS = 100  # of one program: a program with more conditions keeps some th
 _SECONDS = 1.0  # of the processor, as `_QUESTIONS`
 
 
-def essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+def drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """The conditions without those guards and assertions that follow from the rest, in their order.
 
     Two guards that bound a size from both sides are made one: `n >= 8` and `n <= 8` are `n == 8`.
     """
-    with limited(_SECONDS):
+    with time_limit(_SECONDS):
         return _essential(conditions)
 
 
 def _essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """As `essential`, for as long as there is time: what is not asked stays."""
+    """As `drop_implied`, for as long as there is time: what is not asked stays."""
     position = {id(c): i for i, c in enumerate(conditions)}
     kept = list(conditions)
     dropped = []
@@ -46,7 +46,7 @@ def _essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             and not divides_by_size(c.claim)
             and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
         ]
-        near = connected(condition.claim, by_variable([c.claim for c in rest]))
+        near = connected_claims(condition.claim, index_by_variable([c.claim for c in rest]))
         if near and not out_of_time() and follows(condition.claim, near):
             kept.remove(condition)
             dropped.append(condition)
@@ -83,17 +83,17 @@ def _complete(
     kept: list[Condition], dropped: Sequence[Condition], position: Mapping[int, int]
 ) -> tuple[Condition, ...]:
     """What is kept, with what a scope made of it could not show by itself."""
-    known = Knowledge()
+    known = Assumptions()
     for condition in kept:
-        known.believe(condition.claim)
+        known.assume(condition.claim)
     for condition in dropped:
         if out_of_time() or not _shown(known, condition.claim):
             kept.append(condition)
-            known.believe(condition.claim)
+            known.assume(condition.claim)
     return tuple(sorted(kept, key=lambda c: position[id(c)]))
 
 
-def _shown(known: Knowledge, claim: Claim) -> bool:
+def _shown(known: Assumptions, claim: Claim) -> bool:
     """The claim follows; an equality of sizes without calls by normal forms, which later stages compare."""
     if claim.relation == "==" and not any(isinstance(s, DimExpr) and s.depth for s in (claim.left, claim.right)):
         return expr.sub(known.normal(claim.left), known.normal(claim.right)) == 0
@@ -130,13 +130,11 @@ def predicate_source(claims: Sequence[Claim], local: Mapping[DimVar, str], first
     return "\n    ".join([head, *lines]) + "\n"
 
 
-def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate | None:
-    """A generated function of the inputs that is true when every claim holds; None without claims.
+def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate:
+    """Generate a function of the inputs that returns True if every claim holds.
 
     Where variables have to be solved for, inputs that do not fit what is declared of them raise InputSizeError.
     """
-    if not claims:
-        return None
     local, lines, space = _sizes(entry, [v for c in claims for v in c.variables()])
     exec(predicate_source(claims, local, lines, len(entry.metas)), space)
     return space["accepts"]
@@ -154,10 +152,10 @@ def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..
 def _sizes(entry: Entry, needed: Sequence[DimVar]) -> tuple[dict[DimVar, str], list[str], dict[str, Any]]:
     """A local for each variable, lines that leave those that are needed in theirs, and what the lines need in scope."""
     local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
-    places = {s.variable: read_alone(s) for s in entry.solved if s.variable in needed}
+    places = {s.variable: direct_input(s) for s in entry.solved if s.variable in needed}
     if all(isinstance(place, InputAxis) for place in places.values()):
         return local, _read(entry, {place: local[v] for v, place in places.items()}), {}
-    writer = EntrySource(entry, local, "x{}.shape".format, "int(x{})".format)
+    writer = PrologueSource(entry, local, "x{}.shape".format, "int(x{})".format)
     lines = writer.lines(dict.fromkeys(needed))
     return local, lines, dict(writer.names)
 

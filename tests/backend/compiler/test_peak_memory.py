@@ -16,7 +16,7 @@ from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.shape_constant_cache import CACHE
 from anyshape.errors import ArgumentError, MemoryLimitError
 from anyshape.graph.shapes.array_type import Unknown, UpperBound
-from anyshape.graph.signature.prologue import compile_entry
+from anyshape.graph.signature.prologue import compile_prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from tests.laws.sweep import rows
@@ -84,7 +84,7 @@ def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch)
             if isinstance(peak, Unknown) and {n.op.name for n in made.graph.nodes} & {"repeated", "size_token"}:
                 continue  # what values say has no bound
             assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
-            bound = evaluate(peak.size, values_from(compile_entry(made.entry, arrays=True)(*arrays)))
+            bound = evaluate(peak.size, values_from(compile_prologue(made.prologue, arrays=True)(*arrays)))
             used, _ = measured(made.run, arrays)
             assert used <= 1.02 * bound + SLACK, f"{row.name}: {used} bytes, and at most {bound} were promised"
             checked += 1

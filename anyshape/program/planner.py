@@ -1,0 +1,179 @@
+"""Planner of one trace: lower its graph and compile plans of it.
+
+It holds no compiled function but those that check conditions. A program and its timed copy share one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run, compile_plan
+from anyshape.backend.compiler.codegen.timers import Timers
+from anyshape.backend.compiler.lower import lower, size_bindings
+from anyshape.backend.compiler.passes.pipeline import optimize
+from anyshape.backend.compiler.peak_memory import Budget, peak_bytes, shape_constant_bytes
+from anyshape.backend.compiler.plan import Plan
+from anyshape.backend.runtime.block_cache import keep_heap_end
+from anyshape.backend.runtime.config import config
+from anyshape.backend.runtime.shape_constant_cache import MAX_BYTES
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.constraints import Claim, Condition, at_least
+from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.signature.guards import guard_predicate, size_function
+from anyshape.graph.signature.prologue import Entry
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.inspect import cost
+from anyshape.program.contraction_choice import ContractionPaths
+from anyshape.program.memory_limited import MemoryLimitedPlans
+from anyshape.program.specialize import CallPatterns, broadcast_groups
+from anyshape.tracing.trace import Trace
+
+
+class Planner:
+    """Lowers and compiles the graph of one trace, within `max_bytes` if that is a number."""
+
+    def __init__(self, trace: Trace, max_bytes: int | None) -> None:
+        self.trace, self.max_bytes = trace, max_bytes
+        self.graph: Graph = optimize(trace.graph)
+        # Buffers grow with the number of threads, so a memory limit fixes that number.
+        self.threads = None if max_bytes is None else config.num_threads
+        groups, paths = broadcast_groups(self.graph), ContractionPaths(self.graph)
+        specializes = bool(groups or paths)
+        self.patterns = CallPatterns(self.graph, self.prologue, groups, paths) if specializes else None
+
+    # -- conditions of a call
+
+    @cached_property
+    def prologue(self) -> Entry:
+        """Signature of the program, and how a call binds its sizes."""
+        graph = self.graph
+        metas = tuple([v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]])
+        names = self.trace.labels or graph.input_names or tuple(f"args[{i}]" for i in range(len(metas)))
+        return Entry(graph.name, names, metas, graph.values, size_bindings(graph))
+
+    @property
+    def guards(self) -> list[Condition]:
+        """Guards of the program, in the order in which Python decided."""
+        return [c for c in self.graph.conditions if c.kind == "guard"]
+
+    @property
+    def _guard_claims(self) -> tuple[Claim, ...]:
+        return tuple([c.claim for c in self.guards])
+
+    @cached_property
+    def accepts(self) -> Callable[..., bool]:
+        """Predicate of the arrays of a call: whether all guards hold."""
+        return guard_predicate(self.prologue, self._guard_claims)
+
+    @cached_property
+    def checks_own_guards(self) -> bool:
+        """Whether compiled functions check the guards, right after they read the sizes."""
+        return self.prologue.only_reads and not any(map(divides_by_size, self._guard_claims))
+
+    # -- plans
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Plan that assumes no relation between sizes."""
+        return self._lower(self.graph)
+
+    def plan_for(self, arrays: Sequence[Any]) -> Plan:
+        """Return the plan for these arrays, hoisted if their shape-only values are small enough to cache."""
+        patterns = self.patterns
+        graph = self.graph if patterns is None else optimize(patterns.graph_for(patterns.of_call(arrays)))
+        plan = self._hoisted(graph)
+        return plan if self._caches_constants(plan, arrays) else self.unhoisted(graph)
+
+    def plan_at(self, sizes: Mapping[DimVar, int]) -> Plan:
+        """Return the plan for these sizes, without hoisting."""
+        patterns = self.patterns
+        return self.plan if patterns is None else self._lower(optimize(patterns.graph_for(patterns.of_dims(sizes))))
+
+    def plans(self) -> list[Plan]:
+        """Return the general plan, and the plan for calls in which sizes that broadcast together are equal."""
+        patterns = self.patterns
+        if patterns is None:
+            return [self.plan]
+        return [self.plan, self._lower(optimize(patterns.graph_for(patterns.default)))]
+
+    @property
+    def shape_constant_bytes(self) -> Size:
+        """Upper bound of the bytes that one call caches of shape-only values."""
+        return expr.minimum(shape_constant_bytes(self._hoisted(self.graph)), MAX_BYTES)
+
+    def unhoisted(self, graph: Graph) -> Plan:
+        """Return the plan of a graph that computes shape-only values at each call."""
+        return self.plan if graph is self.graph else self._lower(graph)
+
+    def _hoisted(self, graph: Graph) -> Plan:
+        """Return the plan of a graph with cached shape-only values, unless they are too large or memory is limited."""
+        if self.max_bytes is not None:
+            return self.unhoisted(graph)
+        plan = self._lower(graph, hoist=True)
+        size = shape_constant_bytes(plan)
+        return self.unhoisted(graph) if isinstance(size, int) and size > MAX_BYTES else plan
+
+    def _lower(self, graph: Graph, hoist: bool = False) -> Plan:
+        plan = lower(graph, hoist)
+        return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
+
+    def _caches_constants(self, plan: Plan, arrays: Sequence[Any]) -> bool:
+        """Return True if a call with these arrays caches the shape-only values of the plan."""
+        size = shape_constant_bytes(plan)
+        if isinstance(size, int):
+            return size <= MAX_BYTES
+        try:
+            return size_function(self.prologue, [size], "{}")(*arrays) <= MAX_BYTES
+        except ZeroDivisionError:  # a run refuses these sizes
+            return False
+
+    # -- functions
+
+    def compile(
+        self,
+        graph: Graph,
+        fallbacks: Sequence[GuardedFallback] = (),
+        over_limit: Run | None = None,
+        *,
+        timers: Timers | None = None,
+    ) -> Run:
+        """Compile this graph or a specialization of it.
+
+        The function checks the guards if `checks_own_guards`. Where it needs more than `max_bytes`, `over_limit` runs,
+        if there is such a function.
+        """
+        keep_heap_end()
+        if graph is not self.graph:
+            graph = optimize(graph)
+        plan = self._hoisted(graph)
+        before = [GuardedFallback(self._guard_claims)] if self.checks_own_guards else []
+        size = shape_constant_bytes(plan)
+        after = []
+        if not isinstance(size, int):
+            after.append(GuardedFallback((at_least(MAX_BYTES, size),), self._compiled_at_need(graph, timers)))
+        budget = self._budget(graph, plan, over_limit, timers)
+        return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads)
+
+    def _compiled_at_need(self, graph: Graph, timers: Timers | None) -> Run:
+        """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""
+
+        @functools.cache
+        def compiled() -> Run:
+            return compile_plan(self.unhoisted(graph), timers=timers)
+
+        return lambda *arrays: compiled()(*arrays)
+
+    def _budget(self, graph: Graph, plan: Plan, over_limit: Run | None, timers: Timers | None) -> Budget | None:
+        """Return the memory limit of a plan, with what to run where its peak exceeds that."""
+        if self.max_bytes is None:
+            return None
+        peak = peak_bytes(plan, self.threads)
+        where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
+        compiled = lambda plan: compile_plan(plan, timers=timers, threads=self.threads)
+        rematerialised = MemoryLimitedPlans(graph, self.max_bytes, self.threads, self.unhoisted, compiled)
+        return Budget(self.graph.name, self.max_bytes, needed, where, rematerialised, over_limit)
