@@ -22,6 +22,9 @@ class AnyshapeError(Exception):
         if where is not None and getattr(self, "where", where) is None:
             self.where = where
             first, *rest = str(self).split("\n")
+            primitive = getattr(self, "primitive", "")
+            if primitive and first.startswith(before := f"{messages.operation(primitive, None)}: "):
+                first = f"{messages.operation(primitive, where)}: {first.removeprefix(before)}"
             self.args = ("\n".join([first + messages.at(where), *rest]),)
 
 

@@ -2,7 +2,105 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+
+# NumPy's names of primitives that are called otherwise, for code without its source.
+_NUMPY_NAMES = {
+    "at": "x.at[...]",
+    "add_at": "add.at",
+    "broadcast_in_dim": "broadcast_to",
+    "callback": "pure_callback",
+    "complex": "astype",
+    "convert": "astype",
+    "cummax": "maximum.accumulate",
+    "cummin": "minimum.accumulate",
+    "div": "divide",
+    "dot_general": "tensordot",
+    "eq": "equal",
+    "gather": "x[...]",
+    "gather_dynamic": "x[...]",
+    "ge": "greater_equal",
+    "getitem": "x[...]",
+    "gt": "greater",
+    "iota": "arange",
+    "le": "less_equal",
+    "lt": "less",
+    "mul": "multiply",
+    "narrow": "astype",
+    "ne": "not_equal",
+    "neg": "negative",
+    "permute": "take_along_axis",
+    "pow": "power",
+    "power_by": "power",
+    "put_add": "add.at",
+    "python_int": "int",
+    "reduce_and": "all",
+    "reduce_logsumexp": "logsumexp",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_or": "any",
+    "reduce_prod": "prod",
+    "reduce_sum": "sum",
+    "repeated": "repeat",
+    "rev": "flip",
+    "scatter_add": "x.at[...].add",
+    "scatter_max": "x.at[...].max",
+    "scatter_min": "x.at[...].min",
+    "scatter_mul": "x.at[...].multiply",
+    "scatter_set": "x.at[...].set",
+    "select": "where",
+    "size_token": "x.shape",
+    "size_value": "x.shape",
+    "slice": "x[...]",
+    "sub": "subtract",
+    "sum_to": "sum",
+}
+
+
+def operation(primitive: str, where: object) -> str:
+    """Return an operation as the user wrote it, or NumPy's name of the primitive without its source.
+
+    A transform of a function, such as `grad(loss)`, is called by that.
+    """
+    written = "" if "(" in primitive else getattr(where, "expression", "")
+    return written or numpy_name(primitive)
+
+
+def written(where: object, *known: str) -> str:
+    """Return the expression of the user's line as a prefix, unless the message says the same."""
+    expression = getattr(where, "expression", "")
+    return f"{expression}: " if expression and expression not in known else ""
+
+
+def quoted(where: object) -> str:
+    """Return the expression of the user's line as `by x * 2`, where it is known."""
+    expression = getattr(where, "expression", "")
+    return f" by {expression}" if expression else ""
+
+
+def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
+    """Return an assignment that a traced array refuses, and what to write instead, in the words of the user's line."""
+    expression = getattr(where, "expression", "")
+    if not expression:
+        return asked, instead
+    target, bracket, key = expression.partition("[")
+    if asked == "x[...] = v":
+        simple = bracket and target.isidentifier() and key.endswith("]")
+        return f"{expression} = ...", f"{target} = {target}.at[{key[:-1]}].set(...)" if simple else instead
+    assigned = _IN_PLACE.fullmatch(expression)
+    if assigned is not None:
+        target, operator, value = assigned.groups()
+        return expression, f"{target} = {target} {operator} {value}"
+    return expression, instead
+
+
+_IN_PLACE = re.compile(r"(.+?) (\S+)= (.+)")  # x += y
+
+
+def numpy_name(primitive: str) -> str:
+    """Return NumPy's name of a primitive."""
+    return _NUMPY_NAMES.get(primitive, primitive)
 
 
 def at(where: object) -> str:
@@ -123,10 +221,10 @@ def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, i
     return f"may need {needed} bytes{less}, and max_bytes is {limit} ({shown})"
 
 
-def data_dependent(asked: str, sizes: Mapping[str, str], where: object) -> str:
-    """That a question was asked about sizes that depend on data, with what makes each."""
+def data_dependent(asked: str, sizes: Mapping[str, str]) -> str:
+    """Return that a question was asked about sizes that depend on data, with what makes each."""
     made = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
-    return f"{asked} was asked{at(where)}, but {made} depends on data: not known while tracing"
+    return f"{asked} was asked, and {made} depends on data: it is not known while tracing"
 
 
 def read_sizes(sizes: Mapping[str, int], sources: Mapping[str, str]) -> str:

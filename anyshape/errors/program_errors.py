@@ -29,7 +29,8 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
         self.observed, self.extent, self.needed = observed, extent, needed
         place = "" if axis is None else f" for axis {axis}"
         problem = f"{field} needs {needed}{place}, and {extent} is {messages.OBSERVED[observed]}"
-        super().__init__(f"{primitive}: {problem}{messages.at(where)}\n  {messages.ADVICE[observed]}")
+        first = f"{messages.operation(primitive, where)}: {problem}{messages.at(where)}"
+        super().__init__(f"{first}\n  {messages.ADVICE[observed]}")
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as texts and numbers, as JSON holds them."""

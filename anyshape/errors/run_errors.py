@@ -13,7 +13,7 @@ class RunError(AnyshapeError, RuntimeError):
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
-        super().__init__(f"{primitive}: {why}{messages.at(where)}\n  {advice}")
+        super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
 
 
 class RunFloatingPointError(RunError, FloatingPointError):

@@ -217,7 +217,8 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
         verdict, found, advice = messages.decided(self.witnesses, size)
         given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
-        super().__init__(f"{claim} is {verdict}{given}{messages.at(where)} ({found})\n  {advice}")
+        first = f"{messages.written(where, claim)}{claim} is {verdict}{given} ({found}){messages.at(where)}"
+        super().__init__(f"{first}\n  {advice}")
 
 
 class SpecializationError(InconclusiveDimensionError):

@@ -14,7 +14,7 @@ class DTypeError(AnyshapeError, TypeError):
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
-        super().__init__(f"{primitive}: {why}{messages.at(where)}\n  {advice}")
+        super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
 
 
 class ArgumentError(AnyshapeError, TypeError):
@@ -31,8 +31,8 @@ class ConcretizationError(AnyshapeError, TypeError):
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
-        problem = f"{asked} of a traced array {value}{messages.at(where)}: its value is not known while tracing"
-        super().__init__(f"{problem}\n  {self.instead}")
+        problem = f"{asked} needs the value of a traced array {value}, which is not known while tracing"
+        super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
 
 
 class DataDependentSizeError(ConcretizationError):
@@ -41,7 +41,9 @@ class DataDependentSizeError(ConcretizationError):
     def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
         self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
         self.instead = "write the code for every size, or the choice with np.where, max_dim or min_dim"
-        AnyshapeError.__init__(self, f"{messages.data_dependent(asked, self.sizes, where)}\n  {self.instead}")
+        problem = messages.data_dependent(asked, self.sizes)
+        first = f"{messages.written(where, asked)}{problem}{messages.at(where)}"
+        AnyshapeError.__init__(self, f"{first}\n  {self.instead}")
 
 
 class CheckError(AnyshapeError, ValueError):
@@ -60,7 +62,8 @@ class MutationError(AnyshapeError, TypeError):
 
     def __init__(self, asked: str, instead: str, where: object = None) -> None:
         self.asked, self.instead, self.where = asked, instead, where
-        super().__init__(f"{asked}: a traced array cannot be changed in place{messages.at(where)}\n  write {instead}")
+        written, instead = messages.in_place(asked, instead, where)
+        super().__init__(f"{written}: a traced array cannot be changed in place{messages.at(where)}\n  write {instead}")
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):
@@ -68,8 +71,9 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
-        problem = f"iteration over the first axis of {value}, whose size is not known while tracing{messages.at(where)}"
-        super().__init__(f"{problem}\n  write it with array operations or vmap, or give the axis a fixed size")
+        problem = f"iteration over the first axis of {value}, whose size is not known while tracing"
+        first = f"{messages.written(where)}{problem}{messages.at(where)}"
+        super().__init__(f"{first}\n  write it with array operations or vmap, or give the axis a fixed size")
 
 
 class LeakedTracerError(AnyshapeError, RuntimeError):
@@ -77,9 +81,10 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
 
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
-        made = f"the traced {value}{f', made at {origin},' if origin else ''}"
+        made = f"the traced {value}{f', made{messages.quoted(origin)} at {origin},' if origin else ''}"
         advice = "return it from the traced function instead of storing it"
-        super().__init__(f"{made} was used{messages.at(where)} after its trace had ended\n  {advice}")
+        first = f"{messages.written(where)}{made} was used after its trace had ended{messages.at(where)}"
+        super().__init__(f"{first}\n  {advice}")
 
 
 class UnsupportedFunctionError(AnyshapeError, TypeError):

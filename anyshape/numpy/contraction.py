@@ -1,4 +1,4 @@
-"""NumPy's products of vectors and matrices, as compositions of dot_general."""
+"""Define NumPy's products of vectors and matrices, as compositions of dot_general."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, ShapeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.claim_text import OperandAxes
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axis_of, fixed, is_traced, promoted, sizes
-from anyshape.numpy.reduction_args import common, identity_like, joined
+from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
+from anyshape.numpy.reduction_args import identity_like, in_common_dtype, refuse_traced_list
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import context_of, meta_of
@@ -25,7 +28,7 @@ NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
 def _no_options(name: str, options: dict[str, Any]) -> Any:
-    """The dtype among the options of a gufunc; no other one has a meaning for traced arrays."""
+    """Return the dtype among the options of a gufunc; no other option has a meaning for traced arrays."""
     dtype = options.pop("dtype", None)
     unknown = [k for k, v in options.items() if v is not None]
     if unknown:
@@ -34,6 +37,7 @@ def _no_options(name: str, options: dict[str, Any]) -> Any:
 
 
 def _refuse_scalars(name: str, *operands: Any) -> None:
+    """Refuse an operand without axes."""
     if any(x.ndim == 0 for x in operands):
         raise ShapeError(name, "an operand is a scalar", [meta_of(x) for x in operands], user_line())
 
@@ -42,15 +46,17 @@ def _refuse_scalars(name: str, *operands: Any) -> None:
 
 
 def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> Any:
-    """The product of two stacks over the last axis of x and the first core axis of y.
+    """Return the product of two stacks over the last axis of x and the first core axis of y.
 
-    An axis of the stack that one operand lacks, or that is known to be 1 there, is a free one of the other.
+    A stack axis that one operand lacks, or that is known to be 1 there, is a free axis of the other.
     """
     shape_x, shape_y = sizes(x), sizes(y)
     nx, ny = len(shape_x) - core_x, len(shape_y) - core_y
-    front = broadcast_sizes(context_of(name, x, y), [shape_x[:nx], shape_y[:ny]])
-    x, own_x = _own(x, nx, front)
-    y, own_y = _own(y, ny, front)
+    ctx = context_of(name, x, y)
+    front = broadcast_sizes(ctx, [shape_x[:nx], shape_y[:ny]])
+    _require_contractable(ctx, shape_x, shape_y, len(shape_x) - 1, ny)
+    x, own_x = _own_stack_axes(x, nx, front)
+    y, own_y = _own_stack_axes(y, ny, front)
     batch = [a for a in own_x if a in own_y]
     product = dot_general(
         x, y, ((len(own_x) + core_x - 1,), (len(own_y),)),
@@ -62,8 +68,25 @@ def _stacked(name: str, x: Any, y: Any, core_x: int, core_y: int) -> Any:
     return transpose(product, [labels.index(a) for a in (*range(len(front)), *rows, *columns)])
 
 
-def _own(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
-    """The operand without axes of the stack that only the other one has, and the places of its own in the stack."""
+def _require_contractable(
+    ctx: ShapeGuardContext, shape_x: Sequence[Size], shape_y: Sequence[Size], i: int, j: int
+) -> None:
+    """Require that axis i of the first operand and axis j of the second one have equal sizes."""
+    a, b = shape_x[i], shape_y[j]
+    ctx.require_equal(a, b, f"contracted axes have sizes {a} and {b}", OperandAxes(2, (0, i), (1, j)))
+
+
+def _contract(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[int]) -> Any:
+    """Sum the products over pairs of axes."""
+    ctx, x_meta, y_meta = context_of(name, x, y), meta_of(x), meta_of(y)
+    if x_meta.sizes is not None and y_meta.sizes is not None:
+        for i, j in zip(left, right, strict=True):
+            _require_contractable(ctx, x_meta.sizes, y_meta.sizes, i, j)
+    return dot_general(x, y, (left, right), NO_AXES)
+
+
+def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
+    """Return the operand without stack axes that only the other one has, and the positions of its own in the stack."""
     offset = len(front) - count
     shape = sizes(x)
     ones = [axis for axis in range(count) if shape[axis] == 1 != front[offset + axis]]
@@ -72,24 +95,36 @@ def _own(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
     return broadcast_to(x, (*[front[a] for a in own], *shape[count:])), own
 
 
-def matmul(x1: Any, x2: Any, /, **options: Any) -> Any:
-    """As `numpy.matmul`."""
+@signed_as(ufunc_signature(np.matmul))
+def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
+    """Return the matrix product of x1 and x2; vectors count as one row or one column.
+
+    The last axis of x1 and the last but one of x2 must have equal sizes. The axes before them broadcast. Dtypes follow
+    `numpy.matmul`. With a traced operand all options but `dtype` raise UnsupportedFunctionError.
+    """
     if not is_traced(x1, x2):
-        return np.matmul(x1, x2, **options)
-    x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", options))
+        return np.matmul(x1, x2, out, **options)
+    x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", {"out": out, **options}))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
 
-def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) -> Callable[..., Any]:
-    """np.vecdot, np.matvec or np.vecmat: the last axis of x (of a matrix y: the last but one) is summed."""
+_VECTOR_DOC = """{summary}
+
+The axes before broadcast. Dtypes follow `numpy.{name}`. With a traced operand all options but `axis` and `dtype`
+raise UnsupportedFunctionError.
+"""
+
+
+def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, conjugate: bool) -> Callable[..., Any]:
+    """Build `vecdot`, `matvec` or `vecmat`, which sum over the last axis of x, and of the matrix y the last but one."""
     name = ufunc.__name__
 
-    def function(x1: Any, x2: Any, /, **options: Any) -> Any:
+    def function(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
         if not is_traced(x1, x2):
-            return ufunc(x1, x2, **options)
+            return ufunc(x1, x2, out, **options)
         axis = options.pop("axis", -1)
-        x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, options))
+        x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, {"out": out, **options}))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
             raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
@@ -98,75 +133,91 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, conjugate: bool) 
         x = ew.conj(x) if conjugate else x
         return _stacked(name, x, y, core_x, core_y)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    doc = _VECTOR_DOC.format(summary=summary, name=name)
+    return publish(function, name, __name__, doc, ufunc_signature(ufunc))
 
 
-vecdot = _vector_product(np.vecdot, 1, 1, conjugate=True)
-matvec = _vector_product(np.matvec, 2, 1, conjugate=False)
-vecmat = _vector_product(np.vecmat, 1, 2, conjugate=True)
+vecdot = _vector_product(
+    np.vecdot, 1, 1, "Return the dot products of vectors in the last axes, with x1 conjugated.", conjugate=True
+)
+matvec = _vector_product(np.matvec, 2, 1, "Return the products of matrices x1 and vectors x2.", conjugate=False)
+vecmat = _vector_product(
+    np.vecmat, 1, 2, "Return the products of vectors x1, conjugated, and matrices x2.", conjugate=True
+)
 
 # -- products of two arrays --------------------------------------------------------------------------------------
 
 
 def _multiply(x: Any, y: Any) -> Any:
+    """Return x * y, and for booleans x & y."""
     return ew.logical_and(x, y) if x.dtype.kind == "b" else ew.mul(x, y)
 
 
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """As `numpy.dot`: the last axis of a with the last but one of b."""
+    """Return the sum of products over the last axis of `a` and the last but one of `b`.
+
+    Scalars multiply. The other axes of `a` come first, then the other axes of `b`; unlike in `matmul` none broadcast.
+    With traced operands `out` raises UnsupportedFunctionError.
+    """
     if not is_traced(a, b):
         return np.dot(a, b, out=out)
     _no_options("dot", {"out": out})
-    x, y = common("dot", a, b)
+    x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _multiply(x, y)
-    return dot_general(x, y, ((x.ndim - 1,), (max(y.ndim - 2, 0),)), NO_AXES)
+    return _contract("dot", x, y, (x.ndim - 1,), (max(y.ndim - 2, 0),))
 
 
 def inner(a: Any, b: Any, /) -> Any:
-    """As `numpy.inner`: the last axis of a with the last one of b."""
+    """Return the sum of products over the last axis of `a` and the last axis of `b`; scalars multiply."""
     if not is_traced(a, b):
         return np.inner(a, b)
-    x, y = common("inner", a, b)
+    x, y = in_common_dtype("inner", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _multiply(x, y)
-    return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), NO_AXES)
+    return _contract("inner", x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
 def _flat(x: Any) -> Any:
+    """Return the elements of x along one axis."""
     return mv.reshape(x, (numel(sizes(x)),))
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """As `numpy.outer`."""
+    """Return the matrix of products of each element of `a` with each of `b`; both are flattened.
+
+    With traced operands `out` raises UnsupportedFunctionError.
+    """
     if not is_traced(a, b):
         return np.outer(a, b, out=out)
     _no_options("outer", {"out": out})
-    x, y = common("outer", a, b)
+    x, y = in_common_dtype("outer", a, b)
     return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
 
 
 def vdot(a: Any, b: Any, /) -> Any:
-    """As `numpy.vdot`: all elements, those of a conjugated."""
+    """Return the sum of products of all elements, with `a` conjugated; both are flattened."""
     if not is_traced(a, b):
         return np.vdot(a, b)
-    x, y = common("vdot", a, b)
+    x, y = in_common_dtype("vdot", a, b)
     return dot_general(_flat(ew.conj(x)), _flat(y), ((0,), (0,)), NO_AXES)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """As `numpy.tensordot`."""
+    """Return the sum of products over pairs of axes.
+
+    `axes` is a number n (the last n axes of `a` with the first n of `b`), or a list of axes for each operand.
+    An axis named twice raises ArgumentError for traced operands.
+    """
     if not is_traced(a, b):
         return np.tensordot(a, b, axes)
-    x, y = common("tensordot", a, b)
+    x, y = in_common_dtype("tensordot", a, b)
     left, right = _tensordot_axes(axes, x.ndim, y.ndim)
-    return dot_general(x, y, (left, right), NO_AXES)
+    return _contract("tensordot", x, y, left, right)
 
 
 def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
-    """The axes to sum, from a number of them or from one list (or one axis) for each operand."""
+    """Return the axes to sum, from a number of them or from one list (or one axis) for each operand."""
     if not isinstance(axes, (Sequence, np.ndarray)):
         count = fixed(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
@@ -175,17 +226,17 @@ def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], lis
     left, right = ([a] if isinstance(a, (int, np.integer)) else list(a) for a in axes)
     if len(left) != len(right):
         raise ArgumentError("tensordot", f"axes={axes}", "names different numbers of axes", "name them in pairs")
-    found = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]
-    if any(len(set(group)) != len(group) for group in found):
+    summed_axes = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]
+    if any(len(set(group)) != len(group) for group in summed_axes):
         raise ArgumentError("tensordot", f"axes={axes}", "names an axis twice", "name each axis once")
-    return found
+    return summed_axes
 
 
 def kron(a: Any, b: Any) -> Any:
-    """As `numpy.kron`."""
+    """Return the Kronecker product: `b` multiplied by each element of `a`, as blocks."""
     if not is_traced(a, b):
         return np.kron(a, b)
-    x, y = common("kron", a, b)
+    x, y = in_common_dtype("kron", a, b)
     rank = max(x.ndim, y.ndim)
     shape_x, shape_y = ((1,) * (rank - len(s)) + s for s in (sizes(x), sizes(y)))
     product = dot_general(mv.reshape(x, shape_x), mv.reshape(y, shape_y), NO_AXES, NO_AXES)
@@ -195,24 +246,28 @@ def kron(a: Any, b: Any) -> Any:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """As `numpy.cross`, of vectors with three elements."""
+    """Return the cross product of vectors with three elements.
+
+    `axisa`, `axisb` and `axisc` are the axes of the vectors in `a`, `b` and the result; `axis` sets all of them.
+    The other axes broadcast. Traced vectors of two elements raise ShapeError; NumPy is about to do so.
+    """
     if not is_traced(a, b):
         return np.cross(a, b, axisa, axisb, axisc, axis)
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (asarray(joined("cross", z)) for z in (a, b))
+    x, y = (asarray(refuse_traced_list("cross", z)) for z in (a, b))
     _refuse_scalars("cross", x, y)
     parts = []
-    for z, place in ((x, axisa), (y, axisb)):
-        last = mv.move_axes(z, [axis_of(place, z.ndim, "cross")], [z.ndim - 1])
+    for z, vector_axis in ((x, axisa), (y, axisb)):
+        last = mv.move_axes(z, [axis_of(vector_axis, z.ndim, "cross")], [z.ndim - 1])
         size, ctx = sizes(last)[-1], context_of("cross", x, y)
         ctx.require_equal(size, 3, f"the vectors have {size} elements, not 3")
         last = broadcast_to(last, (*sizes(last)[:-1], 3))
         parts.append([last[..., i] for i in range(3)])
     (x0, x1, x2), (y0, y1, y2) = parts
     pairs = ((x1, y2, x2, y1), (x2, y0, x0, y2), (x0, y1, x1, y0))
-    found = [subtract(multiply(p, q), multiply(r, s)) for p, q, r, s in pairs]
-    stacked = mv.concatenate([mv.expand(c, (c.ndim,)) for c in found], found[0].ndim)
+    components = [subtract(multiply(p, q), multiply(r, s)) for p, q, r, s in pairs]
+    stacked = mv.concatenate([mv.expand(c, (c.ndim,)) for c in components], components[0].ndim)
     return mv.move_axes(stacked, [stacked.ndim - 1], [axis_of(axisc, stacked.ndim, "cross")])
 
 
@@ -220,20 +275,21 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """As `numpy.linalg.multi_dot`; the sizes of a call choose the order, as for einsum."""
+    """Return the matrix product of several arrays; the first and the last may be vectors.
+
+    The sizes of a call choose the contraction path, as for einsum. With traced operands `out` raises
+    UnsupportedFunctionError.
+    """
     if not is_traced(*arrays):
         return np.linalg.multi_dot(arrays, out=out)
     _no_options("multi_dot", {"out": out})
-    if len(arrays) < 2:
-        raise ArgumentError("multi_dot", "arrays", "has fewer than two arrays", "pass two or more")
-    xs = common("multi_dot", *arrays)
-    if any(x.ndim != 2 for x in xs[1:-1]) or any(x.ndim not in (1, 2) for x in (xs[0], xs[-1])):
-        metas = [meta_of(x) for x in xs]
-        raise ShapeError("multi_dot", "only the first and the last may be vectors", metas, user_line())
+    xs = _matrix_chain(arrays)
     labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
-    found = {a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)}
-    ends = [a for a in (0, len(xs)) if a in found]
-    choice = chosen(context_of("multi_dot", *xs), labels, ends, found, neighbours=True)
+    size_by_label = {
+        a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)
+    }
+    ends = [a for a in (0, len(xs)) if a in size_by_label]
+    choice = chosen(context_of("multi_dot", *xs), labels, ends, size_by_label, neighbours=True)
     equation = "" if choice.settled or xs[0].dtype.kind == "b" else equation_of(labels, ends)
     if equation:
         return einsum(xs, equation)
@@ -243,8 +299,22 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return xs[0]
 
 
+def _matrix_chain(arrays: Sequence[Any]) -> list[Any]:
+    """Return the operands of `multi_dot` in one dtype: matrices, or vectors at its ends."""
+    if len(arrays) < 2:
+        raise ArgumentError("multi_dot", "arrays", "has fewer than two arrays", "pass two or more")
+    xs = in_common_dtype("multi_dot", *arrays)
+    if any(x.ndim != 2 for x in xs[1:-1]) or any(x.ndim not in (1, 2) for x in (xs[0], xs[-1])):
+        metas = [meta_of(x) for x in xs]
+        raise ShapeError("multi_dot", "only the first and the last may be vectors", metas, user_line())
+    return xs
+
+
 def matrix_power(a: Any, n: Any) -> Any:
-    """As `numpy.linalg.matrix_power`, by a Python int of at least 0."""
+    """Return square matrices to the power n, an int of at least 0 that is known while tracing.
+
+    For traced matrices a negative power raises UnsupportedFunctionError.
+    """
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
     x, power = asarray(a), fixed(n, "matrix_power", "the power")

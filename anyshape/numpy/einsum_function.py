@@ -1,18 +1,24 @@
-"""np.einsum: operands are contracted in pairs, in an order chosen by what is known of sizes; these may be symbolic."""
+"""Define `einsum`: parse the equation and contract operands in pairs.
+
+The contraction path is chosen by the known sizes, which may be symbolic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, SpecError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.shapes.shape_rules import broadcast_size
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import NUMERIC, asarray, is_traced, sizes
-from anyshape.numpy.reduction_args import as_arrays
+from anyshape.numpy.reduction_args import as_operands
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.apply import context_of
@@ -30,8 +36,10 @@ _ORDERS = ("C", "F", "A", "K")
 def einsum(
     *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None, casting: Any = "safe", order: Any = "K"
 ) -> Any:
-    """As `numpy.einsum`, in either form; `optimize` is accepted and ignored, as the sizes of a call choose the order in
-    which operands are contracted. So is `order`, which is about memory.
+    """Return the sum of products over labelled axes, with the equation as a string or as lists of integers.
+
+    The sizes of a call choose the contraction path, so `optimize` is ignored for traced operands. So is `order`, since
+    values of a program have no memory layout. With traced operands `out` raises UnsupportedFunctionError.
     """
     if not is_traced(*operands):
         return np.einsum(*operands, out=out, optimize=optimize, dtype=dtype, casting=casting, order=order)
@@ -42,13 +50,13 @@ def einsum(
         if not isinstance(value, str) or value not in known:
             raise SpecError(str(value), f"einsum knows no such {option}", f"write one of {', '.join(known)}")
     equation, arrays = _string_form(operands)
-    xs = _cast(as_arrays("einsum", *arrays), dtype, casting)
+    xs = _cast(as_operands("einsum", *arrays), dtype, casting)
     inputs, output = _parse(equation, [x.ndim for x in xs])
     return _Contraction(xs, inputs, output).run()
 
 
 def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
-    """The operands in the dtype to compute in: that which is asked for, or their common one."""
+    """Return the operands in `dtype`, or in the dtype that they promote to."""
     target = np.dtype(dtype) if dtype is not None else np.result_type(*[x.dtype for x in xs])
     if target.kind not in NUMERIC:
         raise DTypeError("einsum", f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
@@ -63,11 +71,12 @@ def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
 
 
 def _fail(equation: str, problem: str) -> SpecError:
+    """Return the error for an equation that cannot be read."""
     return SpecError(equation, f"the einsum equation {problem}", "write it as numpy.einsum takes it")
 
 
 def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The equation as a string and the arrays, from either way to write them."""
+    """Return the equation as a string and the arrays, from either form of the call."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
     pairs, rest = divmod(len(operands), 2)
@@ -77,7 +86,7 @@ def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _sublist(labels: Sequence[Any]) -> str:
-    """[0, 1, Ellipsis] as 'AB...'."""
+    """Return [0, 1, Ellipsis] as "AB..."."""
     for n in labels:
         if n is not Ellipsis and (isinstance(n, bool) or not isinstance(n, (int, np.integer))):
             raise ArgumentError("einsum", f"the label {n!r}", "is no integer", "label axes by integers, or ...")
@@ -87,29 +96,38 @@ def _sublist(labels: Sequence[Any]) -> str:
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
-    """The labels of the axes of each operand and of the result. Those of an ellipsis are numbers: ..., -2, -1."""
+    """Return the labels of the axes of each operand and of the result.
+
+    Axes of an ellipsis are labelled by numbers: ..., -2, -1.
+    """
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise _fail(equation, f"names {len(terms)} operands of {len(ranks)}")
     inputs = [_term(equation, t, rank) for t, rank in zip(terms, ranks, strict=True)]
-    broad = sorted({a for labels in inputs for a in labels if isinstance(a, int)})
-    letters = [a for labels in inputs for a in labels if isinstance(a, str)]
+    counts = Counter(chain.from_iterable(inputs))
+    ellipsis_axes = sorted(a for a in counts if isinstance(a, int))
     if not arrow:
-        return inputs, (*broad, *sorted(a for a in set(letters) if letters.count(a) == 1))
-    head, dots, tail = right.partition("...")
-    if broad and not dots:
+        return inputs, (*ellipsis_axes, *sorted(a for a, n in counts.items() if n == 1 and isinstance(a, str)))
+    return inputs, _result_labels(equation, right, ellipsis_axes, counts)
+
+
+def _result_labels(equation: str, term: str, ellipsis_axes: Sequence[int], known: Collection[Any]) -> Labels:
+    """Return the labels of the result; an operand must have each of them."""
+    head, dots, tail = term.partition("...")
+    if ellipsis_axes and not dots:
         raise _fail(equation, "has an ellipsis in an operand and none in the result")
-    output = (*head, *(broad if dots else ()), *tail)
+    output = (*head, *ellipsis_axes, *tail)
     if len(set(output)) != len(output):
         raise _fail(equation, "repeats a label in the result")
-    missing = [a for a in output if isinstance(a, str) and a not in letters]
+    missing = [a for a in output if a not in known]
     if missing:
         raise _fail(equation, f"has the label {missing[0]!r} in the result alone")
-    return inputs, output
+    return output
 
 
 def _term(equation: str, term: str, rank: int) -> Labels:
+    """Return the labels of the axes of one operand."""
     head, dots, tail = term.partition("...")
     if not all(c in LETTERS for c in head + tail):
         raise _fail(equation, f"has characters that are no labels in {term!r}")
@@ -131,22 +149,26 @@ class _Contraction:
         self._stretch()
 
     def _stretch(self) -> None:
-        """One size for each label: as in NumPy, an axis of size 1 is repeated. One that the result has is left out
-        where it is known to be 1: the others have it.
+        """Give each label one size: as in NumPy, an axis of size 1 is repeated.
+
+        An axis known to have size 1 is dropped where the result has its label, since other operands have it in full.
         """
         ctx = context_of("einsum", *[x for x, _ in self.terms])
-        found: dict[Any, Size] = {}
-        for x, labels in self.terms:
-            for label, size in zip(labels, sizes(x), strict=True):
-                found[label] = broadcast_size(ctx, found[label], size) if label in found else size
+        size_of_label: dict[Any, Size] = {}
+        owners: dict[Any, tuple[int, int]] = {}
+        for i, (x, labels) in enumerate(self.terms):
+            for axis, (label, size) in enumerate(zip(labels, sizes(x), strict=True)):
+                axes = OperandAxes(len(self.terms), owners.setdefault(label, (i, axis)), (i, axis))
+                known = size_of_label.get(label)
+                size_of_label[label] = size if known is None else broadcast_size(ctx, known, size, axes)
         for i, (x, labels) in enumerate(self.terms):
             pairs = list(zip(labels, sizes(x), strict=True))
-            ones = [axis for axis, (a, size) in enumerate(pairs) if size == 1 != found[a] and a in self.output]
+            ones = [axis for axis, (a, size) in enumerate(pairs) if size == 1 != size_of_label[a] and a in self.output]
             left = tuple([a for axis, a in enumerate(labels) if axis not in ones])
-            self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [found[a] for a in left]), left
+            self.terms[i] = mv.broadcast_to(mv.drop(x, ones), [size_of_label[a] for a in left]), left
 
     def run(self) -> Any:
-        """In pairs, in the order that is best; where that is not settled, plans have to choose it."""
+        """Contract along the best path; where the path is not settled, emit one op whose plan chooses it."""
         choice = self._order()
         if not choice.settled:
             self.terms = [_summed(*term, self._needed(i)) for i, term in enumerate(self.terms)]
@@ -160,40 +182,45 @@ class _Contraction:
         return mv.transpose(x, [labels.index(a) for a in self.output])
 
     def _order(self) -> Choice:
-        """The pairs to contract."""
+        """Return the contraction path."""
         if len(self.terms) < 3:
             return Choice(((0, 1),) if len(self.terms) == 2 else (), True)
         ctx = context_of("einsum", *[x for x, _ in self.terms])
-        found = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
-        return chosen(ctx, [labels for _, labels in self.terms], self.output, found)
+        size_of_label = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
+        return chosen(ctx, [labels for _, labels in self.terms], self.output, size_of_label)
 
     def _needed(self, i: int) -> set[Any]:
-        """The labels that other operands have, or the result."""
+        """Return the labels that the result or another operand has."""
         return set(self.output).union(*[labels for j, (_, labels) in enumerate(self.terms) if j != i])
 
     def _pair(self, first: tuple[Any, Labels], second: tuple[Any, Labels]) -> tuple[Any, Labels]:
-        """The product of two operands, summed over the labels that are not needed any more."""
+        """Return the product of two operands, summed over the labels that nothing else needs."""
         needed = set(self.output).union(*[labels for _, labels in self.terms])
         x, left = _summed(*first, needed | set(second[1]))
         y, right = _summed(*second, needed | set(left))
         shared = [a for a in left if a in right]
-        batch, contract = [a for a in shared if a in needed], [a for a in shared if a not in needed]
-        product = dot_general(
-            x, y, tuple([side.index(a) for a in contract] for side in (left, right)),
-            tuple([side.index(a) for a in batch] for side in (left, right)),
+        batch, contracted = [a for a in shared if a in needed], [a for a in shared if a not in needed]
+        result = dot_general(
+            x, y, (_positions(contracted, left), _positions(contracted, right)),
+            (_positions(batch, left), _positions(batch, right)),
         )  # fmt: skip
-        return product, (*batch, *[a for a in left if a not in shared], *[a for a in right if a not in shared])
+        return result, (*batch, *[a for a in (*left, *right) if a not in shared])
+
+
+def _positions(labels: Sequence[Any], axes: Labels) -> list[int]:
+    """Return the position of each label among the axes of an operand."""
+    return [axes.index(a) for a in labels]
 
 
 def _summed(x: Any, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
-    """Sum over the labels that are not needed; of booleans, whether any is true."""
+    """Return an operand summed over the labels that are not needed; booleans are combined by `or`."""
     axes = [i for i, a in enumerate(labels) if a not in needed]
     reduce = rd.reduce_or if x.dtype.kind == "b" else rd.reduce_sum
     return reduce(x, axes), tuple([a for a in labels if a in needed])
 
 
 def _diagonals(x: Any, labels: Labels) -> tuple[Any, Labels]:
-    """The operand with each label once: of axes of one label, their diagonal."""
+    """Return the operand with each label once: axes that share a label give their diagonal."""
     for label in labels:
         while labels.count(label) > 1:
             first = labels.index(label)

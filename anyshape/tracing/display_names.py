@@ -6,80 +6,43 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.claim_text import RELATIONS, SizeNames
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.signature.dim_equations import Solved
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
+from anyshape.graph.signature.dim_equations import SizeBinding
+from anyshape.graph.signature.size_names import size_names
+from anyshape.graph.sizes.expr import DimVar
 from anyshape.tracing.pytrees import Static, unflatten
 
 _COMPARISON = re.compile(r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)")
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_RELATION = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}
 
 
-class Words:
-    """The sizes of one program by where they are read; those that were given a name keep it.
+class DisplayNames(SizeNames):
+    """The sizes of one program by where they are read, for explanations.
 
-    `labels` are the paths of the arguments by the names of parameters, `params['w']`.
+    `labels` are the paths of the arguments by the names of parameters, `params['w']`. `solved` says how a call finds
+    each variable.
     """
 
-    def __init__(self, graph: Graph, labels: Sequence[str], solved: Iterable[Solved]) -> None:
-        self.labels = labels
+    def __init__(self, labels: Sequence[str], solved: Iterable[SizeBinding]) -> None:
         self.solved = {s.variable: s for s in solved}
-        self.places = {v: place for v, s in self.solved.items() if (place := _unnamed(s, graph)) is not None}
-        texts = {str(v): self._place(place) for v, place in self.places.items()}
-        self.texts = {name: text for name, text in texts.items() if sum(str(v) == name for v in self.solved) == 1}
-        names = "|".join(map(re.escape, sorted(self.texts, key=len, reverse=True)))
-        self.pattern = re.compile(rf"(?<![\w.])({names})(?![\w'(@])") if names else None
-
-    def size(self, size: Size) -> str:
-        """The size by where it is read."""
-        return expr.show(size, self._leaf)
-
-    def text(self, text: str) -> str:
-        """A text about sizes, by where they are read."""
-        return text if self.pattern is None else self.pattern.sub(lambda found: self.texts[found[0]], text)
+        names = size_names(self.solved.values(), labels)
+        super().__init__(names.sources, names.undeclared)
 
     def claim(self, claim: Claim) -> str:
-        """The claim as it was asked, or as what it says."""
+        """Return the claim as it was asked, or as its two sides."""
         names = [str(v) for v in claim.variables()]
         if claim.text and len(set(names)) == len(names):
             return self.text(_plainly(claim.text))
-        return f"{self.size(claim.left)} {_RELATION.get(claim.relation, claim.relation)} {self.size(claim.right)}"
+        return f"{self.size(claim.left)} {RELATIONS.get(claim.relation, claim.relation)} {self.size(claim.right)}"
 
     def negated(self, claim: Claim) -> str:
-        """What holds exactly where the claim does not."""
+        """Return the claim that holds exactly where this one does not."""
         return _plainly(f"not ({self.claim(claim)})")
 
-    def source(self, variable: DimVar) -> str:
-        """How a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`."""
-        s = self.solved[variable]
-        if s.curve is not None:
-            return f"where {self.size(s.curve)} = {self.size(s.target)}"
-        return self.size(expr.floordiv(s.target, s.divisor))
-
     def values(self, variables: Iterable[DimVar], sizes: Mapping[DimVar, int]) -> str:
-        """`x.shape[0] = 7, k = 2`."""
-        return ", ".join(f"{self._leaf(v)} = {sizes[v]}" for v in variables)
-
-    def _leaf(self, leaf: Any) -> str:
-        if isinstance(leaf, DimVar):
-            return self._place(self.places[leaf]) if leaf in self.places else str(leaf)
-        return self._place(leaf)
-
-    def _place(self, place: Any) -> str:
-        label = self.labels[place.operand] if place.operand < len(self.labels) else f"hidden{place.operand}"
-        return f"{label}.shape[{place.axis}]" if isinstance(place, InputAxis) else label
-
-
-def _unnamed(solved: Solved, graph: Graph) -> InputAxis | None:
-    """The axis that a variable was named after, where the user gave it no name."""
-    place = expr.as_atom(solved.target) if solved.divisor == 1 and solved.curve is None else None
-    if isinstance(place, InputAxis) and place.operand < len(graph.input_names):
-        name = f"{graph.input_names[place.operand]}_{place.axis}"
-        return place if solved.variable.name == name else None
-    return None
+        """Return the sizes as `x.shape[0] = 7, k = 2`."""
+        return ", ".join(f"{self.leaf(v)} = {sizes[v]}" for v in variables)
 
 
 def _plainly(text: str) -> str:

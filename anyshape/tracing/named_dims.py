@@ -12,9 +12,9 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, ScopeMismatchError, SpecError
 from anyshape.graph.ir.builder import user_line
-from anyshape.graph.prover.constraints import Claim, Condition, Where, at_least
+from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
-from anyshape.graph.prover.spec_parser import Parsed, is_name, parse_relation, parse_shape
+from anyshape.graph.prover.spec_parser import ParsedSpec, is_name, parse_relation, parse_shape
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.signature.dim_equations import connected, places
 from anyshape.graph.sizes import expr as dims
@@ -197,7 +197,7 @@ def _dim_variable(dim: Any) -> DimVar:
 
 def _restored_scope(
     uid: Any,
-    origin: Where,
+    origin: SourceLine,
     names: dict[str, Size],
     conditions: Sequence[Condition],
     used: dict[DimVar, None],
@@ -209,7 +209,7 @@ def _restored_scope(
     return scope
 
 
-def _constraint(claim: Claim, where: Where | None) -> Condition:
+def _constraint(claim: Claim, where: SourceLine | None) -> Condition:
     return Condition("constraint", claim, "constraint", "was declared", where)
 
 
@@ -221,7 +221,7 @@ def _texts(constraints: Any) -> Sequence[str]:
     return constraints
 
 
-def _not_negative(text: str, found: Parsed) -> list[Claim]:
+def _not_negative(text: str, found: ParsedSpec) -> list[Claim]:
     """No axis is negative: an error for numbers, a claim for the rest."""
     claims = []
     for size, column in zip(found.sizes, found.columns, strict=True):
@@ -303,7 +303,7 @@ def like_sizes(like: Any, scope: Scope) -> Sequence[Size] | None:
     found: list[Size] = []
     for size in shape:
         if isinstance(size, SymbolicSize):
-            if not scope.related(size.scope):
+            if not scope.may_mix_with(size.scope):
                 origins = size.scope.origin, scope.origin
                 raise ScopeMismatchError([str(size), "the specification"], origins, user_line())
             found.append(size.expr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,9 +14,11 @@ import optree
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
+from anyshape.graph.signature.dim_equations import SizeBinding
+from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array
@@ -71,10 +72,15 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     return [as_value(x) for x in leaves], tree
 
 
-def _last_line(error: BaseException) -> Where | None:
-    """The line that raised."""
-    found = traceback.extract_tb(error.__traceback__)
-    return Where(found[-1].filename, found[-1].lineno or 0, found[-1].name) if found else None
+def _last_line(error: BaseException) -> SourceLine | None:
+    """Return the line that raised."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return None
+    code = traceback.tb_frame.f_code
+    return SourceLine(code.co_filename, traceback.tb_lineno, code.co_name, code, traceback.tb_lasti)
 
 
 _SHOWN = 100  # characters of what NumPy was given in its error
@@ -139,6 +145,8 @@ def trace_in(
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
     builder.hide()
+    dims = builder.dims
+    builder.scope.read_names = lambda: size_names([d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()], labels)
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:

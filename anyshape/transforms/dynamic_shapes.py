@@ -10,23 +10,24 @@ import enum
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import optree
 
-from anyshape.errors import ArgumentError, SizeMismatchError, SpecError
+from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder, Traced, user_line
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Condition, Where, equal
-from anyshape.graph.prover.scope import Kept, Scope, SymbolicSize
+from anyshape.graph.prover.constraints import Condition, SourceLine, equal
+from anyshape.graph.prover.scope import DynamicSize, Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import parse_shape
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import solve_dims
 from anyshape.graph.signature.prologue import compile_solver
+from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import to_mapping
+from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
@@ -65,7 +66,7 @@ class DynamicShapes:
     function: str
     declared: Any
     strict: bool
-    origin: Where | None
+    origin: SourceLine | None
 
     def prepare(self, leaves: Leaves, names: Sequence[str], function: Callable[..., Any]) -> Prepared:
         """What a trace of the function with these arguments starts from."""
@@ -76,7 +77,7 @@ class DynamicShapes:
 
     def require(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]
-    ) -> dict[DimVar, Kept]:
+    ) -> dict[DimVar, DynamicSize]:
         """In a trace, what is declared of the arguments becomes preconditions of the enclosing program.
 
         Gives those sizes of the trace that the function may not bind.
@@ -144,7 +145,7 @@ class _Reading:
     values: dict[int, Size] = field(default_factory=dict)
     given: list[SymbolicSize] = field(default_factory=list)
     fixed: list[tuple[DimVar, str]] = field(default_factory=list)
-    kept: dict[DimVar, Kept] = field(default_factory=dict)
+    kept: dict[DimVar, DynamicSize] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = [x for x in optree.tree_leaves(self.shapes.declared, is_leaf=_is_size) if isinstance(x, Dim)]
@@ -201,7 +202,7 @@ class _Reading:
             if entry is STATIC:
                 self.fixed.append((variable, shown))
             elif entry is DYNAMIC or (entry is None and self.shapes.strict):
-                self.kept[variable] = Kept(shown, self.shapes.strict)
+                self.kept[variable] = DynamicSize(shown, self.shapes.strict)
             return expr.from_atom(variable)
         if isinstance(entry, str):
             sizes = self._read(entry, path)
@@ -216,7 +217,7 @@ class _Reading:
         if len(sizes) != 1:
             raise self.shapes._wrong(path, f"is {entry!r}, which is not one size", "give one size for each axis")
         if self.shapes.strict:
-            self.kept.update({v: Kept(str(v), True) for v in expr.variables(sizes[0])})
+            self.kept.update({v: DynamicSize(str(v), True) for v in expr.variables(sizes[0])})
         return sizes[0]
 
     def _check_text(self, text: str, rank: int, path: str) -> None:
@@ -245,23 +246,23 @@ class _Reading:
         scope = Scope(sizes, declared.conditions, declared.origin, declared.root)
         builder = Builder(scope, handle=Array)
         builder.values = self.values
-        builder.define_solved(self.metas, solve_dims(self.metas, self.values, declared.conditions))
+        builder.define_bindings(self.metas, solve_dims(self.metas, self.values, declared.conditions))
         for variable, shown in self.fixed:
             claim = equal(expr.from_atom(variable), sizes[variable], f"{shown} == {sizes[variable]}")
             scope.record(Condition("guard", claim, "jit", f"{shown} was declared STATIC", self.shapes.origin))
-        scope.kept = self.kept
+        scope.dynamic_sizes = self.kept
         return builder, self.metas
 
-    def kept_of(self, given: Sequence[Any]) -> dict[DimVar, Kept]:
+    def kept_of(self, given: Sequence[Any]) -> dict[DimVar, DynamicSize]:
         """The sizes of a trace that these arguments in it have where they were declared to stay dynamic."""
-        found: dict[DimVar, Kept] = {}
+        found: dict[DimVar, DynamicSize] = {}
         for i, (meta, x) in enumerate(zip(self.metas, given, strict=True)):
             shapes = ([self.values[i]], [x]) if i in self.values else (meta.sizes or (), getattr(x, "shape", ()))
             for declared, size in zip(*shapes, strict=True):
                 kept = [self.kept[v] for v in expr.variables(declared) if v in self.kept]
                 for variable in expr.variables(size.expr) if kept and isinstance(size, SymbolicSize) else ():
                     alone = size.expr == expr.from_atom(variable)
-                    found[variable] = kept[0] if alone else Kept(str(variable), kept[0].strictly)
+                    found[variable] = kept[0] if alone else DynamicSize(str(variable), kept[0].strict)
         return found
 
     def signature(self) -> Graph:
@@ -271,7 +272,7 @@ class _Reading:
         builder.values = self.values
         for meta in self.metas:
             builder.input(meta)
-        builder.define_solved(self.metas, solve_dims(self.metas, self.values, declared.conditions))
+        builder.define_bindings(self.metas, solve_dims(self.metas, self.values, declared.conditions))
         builder.hide()
         return builder.finish([], self.shapes.function, [named(p, self.names) for p in self.leaves.paths])
 
@@ -281,16 +282,13 @@ class _Reading:
         solver = compile_solver(self.metas, labels, self.values, conditions, arrays=True, program=self.shapes.function)
         found = solver(*self.leaves.arrays)
         for condition in conditions:
-            variables = condition.claim.variables()
             try:
-                holds = condition.claim.holds(to_mapping(found))
+                holds = condition.claim.holds(values_from(found))
             except ZeroDivisionError:
                 holds = False
             if not holds:
-                sizes = {str(v): found[v] for v in variables}
-                raise SizeMismatchError(
-                    self.shapes.function, str(condition.claim), sizes, condition.why, condition.where
-                )
+                names = size_names(solve_dims(self.metas, self.values, conditions), labels)
+                raise replace(condition, primitive=self.shapes.function).error(found, names)
         return found
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Literal, TypeAlias
 
 from anyshape.errors import AnyshapeError, CheckError, SizeMismatchError, ZeroDivisorError
+from anyshape.errors.messages import numpy_name
+from anyshape.errors.source_text import expression_at, operand_texts, show_expression
+from anyshape.graph.prover.claim_text import RELATIONS, ClaimText, OperandAxes, SizeNames
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
 from anyshape.graph.sizes.printing import to_source
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.graph.sizes.symbols import remembered
+from anyshape.graph.sizes.symbols import memoised
 
 CHECK = "check"  # the primitive of what users demand
 _PAIRED = 8  # sizes inside one broadcast
@@ -31,13 +35,43 @@ class Verdict(enum.Enum):
         raise TypeError("a Verdict has no truth value; compare with `is Verdict.YES`")
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A line of the user's program."""
+class SourceLine:
+    """A line of the user's program, with the position in its code where that is known.
 
-    file: str
-    line: int
-    function: str = ""
+    The position gives the expression and its operands as they are written. It takes no part in comparisons and is in no
+    pickle.
+    """
+
+    __slots__ = ("code", "file", "function", "line", "offset")
+
+    def __init__(self, file: str, line: int, function: str = "", code: CodeType | None = None, offset: int = -1) -> None:
+        self.file, self.line, self.function = file, line, function
+        self.code, self.offset = code, offset
+
+    @property
+    def expression(self) -> str:
+        """The expression as written, such as `x @ w`; empty without its source."""
+        node = None if self.code is None else expression_at(self.code, self.offset)
+        return "" if node is None else show_expression(node)
+
+    def operands_of(self, function: str) -> list[str]:
+        """Return the operands as written, such as `x` and `w`; none where the expression calls another function."""
+        node = None if self.code is None else expression_at(self.code, self.offset)
+        return [] if node is None else operand_texts(node, (function, numpy_name(function)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SourceLine):
+            return NotImplemented
+        return (self.file, self.line, self.function) == (other.file, other.line, other.function)
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line, self.function))
+
+    def __reduce__(self) -> Any:
+        return SourceLine, (self.file, self.line, self.function)
+
+    def __repr__(self) -> str:
+        return f"SourceLine({self.file!r}, {self.line}, {self.function!r})"
 
     def __str__(self) -> str:
         return f"{self.file.rpartition('/')[2]}:{self.line}"
@@ -56,7 +90,7 @@ class Claim:
     text: str = ""
 
     def __str__(self) -> str:
-        return self.text or f"{self.left} {_WORDS.get(self.relation, self.relation)} {self.right}"
+        return self.text or f"{self.left} {RELATIONS.get(self.relation, self.relation)} {self.right}"
 
     def variables(self) -> list[DimVar]:
         return list(dict.fromkeys(expr.variables(self.left) + expr.variables(self.right)))
@@ -70,7 +104,7 @@ class Claim:
         text = f"not ({self})"
         if self.relation == ">=":
             return Claim(">=", self.right - 1, self.left, text)
-        if self.relation in _WORDS:
+        if self.relation in RELATIONS:
             raise ValueError(f"`{self}` is a precondition and has no negation")
         return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
 
@@ -84,7 +118,6 @@ class Claim:
         return f"{left} {self.relation} {right}"
 
 
-_WORDS = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}
 _HOLDS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -114,27 +147,39 @@ class Condition:
     claim: Claim
     primitive: str
     why: str
-    where: Where | None = None
+    where: SourceLine | None = None
+    axes: OperandAxes | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         where = f"  # {self.where}" if self.where else ""
         return f"{self.kind} {self.claim}: {self.primitive}: {self.why}{where}"
 
-    def error(self, sizes: Mapping[str, int], sources: Mapping[str, str] | None = None) -> AnyshapeError:
-        """The error where it does not hold of these sizes, read from `sources`, to be raised by the caller."""
+    def spoken(self, values: Mapping[DimVar, int], names: SizeNames) -> ClaimText:
+        """Return the claim in the words of the caller, with these sizes."""
+        where, claim = self.where, self.claim
+        text = ClaimText(claim.relation, claim.left, claim.right, names, values)
+        return text.located(self.axes, lambda: [] if where is None else where.operands_of(self.primitive))
+
+    def error(self, values: Mapping[DimVar, int], names: SizeNames) -> AnyshapeError:
+        """Return the error for a call with these sizes, for which the condition does not hold."""
+        claim, text = self.claim, self.spoken(values, names)
+        about = {v: values[v] for v in claim.variables() if v in values}
+        sizes, sources = names.by_name(about), names.origins(about)
         if self.primitive == CHECK:
-            return CheckError(f"{self.why}: {self.claim} does not hold", sizes, self.where, sources)
-        division = self.claim.relation == "!=" and self.primitive in ("divide", "floordiv")
-        kind = ZeroDivisorError if division else SizeMismatchError
-        return kind(self.primitive, str(self.claim), sizes, self.why, self.where, sources)
+            return CheckError(f"{self.why}: {text.demand()}", sizes, self.where, sources)
+        kind, advice = SizeMismatchError, text.advice()
+        if claim.relation == "!=" and self.primitive in ("divide", "floordiv"):
+            kind, advice = ZeroDivisorError, f"call it with another size, or divide by max_dim({names.size(claim.left)}, 1)"
+        demand = text.demand() if text.is_spoken else ""
+        return kind(self.primitive, text.claim(), sizes, self.why, self.where, sources, demand, advice)
 
 
-def broadcasts_in(claim: Claim) -> tuple[Claim, ...]:
+def implied_broadcasts(claim: Claim) -> tuple[Claim, ...]:
     """What a claim takes for granted: that the sizes inside its broadcasts do broadcast."""
     return _broadcasts_in(claim.left) + _broadcasts_in(claim.right)
 
 
-@remembered
+@memoised
 def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
     if isinstance(size, int) or not size.depth:
         return ()

@@ -23,10 +23,12 @@ from anyshape.errors import (
     ShapeError,
     SpecializationError,
 )
-from anyshape.graph.prover.assumptions import Knowledge
-from anyshape.graph.prover.constraints import CHECK, Claim, Condition, Verdict, Where, equal
+from anyshape.errors.messages import at, operation
+from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
+from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.sizes import expr as dims
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
 
@@ -46,11 +48,21 @@ class Reliance(NamedTuple):
     answer: Any
 
 
-class Kept(NamedTuple):
+class DynamicSize(NamedTuple):
     """A size that nothing may bind to one value, by the name it is known by; `strictly`: no decision may narrow it."""
 
     name: str
-    strictly: bool
+    strict: bool
+
+
+class SizeMaker(NamedTuple):
+    """The operation that makes a size that depends on data."""
+
+    primitive: str
+    where: SourceLine | None
+
+    def __str__(self) -> str:
+        return f"made by {operation(self.primitive, self.where)}{at(self.where)}"
 
 
 class Scope:
@@ -63,9 +75,10 @@ class Scope:
         self,
         hints: Mapping[DimVar, int] | None = None,
         conditions: Iterable[Condition] = (),
-        origin: Where | None = None,
+        origin: SourceLine | None = None,
         root: Scope | None = None,
         free: bool = False,
+        reliance_log: Any = None,
     ) -> None:
         self.origin, self.free = origin, free  # where the user declared it
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
@@ -74,11 +87,13 @@ class Scope:
         self.answers: Callable[[Claim], bool] | None = None  # who answers instead, while a check asks what it demands
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
-        self.runtime: dict[DimVar, str] = {}  # sizes that depend on data, and what makes each
-        self.kept: dict[DimVar, Kept] = {}  # sizes that were declared to stay dynamic
+        self.runtime: dict[DimVar, SizeMaker] = {}  # sizes that depend on data, and what makes each
+        self.dynamic_sizes: dict[DimVar, DynamicSize] = {}  # sizes that were declared to stay dynamic
+        self.read_names: Callable[[], SizeNames] | None = None  # how errors call the sizes of the program
         self.conditions: list[Condition] = []
-        self.relied: Any = []  # the fields of Reliance in a row, a shape in one piece: objects would cost more
-        self._known = Knowledge(self.hints)
+        # the fields of Reliance in a row, a shape in one piece: objects would cost more
+        self.reliance_log: Any = [] if reliance_log is None else reliance_log
+        self._known = Assumptions(self.hints)
         for condition in conditions:
             self.assume(condition)
 
@@ -131,7 +146,7 @@ class Scope:
         """The greatest value that the size can have, or a bound above it."""
         return self.bounds(size)[1]
 
-    def related(self, other: Scope) -> bool:
+    def may_mix_with(self, other: Scope) -> bool:
         """Sizes of the two scopes may be mixed."""
         return self.free or other.free or self.root.uid == other.root.uid
 
@@ -143,34 +158,59 @@ class Scope:
     @property
     def reliances(self) -> list[Reliance]:
         """What rules were told, in the order of asking; one entry for each axis of a shape."""
-        return [*reliances(self.relied)]
+        return [*reliances(self.reliance_log)]
 
     def __reduce__(self) -> Any:
         return _restored, (self.uid, self.closed, self.hints, self.conditions, self.origin, self._root, self.free)
 
     # -- what is asked
 
-    def require(self, claim: Claim, primitive: str, why: str, operands: Sequence[object], where: Where | None) -> None:
-        """Hold now, fail now, or become an assertion of the program that is believed from now on."""
+    @property
+    def size_names(self) -> SizeNames:
+        """How errors call the sizes of the program."""
+        return SizeNames() if self.read_names is None else self.read_names()
+
+    def require(
+        self,
+        claim: Claim,
+        primitive: str,
+        why: str,
+        operands: Sequence[object],
+        where: SourceLine | None,
+        axes: OperandAxes | None = None,
+    ) -> None:
+        """Pass if the claim is proved, raise if it is refuted, else assert it in the program and assume it.
+
+        `axes` says which axes of the operation as written the sides of the claim are read off.
+        """
         verdict = self.decide(claim)
+        if verdict is Verdict.YES:
+            return
+        condition = Condition("assertion", claim, primitive, why, where, axes)
         if verdict is Verdict.NO:
-            if primitive == CHECK:
-                raise Condition("assertion", claim, primitive, why, where).error({})
-            raise ShapeError(primitive, why, operands, where)
-        if verdict is Verdict.UNKNOWN:
-            condition = Condition("assertion", claim, primitive, why, where)
-            self._check_hints(condition)
-            self._refine(condition)
+            raise self._refuted(condition, operands)
+        self._check_hints(condition)
+        self._refine(condition)
+
+    def _refuted(self, condition: Condition, operands: Sequence[object]) -> AnyshapeError:
+        """Return the error for a condition that no sizes satisfy."""
+        values, names = self.hints or {}, self.size_names
+        if condition.primitive == CHECK:
+            return condition.error(values, names)
+        text = condition.spoken(values, names)
+        if text.is_spoken:
+            return ShapeError(condition.primitive, text.demand(), operands, condition.where, text.advice())
+        return ShapeError(condition.primitive, names.text(condition.why), operands, condition.where)
 
     def _check_hints(self, condition: Condition) -> None:
         """Under jit, a precondition that the current call breaks is an error here, at the user's line."""
         variables = condition.claim.variables()
         if self.hints is None or not all(v in self.hints for v in variables):
             return
-        if not condition.claim.holds(to_mapping(self.hints)):
-            raise condition.error(_by_name({v: self.hints[v] for v in variables}))
+        if not condition.claim.holds(values_from(self.hints)):
+            raise condition.error(self.hints, self.size_names)
 
-    def ask(self, claim: Claim, where: Where | None) -> bool:
+    def ask(self, claim: Claim, where: SourceLine | None) -> bool:
         """The answer to a question of Python's: proved, or decided by the sizes of this call and guarded."""
         if self.closed:
             raise LeakedTracerError(f"size in `{claim}`", where=where)
@@ -181,13 +221,13 @@ class Scope:
             return verdict is Verdict.YES
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
             raise self._inconclusive(claim, str(claim), where)
-        answer = claim.holds(to_mapping(self.hints))
+        answer = claim.holds(values_from(self.hints))
         held = claim if answer else claim.negated()
         self._refine(Condition("guard", held, "python", f"decided {claim} is {answer}", where))
         return answer
 
     @contextlib.contextmanager
-    def answering(self, answers: Callable[[Claim], bool]) -> Iterator[None]:
+    def answer_with(self, answers: Callable[[Claim], bool]) -> Iterator[None]:
         """Questions of Python's are answered so, and neither decided nor recorded."""
         before, self.answers = self.answers, answers
         try:
@@ -198,35 +238,37 @@ class Scope:
     def _refine(self, condition: Condition) -> None:
         """Record what holds from now on, unless it binds a size that was declared to stay dynamic."""
         self.record(condition)
-        for variable in condition.claim.variables() if self.kept else ():
-            kept = self.kept.get(variable)
+        for variable in condition.claim.variables() if self.dynamic_sizes else ():
+            kept = self.dynamic_sizes.get(variable)
             low, high = self.bounds(dims.from_atom(variable)) if kept is not None else (0, None)
             constant = low if low == high else None
-            if kept is not None and (constant is not None or (kept.strictly and condition.kind == "guard")):
-                hints = self.hints or {}
-                sizes = {str(v): hints[v] for v in condition.claim.variables() if v in hints}
-                claim, where = str(condition.claim), condition.where
-                raise SpecializationError(kept.name, claim, sizes, constant, condition.why, where)
+            if kept is not None and (constant is not None or (kept.strict and condition.kind == "guard")):
+                hints, names = self.hints or {}, self.size_names
+                sizes = names.by_name({v: hints[v] for v in condition.claim.variables() if v in hints})
+                claim, why = (names.text(text) for text in (str(condition.claim), condition.why))
+                raise SpecializationError(kept.name, claim, sizes, constant, why, condition.where)
 
     @contextlib.contextmanager
-    def keeping(self, sizes: Mapping[DimVar, Kept]) -> Iterator[None]:
+    def keep_dynamic(self, sizes: Mapping[DimVar, DynamicSize]) -> Iterator[None]:
         """Meanwhile these sizes stay dynamic too, but for those that have one value already."""
-        before = self.kept
+        before = self.dynamic_sizes
         bounds = {v: self.bounds(dims.from_atom(v)) for v in sizes}
-        self.kept = {**before, **{v: kept for v, kept in sizes.items() if bounds[v][0] != bounds[v][1]}}
+        self.dynamic_sizes = {**before, **{v: kept for v, kept in sizes.items() if bounds[v][0] != bounds[v][1]}}
         try:
             yield
         finally:
-            self.kept = before
+            self.dynamic_sizes = before
 
-    def _inconclusive(self, claim: Claim, asked: str, where: Where | None, size: str = "") -> AnyshapeError:
-        depends = {str(v): self.runtime[v] for v in claim.variables() if v in self.runtime}
+    def _inconclusive(self, claim: Claim, asked: str, where: SourceLine | None, size: str = "") -> AnyshapeError:
+        names = self.size_names
+        asked, size = names.text(asked), names.text(size)
+        depends = {str(v): str(self.runtime[v]) for v in claim.variables() if v in self.runtime}
         if depends:
             return DataDependentSizeError(asked, depends, where)
-        declared = [str(c.claim) for c in self.conditions if c.kind == "constraint"]
+        declared = [names.text(str(c.claim)) for c in self.conditions if c.kind == "constraint"]
         return InconclusiveDimensionError(asked, self.witnesses(claim), where, declared, size)
 
-    def value(self, size: Size, where: Where | None) -> int:
+    def value(self, size: Size, where: SourceLine | None) -> int:
         """The size as a Python int: fixed, or fixed by a guard to what it is in this call."""
         if self.closed:
             raise LeakedTracerError(f"size {size}", where=where)
@@ -239,17 +281,17 @@ class Scope:
         if self.hints is None or not all(v in self.hints for v in dims.variables(size)):
             claim = equal(size, 0, f"int({size})")
             raise self._inconclusive(claim, f"the value of {size}", where, str(size))
-        number = evaluate(size, to_mapping(self.hints))
+        number = evaluate(size, values_from(self.hints))
         self._refine(Condition("guard", equal(size, number), "python", f"int({size}) was asked", where))
-        _warn_of_a_fixed_size(str(size), where)
+        _warn_of_a_fixed_size(self.size_names.size(size), where)
         return number
 
-    def runtime_size(self, name: str, upper: Bound | Size, primitive: str, where: Where | None) -> DimVar:
+    def runtime_size(self, name: str, upper: Bound | Size, primitive: str, where: SourceLine | None) -> DimVar:
         """A size that depends on data, at least 0 and not above `upper`, as the op that makes it sees to."""
         count = sum(v.name == name for v in self.runtime)
         label = f"{name}_{count + 1}" if count else name
         variable = DimVar(name, 0, upper if isinstance(upper, int) else None, label=label)
-        self.runtime[variable] = f"made by {primitive}{f' at {where}' if where else ''}"
+        self.runtime[variable] = SizeMaker(primitive, where)
         if isinstance(upper, DimExpr):
             claim = Claim(">=", upper, dims.from_atom(variable))
             self.assume(Condition("fact", claim, primitive, f"{variable} depends on data", where))
@@ -270,7 +312,7 @@ class Scope:
     def assume(self, condition: Condition) -> None:
         """Record the condition and believe its claim from now on."""
         self.conditions.append(condition)
-        self._known.believe(condition.claim)
+        self._known.assume(condition.claim)
 
     # -- witnesses
 
@@ -281,28 +323,18 @@ class Scope:
         """
         asked = claim.variables()
         found = self._known.witnesses(claim)
-        return {answer: _by_name({v: at[v] for v in dict.fromkeys([*asked, *at])}) for answer, at in found.items()}
+        by_name = self.size_names.by_name
+        return {answer: by_name({v: at[v] for v in dict.fromkeys([*asked, *at])}) for answer, at in found.items()}
 
 
-def reliances(relied: Sequence[Any]) -> Iterator[Reliance]:
+def reliances(reliance_log: Sequence[Any]) -> Iterator[Reliance]:
     """What was noted, one entry for each axis of a shape."""
     width = len(Reliance._fields)
-    for noted in (Reliance(*relied[i : i + width]) for i in range(0, len(relied), width)):
+    for noted in (Reliance(*reliance_log[i : i + width]) for i in range(0, len(reliance_log), width)):
         if isinstance(noted.answer, tuple):
             yield from [noted._replace(axis=(noted.axis or 0) + i, answer=each) for i, each in enumerate(noted.answer)]
         else:
             yield noted
-
-
-def _by_name(sizes: Mapping[DimVar, int]) -> dict[str, int]:
-    """The sizes by the names of their variables; those of one name are told apart, as in the text of a size."""
-    found: dict[str, int] = {}
-    for variable, size in sizes.items():
-        name = str(variable)
-        while name in found:
-            name += "'"
-        found[name] = size
-    return found
 
 
 def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
@@ -313,7 +345,7 @@ def _restored(uid: tuple[str, int], closed: bool, *arguments: Any) -> Scope:
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_of_a_fixed_size(size: str, where: Where | None) -> None:
+def _warn_of_a_fixed_size(size: str, where: SourceLine | None) -> None:
     """Say once per line that each value of the size will have a trace of its own."""
     _LOG.warning(
         "%s: Python asked for the value of the size %s, so each value of it is traced anew "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -14,8 +15,11 @@ Sizes = tuple[Size, ...]
 Extremum = Callable[..., Size]  # `expr.minimum` or `expr.maximum`
 
 
-def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size) -> Size:
-    """Return the size that two axes broadcast to; assert that they broadcast unless it is proved."""
+def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size, axes: OperandAxes | None = None) -> Size:
+    """Return the size that two axes broadcast to; assert that they broadcast unless it is proved.
+
+    `axes` are the axes of the operands that have the sizes, for the message of that assertion.
+    """
     if a is b or ctx.same(a, b):
         return a
     if b == 1:
@@ -24,7 +28,7 @@ def broadcast_size(ctx: ShapeGuardContext, a: Size, b: Size) -> Size:
         return b
     claim = Claim("broadcasts", a, b)
     if not ctx.scope.proves(claim):
-        ctx.require(claim, f"sizes {a} and {b} differ and neither is 1")
+        ctx.require(claim, f"sizes {a} and {b} differ and neither is 1", axes)
     return ctx.scope.normal(expr.broadcast(a, b))
 
 
@@ -32,10 +36,16 @@ def broadcast_sizes(ctx: ShapeGuardContext, shapes: Sequence[Sizes]) -> Sizes:
     """Return the shape that shapes broadcast to, aligned at the last axis as in NumPy."""
     rank = max((len(s) for s in shapes), default=0)
     result: list[Size] = [1] * rank
-    for shape in shapes:
+    owners = [(0, 0)] * rank  # operand and axis of each size of the result
+    for operand, shape in enumerate(shapes):
         offset = rank - len(shape)
         for axis, size in enumerate(shape):
-            result[offset + axis] = broadcast_size(ctx, result[offset + axis], size)
+            before = result[offset + axis]
+            if before is not size:
+                axes = OperandAxes(len(shapes), owners[offset + axis], (operand, axis))
+                result[offset + axis] = broadcast_size(ctx, before, size, axes)
+            if isinstance(before, int) and before == 1:
+                owners[offset + axis] = operand, axis
     return tuple(result)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
 from anyshape.errors import InputSizeError, SizeMismatchError
+from anyshape.graph.prover.claim_text import SizeNames
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.signature.dim_equations import Place, Solved, leaves, places
+from anyshape.graph.signature.dim_equations import Place, SizeBinding, leaves, places
+from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, RuntimeScalar, Size
@@ -62,7 +64,7 @@ class Signature:
     names: tuple[str, ...]
     metas: tuple[TensorMeta, ...]
     values: tuple[tuple[int, Size], ...]
-    solved: tuple[Solved, ...]
+    solved: tuple[SizeBinding, ...]
 
     @cached_property
     def shown(self) -> dict[Place, Size]:
@@ -84,17 +86,21 @@ class Signature:
         names = [(p, self.names[p.operand]) for p in found]
         return " and ".join(n if isinstance(p, RuntimeScalar) else f"{n}.shape[{p.axis}]" for p, n in names if n)
 
-    def violated(self, condition: Condition, sizes: Mapping[str, int]) -> NoReturn:
-        """Raise the error for a condition that does not hold; `sizes` are those it is about, by name."""
-        texts = {str(v): self.texts(self.sources.get(v, ())) for v in condition.claim.variables()}
-        raise condition.error(sizes, {name: text for name, text in texts.items() if text})
+    @cached_property
+    def size_names(self) -> SizeNames:
+        """How errors call the sizes."""
+        return size_names(self.solved, self.names)
+
+    def violated(self, condition: Condition, *sizes: int) -> NoReturn:
+        """Raise the error for a condition that does not hold for these sizes of its variables."""
+        raise condition.error(dict(zip(condition.claim.variables(), sizes, strict=True)), self.size_names)
 
     def refuse(self, *inputs: Any) -> NoReturn:
         """Raise the error for inputs (arrays, or their shapes) that do not fit."""
-        raise misfit(self, inputs)
+        raise find_mismatch(self, inputs)
 
 
-def find(solved: Solved, sizes: Callable[[Leaf], int]) -> int:
+def find(solved: SizeBinding, sizes: Callable[[Leaf], int]) -> int:
     """The size of a variable, where those it depends on are known."""
     target = evaluate(solved.target, sizes)
     if solved.curve is None:
@@ -102,7 +108,7 @@ def find(solved: Solved, sizes: Callable[[Leaf], int]) -> int:
     return largest(_curve(solved, solved.curve, sizes), target, solved.low, solved.high)
 
 
-def _curve(solved: Solved, size: Size, sizes: Callable[[Leaf], int]) -> Callable[[int], int]:
+def _curve(solved: SizeBinding, size: Size, sizes: Callable[[Leaf], int]) -> Callable[[int], int]:
     return lambda t: evaluate(size, lambda leaf: t if leaf is solved.variable else sizes(leaf))
 
 
@@ -111,7 +117,7 @@ class _Call:
 
     def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
         self.signature = signature
-        self.sizes: dict[Leaf, int] = {place: read_place(place, inputs) for place in signature.shown}
+        self.sizes: dict[Leaf, int] = {place: read_input(place, inputs) for place in signature.shown}
 
     def value(self, size: Size) -> int:
         return evaluate(size, self.sizes.__getitem__)
@@ -140,7 +146,7 @@ class _Call:
         return InputSizeError(s.program, s.names[place.operand], axis, spec, actual, known, reason, advice, remainder)
 
 
-def read_place(place: Place, inputs: Sequence[Any]) -> int:
+def read_input(place: Place, inputs: Sequence[Any]) -> int:
     """What a call with these inputs, or shapes, shows at a place."""
     x = inputs[place.operand]
     if isinstance(place, RuntimeScalar):
@@ -148,7 +154,7 @@ def read_place(place: Place, inputs: Sequence[Any]) -> int:
     return int(getattr(x, "shape", x)[place.axis])
 
 
-def misfit(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatchError:
+def find_mismatch(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatchError:
     """The error for the first size that does not fit."""
     call = _Call(signature, inputs)
     for place in signature.shown:
@@ -180,7 +186,7 @@ def _unequal(call: _Call, place: Place, size: Size) -> InputSizeError | None:
     return call.error(place, known if others else [], "", f"make it {expected}{change}")
 
 
-def _unsolved(call: _Call, solved: Solved) -> SizeMismatchError | None:
+def _unsolved(call: _Call, solved: SizeBinding) -> SizeMismatchError | None:
     """Find one variable, or give the error that says why there is none."""
     variable, shown = solved.variable, call.signature.shown
     sources = call.signature.sources[variable]
@@ -195,7 +201,7 @@ def _unsolved(call: _Call, solved: Solved) -> SizeMismatchError | None:
         return call.error(place, known, "it divides by 0")
 
 
-def _undeclared(call: _Call, solved: Solved) -> SizeMismatchError | None:
+def _undeclared(call: _Call, solved: SizeBinding) -> SizeMismatchError | None:
     """Find a variable that is the same at every call; it is wrong when what was declared of it has no solution."""
     variable = solved.variable
     value = call.sizes[variable] = find(solved, call.sizes.__getitem__)
@@ -205,7 +211,7 @@ def _undeclared(call: _Call, solved: Solved) -> SizeMismatchError | None:
     return SizeMismatchError(call.signature.program, str(solved), {str(variable): value}, why)
 
 
-def _missed(call: _Call, solved: Solved, place: Place, known: _Known) -> InputSizeError | None:
+def _missed(call: _Call, solved: SizeBinding, place: Place, known: _Known) -> InputSizeError | None:
     """Find a variable from places, or give the error of the first of them that has to do with it."""
     variable = solved.variable
     target, factor, rest, problem = call.value(solved.target), call.value(solved.divisor), 0, ""
@@ -228,7 +234,7 @@ def _missed(call: _Call, solved: Solved, place: Place, known: _Known) -> InputSi
     return _out_of_range(call, solved, place, known)
 
 
-def _on_curve(call: _Call, solved: Solved, size: Size, place: Place, target: int) -> tuple[int, str]:
+def _on_curve(call: _Call, solved: SizeBinding, size: Size, place: Place, target: int) -> tuple[int, str]:
     """The variable of a curve, and what is wrong when the curve misses the target."""
 
     curve, value = _curve(solved, size, call.sizes.__getitem__), find(solved, call.sizes.__getitem__)
@@ -239,7 +245,7 @@ def _on_curve(call: _Call, solved: Solved, size: Size, place: Place, target: int
     return value, f"the nearest are {sizes}" if len(near) > 1 else f"the nearest is {sizes}"
 
 
-def _out_of_range(call: _Call, solved: Solved, place: Place, known: _Known) -> InputSizeError | None:
+def _out_of_range(call: _Call, solved: SizeBinding, place: Place, known: _Known) -> InputSizeError | None:
     """The error of a variable that is not in its declared range, or is negative."""
     variable, value = solved.variable, call.sizes[solved.variable]
     low, high = variable.lower, variable.upper

@@ -1,0 +1,186 @@
+"""Sizes and claims in the words of the caller: `x.shape[1] (3) must equal w.shape[0] (2)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from anyshape.errors import ShapeError
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.expr import Call, DimVar, Size
+
+Values = Mapping[DimVar, int]
+
+
+class OperandAxes(NamedTuple):
+    """The axes that the two sides of a claim are read off: operand and axis of each, among so many `operands`."""
+
+    operands: int
+    left: tuple[int, int]
+    right: tuple[int, int]
+
+    def texts(self, texts: Sequence[str]) -> tuple[str, str]:
+        """Return the sides as `w.shape[0]`, empty where the operand has no text."""
+        if len(texts) != self.operands:
+            return "", ""
+        left, right = (f"{texts[i]}.shape[{axis}]" if texts[i] else "" for i, axis in (self.left, self.right))
+        return left, right
+
+
+class SizeNames:
+    """Names of the variables of one program in messages.
+
+    `sources` says where each is read, such as `x.shape[0]`. Variables in `undeclared` are called by their source; those
+    that the user declared keep their name.
+    """
+
+    def __init__(self, sources: Mapping[DimVar, str] | None = None, undeclared: Collection[DimVar] = ()) -> None:
+        self.sources = dict(sources or {})
+        self.undeclared = set(undeclared)
+        labels = [str(v) for v in self.sources]
+        texts = {str(v): self.sources[v] for v in self.sources if v in self.undeclared}
+        self._texts = {label: text for label, text in texts.items() if labels.count(label) == 1}
+        alternatives = "|".join(map(re.escape, sorted(self._texts, key=len, reverse=True)))
+        self._pattern = re.compile(rf"(?<![\w.])({alternatives})(?![\w'(@])") if alternatives else None
+
+    def leaf(self, atom: Any) -> str:
+        """Return the name of one variable."""
+        return self.sources[atom] if atom in self.undeclared else str(atom)
+
+    def origin(self, variable: DimVar) -> str:
+        """Return where a declared variable is read, "" where its name says so."""
+        source = self.sources.get(variable, "")
+        return "" if variable in self.undeclared or source == str(variable) else source
+
+    def size(self, size: Size) -> str:
+        """Return the size by where its variables are read."""
+        return expr.show(size, self.leaf)
+
+    def text(self, text: str) -> str:
+        """Return a text about sizes with the labels of variables replaced."""
+        return text if self._pattern is None else self._pattern.sub(lambda match: self._texts[match[0]], text)
+
+    def by_name(self, values: Values) -> dict[str, int]:
+        """Return the sizes by name; those of one name get a prime."""
+        named: dict[str, int] = {}
+        for variable, size in values.items():
+            name = self.leaf(variable)
+            while name in named:
+                name += "'"
+            named[name] = size
+        return named
+
+    def origins(self, values: Values) -> dict[str, str]:
+        """Return where each size that has a declared name is read."""
+        return {self.leaf(v): self.origin(v) for v in values if self.origin(v)}
+
+    def quantity(self, size: Size, values: Values, axis: str = "") -> str:
+        """Return the size with its number and, for declared names, where they are read: `n (3, from x.shape[0])`.
+
+        `axis` is the text of the axis that a fixed size is read off.
+        """
+        if isinstance(size, int):
+            return f"{axis} ({size})" if axis else str(size)
+        number = _number(size, values)
+        alone = expr.as_atom(size)
+        notes = [str(number)] if number is not None else []
+        for variable in expr.variables(size):
+            if self.origin(variable):
+                notes.append(f"{'' if alone is variable else f'{variable} '}from {self.origin(variable)}")
+        return f"{self.size(size)} ({', '.join(notes)})" if notes else self.size(size)
+
+    def place(self, size: Size, axis: str = "") -> str:
+        """Return the axis that the caller can change to change this size alone, "" if there is none."""
+        atom = None if isinstance(size, int) else expr.as_atom(size)
+        return axis if isinstance(size, int) else self.sources.get(atom, "") if isinstance(atom, DimVar) else ""
+
+
+def _number(size: Size, values: Values) -> int | None:
+    """Return the size as a number, None where it has none."""
+    if not all(v in values for v in expr.variables(size)):
+        return None
+    try:
+        return evaluate(size, values_from(values))
+    except (ZeroDivisionError, ShapeError):
+        return None
+
+
+RELATIONS = {"broadcasts": "broadcasts with", "stretches": "is 1 or equals"}  # that Python has no operator for
+_DEMAND = {
+    "==": "{0} must equal {1}",
+    "!=": "{0} must not be {1}",
+    ">=": "{0} must be at least {1}",
+    "broadcasts": "{0} must equal {1}, or one of them must be 1",
+    "stretches": "{0} must be 1 or equal {1}",
+}
+
+
+class ClaimText:
+    """A claim that does not hold, as the two lines of a message."""
+
+    def __init__(self, relation: str, left: Size, right: Size, names: SizeNames, values: Values) -> None:
+        self.relation, self.sides, self.names, self.values = relation, (left, right), names, values
+        self.axes = "", ""
+
+    def located(self, axes: OperandAxes | None, operands: Callable[[], Sequence[str]]) -> ClaimText:
+        """Return this text with fixed sizes called by the axes of the operands as written."""
+        if axes is not None and any(isinstance(side, int) for side in self.sides):
+            self.axes = axes.texts(operands())
+        return self
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether some side is more than a bare number."""
+        return any(not isinstance(side, int) for side in self.sides) or all(self.axes)
+
+    def demand(self) -> str:
+        """Return what must hold, with numbers."""
+        divided = self._divided()
+        if divided is not None:
+            dividend, divisor = (self.names.quantity(size, self.values) for size in divided)
+            return f"{dividend} must be divisible by {divisor}"
+        sides = [self.names.quantity(s, self.values, axis) for s, axis in zip(self.sides, self.axes, strict=True)]
+        return _DEMAND[self.relation].format(*sides)
+
+    def claim(self) -> str:
+        """Return the relation alone: `x.shape[1] == w.shape[0]`."""
+        left, right = (self.names.size(s) for s in self.sides)
+        return f"{left} {RELATIONS.get(self.relation, self.relation)} {right}"
+
+    def _divided(self) -> tuple[Size, Size] | None:
+        """Return dividend and divisor of a claim that a remainder is 0."""
+        left, right = self.sides
+        remainder = None if isinstance(left, int) else expr.as_atom(left)
+        is_remainder = isinstance(remainder, Call) and remainder.function == "mod"
+        if self.relation != "==" or isinstance(right, int) is False or right != 0 or not is_remainder:
+            return None
+        return remainder.args[0], remainder.args[1]  # type: ignore[union-attr]
+
+    def advice(self) -> str:
+        """Return the change to the sizes that makes the claim hold, "" where no single one does."""
+        divided = self._divided()
+        if divided is not None:
+            return self._make_divisible(*divided)
+        left, right = (_number(side, self.values) for side in self.sides)
+        places = [self.names.place(s, axis) for s, axis in zip(self.sides, self.axes, strict=True)]
+        if left is None or right is None:
+            return ""
+        if self.relation == ">=":
+            return f"make {places[0]} at least {right}" if places[0] else ""
+        if self.relation == "!=":
+            return f"make {places[0]} another size than {right}" if places[0] else ""
+        if places[0] == places[1]:
+            return ""
+        or_one = " or 1" if self.relation == "broadcasts" else ""
+        choices = [(place, n) for place, n in ((places[1], left), (places[0], right)) if place]
+        changes = [f"{place} {n}{or_one if n != 1 else ''}" for place, n in choices]
+        return f"make {', or '.join(changes[: 1 if or_one else 2])}" if changes else ""
+
+    def _make_divisible(self, dividend: Size, divisor: Size) -> str:
+        number, by = (_number(size, self.values) for size in (dividend, divisor))
+        if number is None or not by or by < 0:
+            return ""
+        below = number - number % by
+        return f"make {self.names.size(dividend)} a multiple of {by}, such as {below or 2 * by} or {below + by}"
