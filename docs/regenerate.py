@@ -1,5 +1,7 @@
-"""Write what the code prints into the pages: every block below a line `<!-- printed: name -->`, and every block below
-`<!-- output -->`: what the Python block before it prints, run by itself as example.py.
+"""Write printed output into the pages.
+
+A block below `<!-- printed: name -->` shows output of this file. A block below `<!-- output -->` shows the output of the
+Python block before it, run by itself as example.py.
 
 python docs/regenerate.py            write the pages
 python docs/regenerate.py --check    write nothing; exit with 1 and a diff if a page is out of date
@@ -45,17 +47,17 @@ def cut(text, width=118):
 
 
 def leaves():
-    """What flattening finds in the arguments."""
+    """Show the leaves of the arguments."""
     step = value_and_grad(shown.loss, argnums=(1, 2))
-    found = step.leaves(*arguments(5))
+    flat = step.leaves(*arguments(5))
     rows = [
-        f"{path}: {x.dtype}, {x.ndim} axes, sizes {x.shape}" for path, x in zip(found.paths, found.arrays, strict=True)
+        f"{path}: {x.dtype}, {x.ndim} axes, sizes {x.shape}" for path, x in zip(flat.paths, flat.arrays, strict=True)
     ]
-    return "\n".join([*rows, f"structure: {found.tree}"])
+    return "\n".join([*rows, f"structure: {flat.tree}"])
 
 
 def cache():
-    """What the cache says after calls at three lengths."""
+    """Show the counts of the cache after calls at three lengths."""
     step = value_and_grad(shown.loss, argnums=(1, 2))
     lines = []
     for n in (5, 1, 0):
@@ -77,7 +79,7 @@ def guards():
 
 
 def conditions():
-    """What the program under jit relies on: nothing is known of the sizes but what the function needs."""
+    """Show the conditions of a program under jit, whose sizes are all unknown."""
     step = anyshape.jit(shown.loss)
     step(*arguments(5))
     graph = step.programs()[0].graph
@@ -85,7 +87,7 @@ def conditions():
 
 
 def refused():
-    """What a call says whose sizes cannot agree."""
+    """Show the error of a call whose sizes cannot agree."""
     x, w, b, y = arguments(5)
     try:
         anyshape.jit(shown.loss)(x, w[:2], b, y)
@@ -95,7 +97,7 @@ def refused():
 
 
 def message(name):
-    """What an error says."""
+    """Show the message of an error."""
     if name in shown.DEFECTS:
         return str(shown.DEFECTS[name])
     try:
@@ -127,7 +129,7 @@ def printed():
 
 
 def output(code):
-    """What an example prints; times differ from run to run and are left out."""
+    """Run an example and return its output; times differ from run to run and are left out."""
     scope._warn_of_a_fixed_size.cache_clear()  # each example is warned of its lines, which have the numbers of others
     linecache.cache["example.py"] = len(code), None, code.splitlines(True), "example.py"
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said), logging_as_it_was():
@@ -157,8 +159,8 @@ def logging_as_it_was():
 
 def renewed(text, blocks):
     """The page with what the code prints now."""
-    text = EXAMPLE.sub(lambda found: f"{found[1]}{output(found[2]).rstrip()}\n{found[4]}", text)
-    return BLOCK.sub(lambda found: f"{found[1]}{blocks[found[2]].rstrip()}\n{found[4]}", text)
+    text = EXAMPLE.sub(lambda m: f"{m[1]}{output(m[2]).rstrip()}\n{m[4]}", text)
+    return BLOCK.sub(lambda m: f"{m[1]}{blocks[m[2]].rstrip()}\n{m[4]}", text)
 
 
 def main(check):

@@ -4,7 +4,7 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct, errors
-from anyshape.backend.compiler.codegen.failures import teller
+from anyshape.backend.compiler.codegen.failures import error_translator
 from anyshape.backend.compiler.plan import Step
 from anyshape.ops.elementwise import add_op
 
@@ -52,10 +52,10 @@ def raising(function, *args):
 
 
 def raised(error):
-    """What becomes of an error of a step: there is none on record that raises this one."""
+    """Raise an error as a step of a plan would; no op on record raises this one by itself."""
     step = Step(add_op, (), (), (), (), (), where="user.py:7")
     error.__traceback__ = None
-    raise teller("", [(0, step)])(error)
+    raise error_translator("", [(0, step)])(error)
 
 
 X, W = np.ones(3), np.ones((2, 4))

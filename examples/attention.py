@@ -13,8 +13,8 @@ def attention(x, w):
     """Every row looks at itself and at those before it; w holds the maps to queries, keys and values."""
     query, key, value = np.split(x @ w, 3, axis=-1)
     scores = query @ key.T / np.sqrt(query.shape[-1])
-    place = np.arange(x.shape[0], like=x)
-    seen = np.where(place[:, None] >= place[None, :], scores, -np.inf)
+    position = np.arange(x.shape[0], like=x)
+    seen = np.where(position[:, None] >= position[None, :], scores, -np.inf)
     weights = np.exp(seen - seen.max(axis=-1, keepdims=True))
     return weights @ value / weights.sum(axis=-1, keepdims=True)
 

@@ -17,7 +17,7 @@ def model(p, t):
 
 
 def residuals(p, t, seen):
-    """What the model leaves unexplained of one series."""
+    """Return the residuals of the model on one series."""
     return model(p, t) - seen
 
 
@@ -41,9 +41,9 @@ def main():
     times = [np.sort(rng.uniform(0, 12, size)) for size in (5, 17, 1, 40, 8, 23)]
     series = [(t, model(truth, t) + 0.02 * rng.normal(size=t.size)) for t in times]
     guess = {"log_first": np.log(1.5), "log_second": np.log(0.4), "start": np.float64(3.0)}
-    found = fit(guess, series)
+    fitted = fit(guess, series)
     for name, value in truth.items():
-        print(f"{name:10}  true {value:6.3f}  fitted {found[name]:6.3f}")
+        print(f"{name:10}  true {value:6.3f}  fitted {fitted[name]:6.3f}")
     print("lengths =", [t.size for t in times], " traces =", jacobian.cache_info().traces)
 
 

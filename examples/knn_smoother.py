@@ -42,8 +42,8 @@ def main():
         for _ in range(60):
             value, downhill = slope(log_width, k, *data)
             log_width = np.clip(log_width - 3 * downhill, -3, 1)
-        found = smooth(np.exp(log_width), k, *[data[0][0], *data[1:]])
-        truth = np.sqrt(np.mean((found - np.sin(data[0][0])) ** 2))
+        smoothed = smooth(np.exp(log_width), k, *[data[0][0], *data[1:]])
+        truth = np.sqrt(np.mean((smoothed - np.sin(data[0][0])) ** 2))
         fit = f"width {np.exp(log_width):.3f}, error {np.sqrt(value):.3f}, from the truth {truth:.3f}"
         print(f"n = {n:3}, k = {k:2}: {fit}")
     print("traces =", slope.cache_info().traces)

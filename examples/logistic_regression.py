@@ -35,8 +35,8 @@ def main():
     print("descent, changing sizes ", w.round(2))
 
     x, y = draw(rng, 5000, truth)
-    found = scipy.optimize.minimize(step, np.zeros(3), args=(x, y), jac=True)
-    print("SciPy, 5000 points      ", found.x.round(2))
+    result = scipy.optimize.minimize(step, np.zeros(3), args=(x, y), jac=True)
+    print("SciPy, 5000 points      ", result.x.round(2))
     print("distinct sizes =", len({*sizes.tolist(), 5000}), " traces =", step.cache_info().traces)
 
 

@@ -40,8 +40,8 @@ def main():
         p, count = (naive, np.float64(0.0)), 0
         for _ in range(40):
             p, count = step(p, x, threshold)
-        found = f"mean {p[0]:.2f}, scale {np.exp(p[1]):.2f}"
-        print(f"{count:6} of {size:6} above {threshold:4.1f}: {found}; the mean of what is seen is {naive:.2f}")
+        estimate = f"mean {p[0]:.2f}, scale {np.exp(p[1]):.2f}"
+        print(f"{count:6} of {size:6} above {threshold:4.1f}: {estimate}; the mean of what is seen is {naive:.2f}")
     print("truth: mean 1.00, scale 0.50; traces =", step.cache_info().traces)
 
 

@@ -1,7 +1,7 @@
 """Gradients through x[:k], where k is computed from the data: a spectrum is cut where it holds 99 % of its energy.
 
-What is kept differs from signal to signal, and so does its number. The gradient reaches what was kept, is zero for
-the rest, and agrees with differences as long as a small step leaves k as it is.
+The coefficients kept differ from signal to signal, and so does their number. The gradient reaches them and is zero for
+all others. It agrees with finite differences as long as a small step leaves k unchanged.
 
     python examples/truncated_gradient.py
 """
@@ -45,9 +45,9 @@ def main():
         c = rng.normal(size=size) * decay ** np.arange(size)
         t = np.linspace(0, 1, 50)
         signal = np.exp(-3 * t)
-        found, k = gradient(c, t, signal), int(count(c))
-        off = np.abs(found - differences(c, t, signal)).max()
-        beyond = np.abs(found[k:]).max(initial=0.0)
+        slopes, k = gradient(c, t, signal), int(count(c))
+        off = np.abs(slopes - differences(c, t, signal)).max()
+        beyond = np.abs(slopes[k:]).max(initial=0.0)
         print(f"{k:2} of {size:2} coefficients kept; gradient off by {off:.0e}, of the rest {beyond}")
     print("traces =", gradient.cache_info().traces)
 

@@ -1,4 +1,4 @@
-"""What every test relies on: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
+"""Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
 
 import os
 
@@ -17,7 +17,7 @@ settings.load_profile("default")
 
 @pytest.fixture(autouse=True)
 def _quiet_numpy():
-    """Rows hold NaN, inf and division by zero on purpose; NumPy's remarks about them say nothing."""
+    """Rows hold NaN, inf and division by zero on purpose; NumPy's warnings about them say nothing."""
     with np.errstate(all="ignore"):
         yield
 

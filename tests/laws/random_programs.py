@@ -1,7 +1,7 @@
 """Random programs in plain NumPy: plain data that prints, shrinks, and runs on any namespace.
 
-A program is made while it runs on a small example, so a step is only added where NumPy accepts it for the sizes
-of the example. At other sizes NumPy may well refuse: then the traced program must too.
+A program is made while it runs on a small example. A step is added only where NumPy accepts it for these sizes. At
+other sizes NumPy may refuse; then the traced program must too.
 """
 
 from collections.abc import Callable

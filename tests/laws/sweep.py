@@ -1,4 +1,4 @@
-"""What the sweeping checks share: the rows, the sizes they are tried at, and what NumPy says there."""
+"""Share rows, sizes, expected results and comparisons among the sweeping checks."""
 
 import importlib
 import itertools
@@ -19,11 +19,11 @@ LIMIT = 20  # combinations of sizes tried for values; derivatives take fewer
 @cache
 def rows():
     """Every (family, row) of tests/samples, in order."""
-    found = []
+    family_rows = []
     for info in pkgutil.iter_modules(tests.samples.__path__):
         module = importlib.import_module(f"tests.samples.{info.name}")
-        found.extend((info.name, row) for row in getattr(module, "SAMPLES", ()))
-    return tuple(found)
+        family_rows.extend((info.name, row) for row in getattr(module, "SAMPLES", ()))
+    return tuple(family_rows)
 
 
 @cache
@@ -57,9 +57,9 @@ def few_combinations(row):
     wanted = [(5, 2, 3, 4), (1, 5, 1, 5), (5, 1, 2, 1), (2, 2, 2, 2), (0, 2, 3, 1)]
     if not names:
         return [{}]
-    found = [dict(zip(names, itertools.cycle(w))) for w in wanted]
-    kept = [f for f in found if min(f.values()) >= row.smallest]
-    return kept or [dict.fromkeys(names, row.smallest)]
+    candidates = [dict(zip(names, itertools.cycle(w))) for w in wanted]
+    allowed = [f for f in candidates if min(f.values()) >= row.smallest]
+    return allowed or [dict.fromkeys(names, row.smallest)]
 
 
 def seed_of(row, sizes):
@@ -77,7 +77,7 @@ def leaves(result):
 
 
 def outcome(function, *args):
-    """What a call gives: its leaves, or the error it raises."""
+    """Return the leaves of a call's result, or the error it raises."""
     try:
         return leaves(function(*args))
     except ERRORS as error:
@@ -134,8 +134,8 @@ def split(row, example, namespace):
     def function(moving, rest):
         moving_left, rest_left = iter(moving), iter(rest)
         xs = [next(moving_left) if flag else next(rest_left) for flag in flags]
-        found = optree.tree_leaves(row.function(namespace, *xs))
-        return [y for y in found if getattr(y, "dtype", None) is not None and y.dtype.kind in "fc"]
+        results = optree.tree_leaves(row.function(namespace, *xs))
+        return [y for y in results if getattr(y, "dtype", None) is not None and y.dtype.kind in "fc"]
 
     def parts(arrays):
         moving = [x for x, flag in zip(arrays, flags, strict=True) if flag]

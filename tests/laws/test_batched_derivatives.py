@@ -19,7 +19,8 @@ IN_AXES = {"everything": (0, 0, 0), "directions": (None, None, 0), "primals": (0
 
 
 # a batch of directions alone, as in a Jacobian, meets the rules that a batch of everything meets least
-modes = pytest.mark.parametrize("batched", ["everything", "directions", pytest.param("primals", marks=pytest.mark.slow)])
+SLOW_MODE = pytest.param("primals", marks=pytest.mark.slow)
+modes = pytest.mark.parametrize("batched", ["everything", "directions", SLOW_MODE])
 
 
 def jvp_of(f):
@@ -53,6 +54,13 @@ def stack(trees, like, batched):
     return [np.stack(xs) if xs else np.empty((0, *x.shape), x.dtype) for *xs, x in zip(*trees, like, strict=True)]
 
 
+def arguments_of(examples, like, in_axes):
+    """Return the arguments of the batched call and of each call of the loop."""
+    parts = [[e[i] if axis == 0 else like[i] for e in examples] for i, axis in enumerate(in_axes)]
+    batched = [stack(parts[i], like[i], axis == 0) for i, axis in enumerate(in_axes)]
+    return batched, list(zip(*parts, strict=True))
+
+
 def check_derivative(derivative_of, directions_like, case, in_axes):
     """Compare one batched program with a loop over examples, at several sizes and numbers of examples."""
     _, row, dtype = case
@@ -65,15 +73,11 @@ def check_derivative(derivative_of, directions_like, case, in_axes):
             continue
         single = single or anyshape.jit(derivative_of(f))
         mapped = mapped or anyshape.jit(anyshape.vmap(derivative_of(f), in_axes=in_axes))
-        rows = [(m, r, [uneven(rng, d) for d in directions_like(m, y)]) for m, r, y in batch]
-        first, examples = rows[0], rows[1:]
-        parts = [[e[i] if a == 0 else first[i] for e in examples] for i, a in enumerate(in_axes)]
-        arguments = [stack(parts[i], first[i], a == 0) for i, a in enumerate(in_axes)]
-        expected = [leaves(single(*example)) for example in zip(*parts, strict=True)]
-        shapes = leaves(single(*first))
-        stacked_up = stack(expected, shapes, True)
+        first, *examples = [(m, r, [uneven(rng, d) for d in directions_like(m, y)]) for m, r, y in batch]
+        batched, loop = arguments_of(examples, first, in_axes)
+        expected = stack([leaves(single(*one)) for one in loop], leaves(single(*first)), True)
         note = f"{row.name} at {sizes}, {count} examples"
-        check_equal(leaves(mapped(*arguments)), stacked_up, max(row.tolerance, 1e-9), note)
+        check_equal(leaves(mapped(*batched)), expected, max(row.tolerance, 1e-9), note)
     if mapped is not None and "retraces" not in row.tags:
         assert mapped.cache_info().traces == 1
 

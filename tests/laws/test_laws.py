@@ -91,9 +91,9 @@ def every_value(graph, xs):
     env.update(graph.constants)
     for node in graph.nodes:
         params = resolve(dict(node.params), [env[v] for v in node.operands])
-        found = find_kernel(node.op).run(*[env[v] for v in node.inputs], **params)
-        found = found if len(node.outputs) > 1 else (found,)
-        env.update({v: np.asarray(y) for v, y in zip(node.outputs, found, strict=True)})
+        results = find_kernel(node.op).run(*[env[v] for v in node.inputs], **params)
+        results = results if len(node.outputs) > 1 else (results,)
+        env.update({v: np.asarray(y) for v, y in zip(node.outputs, results, strict=True)})
     return env
 
 
@@ -149,10 +149,10 @@ def infer_again(graph, metas):
     for node in graph.nodes:
         context = ShapeGuardContext(Scope(), node.op.name, None, [env[v] for v in node.operands])
         try:
-            found = node.op.infer(context, *[env[v] for v in node.inputs], **dict(node.params))
+            inferred = node.op.infer(context, *[env[v] for v in node.inputs], **dict(node.params))
         except AnyshapeError:
             break  # said out loud: fine
-        env.update(zip(node.outputs, found if isinstance(found, tuple) else (found,), strict=True))
+        env.update(zip(node.outputs, inferred if isinstance(inferred, tuple) else (inferred,), strict=True))
     return env
 
 
@@ -202,11 +202,11 @@ def check_gradient(program):
         if is_error(outcome(lambda *a: program(np, *a), *xs)):
             continue
         weights, text = weights_of(program, xs), f"{program}\nat {sizes}"
-        found = leaves(gradient(xs, weights))
-        check_equal(leaves(loss(xs, weights)), found, 1e-9, text)
+        slopes = leaves(gradient(xs, weights))
+        check_equal(leaves(loss(xs, weights)), slopes, 1e-9, text)
         ts = [uneven(np.random.default_rng(6), x) for x in xs]
         estimate = finite_difference(lambda a: program(np, *a), xs, ts, 3e-6)
-        (left, scale), (right, _) = pairing(weights, estimate), pairing(found, ts)
+        (left, scale), (right, _) = pairing(weights, estimate), pairing(slopes, ts)
         if np.isfinite(left):  # the mean of nothing is NaN
             assert abs(left - right) <= 2e-6 * (1 + scale), f"{text}: {left} and {right}"
         served += 1
@@ -243,20 +243,27 @@ def batches(program, sizes, count, axes):
     return stacked, mixed
 
 
+def looped(program, sizes, examples):
+    """Stack the results of plain NumPy on each example; None where NumPy raises."""
+    one = outcome(lambda *a: program(np, *a), *program.arrays(sizes))
+    loop = [outcome(lambda *a: program(np, *a), *e) for e in examples]
+    if is_error(one) or any(map(is_error, loop)):
+        return None
+    if not loop:
+        return [np.empty((0, *y.shape), y.dtype) for y in one]
+    return [np.stack(parts) for parts in zip(*loop, strict=True)]
+
+
 def check_vmap(program, share):
     count = len(program.inputs)
     axes = tuple(None if i == share and count > 1 else 0 for i in range(count))
     mapped, served = anyshape.jit(anyshape.vmap(lambda *xs: program(anp, *xs), in_axes=axes)), 0
     for sizes, number in zip(size_combinations(), (3, 2, 3, 0, 1, 2, 3, 2, 1), strict=False):
         stacked, examples = batches(program, sizes, number, axes)
-        one = outcome(lambda *a: program(np, *a), *program.arrays(sizes))
-        loop = [outcome(lambda *a: program(np, *a), *e) for e in examples]
-        if is_error(one) or any(map(is_error, loop)):
-            continue
-        empty = [np.empty((0, *y.shape), y.dtype) for y in one]
-        expected = [np.stack(parts) for parts in zip(*loop, strict=True)] if loop else empty
-        check_equal(leaves(mapped(*stacked)), expected, 1e-10, f"{program}\nat {sizes}, {number} along {axes}")
-        served += 1
+        expected = looped(program, sizes, examples)
+        if expected is not None:
+            check_equal(leaves(mapped(*stacked)), expected, 1e-10, f"{program}\nat {sizes}, {number} along {axes}")
+            served += 1
     if served:
         assert mapped.cache_info().traces == 1
 
@@ -302,7 +309,7 @@ LAYERS = {"jvp": jvp_layer, "vjp": vjp_layer, "vmap": vmap_layer}
 
 
 def check_layer(name, below, above, xs, text):
-    """What the layer gives, by the meaning of the layer."""
+    """Return the result of the layer, by its definition."""
     got = leaves(above(*xs))
     if name == "jvp":
         ts = [0.3 + 0.1 * x for x in xs]
@@ -379,13 +386,14 @@ def test_plans_equal_the_naive_evaluator_and_graphs_pickle(program):
     for sizes in size_combinations():
         xs = program.arrays(sizes)
         if not is_error(outcome(jitted, *xs)):
-            kept = jitted.programs()[-1]
-            got = kept.run(*xs)
-            check_equal(got, evaluate(kept.graph, xs), 1e-12, f"{program}\nat {sizes}")
-    for kept in jitted.programs():
-        again = pickle.loads(pickle.dumps(kept.graph))
-        assert again == kept.graph
-        assert str(kept.graph) == str(again)
+            newest = jitted.programs()[-1]
+            got = newest.run(*xs)
+            check_equal(got, evaluate(newest.trace.graph, xs), 1e-12, f"{program}\nat {sizes}")
+    for traced_program in jitted.programs():
+        graph = traced_program.graph
+        copy = pickle.loads(pickle.dumps(graph))
+        assert copy == graph
+        assert str(copy) == str(graph)
 
 
 def concrete(param):
@@ -399,8 +407,8 @@ def concrete(param):
 def test_params_hold_no_arrays_and_no_functions(program):
     jitted = traced(program)
     outcome(jitted, *program.arrays({"n": 2, "m": 3, "k": 5}))
-    for kept in jitted.programs():
-        for node in kept.graph.nodes:
+    for traced_program in jitted.programs():
+        for node in traced_program.graph.nodes:
             for name, param in node.params:
                 assert not isinstance(param, np.ndarray), f"{node.op}: {name}"
                 assert concrete(param) or has_local(param), f"{node.op}: {name} = {param!r}"
@@ -434,8 +442,8 @@ def test_programs_and_gradients_run_in_a_fresh_process(tmp_path):
                 if is_error(outcome(lambda *a, p=program: p(np, *a), *xs)):
                     continue
                 function(*xs) if pack is list else function(xs, weights_of(program, xs))
-                kept = function.programs()[0]
-                runs.append((pack(xs), [np.array(y) for y in kept.run(*pack(xs))]))
+                first = function.programs()[0]
+                runs.append((pack(xs), [np.array(y) for y in first.run(*pack(xs))]))
             if runs:
                 cases.append((str(program), pickle.dumps(function.programs()[0]), runs))
     file = tmp_path / "cases"

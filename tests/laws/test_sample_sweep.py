@@ -38,8 +38,8 @@ EVERY = cases()
 WIDE_CASES = [c for c in cases(WIDE) if c[1].grad is True]
 
 
-def every(found):
-    return pytest.mark.parametrize("case", found, ids=map(label, found))
+def every(select):
+    return pytest.mark.parametrize("case", select, ids=map(label, select))
 
 
 def traced(row, namespace):
@@ -121,7 +121,7 @@ def pull_back(f, moving, rest, weights):
 
 
 def prepared(row, dtype):
-    """What a check of derivatives needs at each combination of sizes where NumPy does not raise."""
+    """Yield functions and arrays for a check of derivatives, at each combination of sizes that NumPy accepts."""
     f = None
     for sizes in few_combinations(row):
         xs = arrays_of(row, sizes, dtype)
@@ -200,9 +200,9 @@ def test_what_is_declared_flat_has_no_slope(case):
     for f, _, sizes, moving, rest, results in prepared(row, dtype):
         program = program or jvp_program(f)
         back = back or anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w))
-        found = leaves(program(moving, rest, [np.ones_like(x) for x in moving])[1])
-        found += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
-        assert all(not np.any(s) for s in found), f"{row.name} at {sizes}: {found}"
+        slopes = leaves(program(moving, rest, [np.ones_like(x) for x in moving])[1])
+        slopes += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
+        assert all(not np.any(s) for s in slopes), f"{row.name} at {sizes}: {slopes}"
 
 
 @every([c for c in cases(("float32", "complex64")) if c[1].grad is True])
@@ -340,7 +340,7 @@ print(len(rows))
 @pytest.mark.parametrize("family", sorted({f for f, _ in rows()}))
 def test_programs_run_in_a_fresh_process(family, tmp_path):
     """Law 7: a pickled program needs nothing of the process, nor of the function, it was traced from."""
-    kept = []
+    cases_of_family = []
     for _, row in [(f, r) for f, r in rows() if f == family]:
         jitted, runs = traced(row, anp), []
         for sizes in few_combinations(row)[:3]:
@@ -348,10 +348,10 @@ def test_programs_run_in_a_fresh_process(family, tmp_path):
             if not is_error(outcome(jitted, *xs)):
                 runs.append((xs, [np.array(y) for y in jitted.programs()[0].run(*xs)]))
         if runs:
-            kept.append((row.name, pickle.dumps(jitted.programs()[0]), runs))
+            cases_of_family.append((row.name, pickle.dumps(jitted.programs()[0]), runs))
     file = tmp_path / "programs"
-    file.write_bytes(pickle.dumps(kept))
+    file.write_bytes(pickle.dumps(cases_of_family))
     command = [sys.executable, "-c", _REPLAY, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[-1]) == len(kept)
+    assert int(done.stdout.split()[-1]) == len(cases_of_family)
