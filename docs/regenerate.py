@@ -1,6 +1,6 @@
 """Write printed output into the pages.
 
-A block below `<!-- printed: name -->` shows output of this file. A block below `<!-- output -->` shows the output of the
+A block below `<!-- printed: name -->` shows output of this file. A block below `<!-- output -->` shows that of the
 Python block before it, run by itself as example.py.
 
 python docs/regenerate.py            write the pages

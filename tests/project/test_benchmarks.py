@@ -87,19 +87,26 @@ def test_sizes_that_depend_on_data_agree_with_what_is_written_by_hand():
 
 def test_workloads_agree_with_what_is_written_by_hand(tmp_path):
     results = speed.run(QUICK, scale=0.001, libraries=("numpy", "anyshape"))  # in two processes
-    found = comparison.compared(results)
-    assert [r.data["key"] for r in found] == list(workloads.WORKLOADS)
+    compared = comparison.compared(results)
+    assert [r.data["key"] for r in compared] == list(workloads.WORKLOADS)
     assert not comparison.notes(results, ()), "what differs from the reference is noted"
-    assert all(m["steady"] > 0 and m["peak"] > 0 for r in found for m in r.data["libraries"].values())
+    assert all(m["steady"] > 0 and m["peak"] > 0 for r in compared for m in r.data["libraries"].values())
     limits = sum(len([x for x in w.limits if x.to != "jax"]) for w in workloads.WORKLOADS.values())
     assert sum(r.limit is not None for r in results) == limits
     columns, rows = comparison.table(results)
-    assert len(rows) == len(found) and all(len(row) == len(columns) for row in rows)
+    assert len(rows) == len(compared) and all(len(row) == len(columns) for row in rows)
     assert comparison.draw(results, tmp_path / "results.png") and (tmp_path / "results.png").stat().st_size > 10_000
 
 
 def wide(x):
     return x.astype(float) if isinstance(x, np.ndarray) and x.dtype == np.float32 else x
+
+
+def directions(workload, args, rng):
+    """Small random steps for the arguments that the workload differentiates, and None for the others."""
+    steps = workloads.mapped(lambda x: rng.standard_normal(x.shape) * 1e-5, [args[i] for i in workload.wrt])
+    by_argument = dict(zip(workload.wrt, steps, strict=True))
+    return steps, [by_argument.get(i) for i in range(len(args))]
 
 
 @pytest.mark.parametrize("key", [k for k in workloads.WORKLOADS if workloads.WORKLOADS[k].computes != "hvp"])
@@ -109,9 +116,8 @@ def test_what_is_written_by_hand_is_the_slope_of_the_loss(key):
     (args,) = workloads.mapped(wide, workload.make(0.001, 1))
     result = BY_HAND[key](*args)
     value, slopes = (loss(*args), result) if workload.computes == "grad" else result
-    steps = workloads.mapped(lambda x: rng.standard_normal(x.shape) * 1e-5, [args[i] for i in workload.wrt])
-    places = [workload.wrt.index(i) if i in workload.wrt else None for i in range(len(args))]
-    ahead, back = ([moved(x, None if p is None else steps[p], sign) for x, p in zip(args, places)] for sign in (1, -1))
+    steps, by_argument = directions(workload, args, rng)
+    ahead, back = ([moved(x, step, sign) for x, step in zip(args, by_argument)] for sign in (1, -1))
     along = sum(np.sum(s * d) for s, d in zip(workloads.leaves(slopes), workloads.leaves(steps), strict=True))
     assert (loss(*ahead) - loss(*back)) / 2 == pytest.approx(along, rel=1e-5, abs=1e-12)
     assert value == pytest.approx(loss(*args), rel=1e-12)
@@ -141,11 +147,11 @@ def test_a_library_that_is_wrong_or_fails_is_noted_and_the_others_go_on(monkeypa
             raise AssertionError("it is not asked for times")
 
     with speed.workers(("numpy", "no_such_library"), 1) as asked:
-        found = speed.measure("ten", {**asked, "worse": Worse()}, QUICK, 1.0)
-    assert found["numpy"].turns and not found["numpy"].failed
-    assert "no_such_library" in found["no_such_library"].failed
-    assert "off by" in found["worse"].failed and not found["worse"].turns
-    results = speed.judged("ten", workloads.WORKLOADS["ten"], found, dict.fromkeys(found, ""))
+        measured = speed.measure("ten", {**asked, "worse": Worse()}, QUICK, 1.0)
+    assert measured["numpy"].turns and not measured["numpy"].failed
+    assert "no_such_library" in measured["no_such_library"].failed
+    assert "off by" in measured["worse"].failed and not measured["worse"].turns
+    results = speed.judged("ten", workloads.WORKLOADS["ten"], measured, dict.fromkeys(measured, ""))
     assert any("worse: is off" in note for note in comparison.notes(results, ("jax",)))
 
 
@@ -167,14 +173,14 @@ class InProcess:
 
 
 def compare(tmp_path, *options):
-    """What `make bench` writes of numpy, anyshape and the library bad, as JSON has it."""
+    """Return the JSON that `make bench` writes for numpy, anyshape and the library bad."""
     file, picture = tmp_path / "results.json", tmp_path / "results.png"
     asked = ["--quick", "--only", "speed", "--libraries", "bad", "--json", str(file), "--picture", str(picture)]
     assert run.main([*asked, *options]) == 0
     refuse = lambda word: pytest.fail(f"{word} is no JSON")
     assert picture.stat().st_size > 10_000
-    found = json.loads(file.read_text(), parse_constant=refuse)["results"][0]
-    return found, found["data"]["libraries"]
+    result = json.loads(file.read_text(), parse_constant=refuse)["results"][0]
+    return result, result["data"]["libraries"]
 
 
 SPOILED = {
@@ -187,8 +193,8 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize(("spoil", "told"), SPOILED.values(), ids=SPOILED)
-def test_a_library_with_wrong_results_fails_alone(spoil, told, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(("spoil", "message"), SPOILED.values(), ids=SPOILED)
+def test_a_library_with_wrong_results_fails_alone(spoil, message, monkeypatch, tmp_path, capsys):
     class Bad(libraries.ByHand):
         calls = 0
 
@@ -203,9 +209,10 @@ def test_a_library_with_wrong_results_fails_alone(spoil, told, monkeypatch, tmp_
 
     monkeypatch.setitem(libraries.LIBRARIES, "bad", Bad)
     monkeypatch.setattr(speed, "Worker", InProcess)
-    found, by_library = compare(tmp_path, "--workloads", "ten")
-    assert told in by_library["bad"]["failed"] and not by_library["bad"]["turns"] and "steady" not in by_library["bad"]
-    assert by_library["anyshape"]["steady"] > 0 and by_library["numpy"]["steady"] > 0 and found["value"] > 0
+    result, by_library = compare(tmp_path, "--workloads", "ten")
+    bad = by_library["bad"]
+    assert message in bad["failed"] and not bad["turns"] and "steady" not in bad
+    assert by_library["anyshape"]["steady"] > 0 and by_library["numpy"]["steady"] > 0 and result["value"] > 0
     printed = capsys.readouterr().out
     assert f"bad: {by_library['bad']['failed']}" in printed and "n = 10: bad:" in printed
 
@@ -215,9 +222,9 @@ def test_no_result_of_the_hand_written_numpy_is_compared_with_itself_alone(monke
     monkeypatch.setitem(BY_HAND, "ten", lambda x: right(x) + 1e-7 * (x == x[3]))
     monkeypatch.setitem(libraries.LIBRARIES, "bad", libraries.ByHand)
     monkeypatch.setattr(speed, "Worker", InProcess)
-    found, by_library = compare(tmp_path, "--workloads", "ten")
+    result, by_library = compare(tmp_path, "--workloads", "ten")
     assert "by hand the derivative is off by" in by_library["numpy"]["failed"]
-    assert found["value"] is None
+    assert result["value"] is None
     assert "nothing to compare with" in by_library["anyshape"]["failed"]
     assert "failed" in capsys.readouterr().out
 
@@ -265,14 +272,14 @@ def test_a_process_that_ends_in_a_turn_ends_nothing_else(bad, end, monkeypatch, 
     monkeypatch.setattr(speed, "Worker", Ending)
     monkeypatch.setattr(worker, "GRACE", 0.1)
     monkeypatch.setitem(libraries.LIBRARIES, "bad", libraries.LIBRARIES["numpy"])
-    found, by_library = compare(tmp_path, "--workloads", "ten")
-    told = {"dies": "the process ended with -9", "sleeps": "no answer within 0.2 s"}[end]
-    assert told in by_library[bad]["failed"] and not by_library[bad]["turns"]
+    result, by_library = compare(tmp_path, "--workloads", "ten")
+    message = {"dies": "the process ended with -9", "sleeps": "no answer within 0.2 s"}[end]
+    assert message in by_library[bad]["failed"] and not by_library[bad]["turns"]
     others = {"numpy", "anyshape", "bad"} - {bad}
     assert all(by_library[name]["steady"] > 0 for name in others)
-    assert (found["value"] is None) == (bad == "numpy")
+    assert (result["value"] is None) == (bad == "numpy")
     printed = capsys.readouterr().out
-    assert f"{bad}: {told}" in printed and "anyshape steady" in printed
+    assert f"{bad}: {message}" in printed and "anyshape steady" in printed
 
 
 def test_results_that_cannot_be_read_are_a_failure_of_the_library():
@@ -288,11 +295,11 @@ def test_results_that_cannot_be_read_are_a_failure_of_the_library():
 def test_the_limits_that_need_a_peer_are_held_against_it():
     ours = speed.Measured(first=0.2, turns=[2.0, 3.0])
     jax = speed.Measured(first=20.0, turns=[4.0, 4.0])
-    found = {"numpy": jax, "anyshape": ours, "jax": jax}
-    assert speed.value_of(workloads.Limit(1.0, to="jax"), found) == pytest.approx(0.625)
-    assert speed.value_of(workloads.Limit(0.02, "first", "jax"), found) == pytest.approx(0.01)
-    assert speed.value_of(workloads.Limit(0.25, "first", None), found) == 0.2
-    assert math.isnan(speed.value_of(workloads.Limit(1.0, to="torch"), found))
+    measured = {"numpy": jax, "anyshape": ours, "jax": jax}
+    assert speed.value_of(workloads.Limit(1.0, to="jax"), measured) == pytest.approx(0.625)
+    assert speed.value_of(workloads.Limit(0.02, "first", "jax"), measured) == pytest.approx(0.01)
+    assert speed.value_of(workloads.Limit(0.25, "first", None), measured) == 0.2
+    assert math.isnan(speed.value_of(workloads.Limit(1.0, to="torch"), measured))
 
 
 def test_signatures_are_solved_for():
@@ -345,11 +352,11 @@ def test_interleaved_runs_take_turns():
     assert "".join(turns[-8:]) == "abba" * 2
 
 
-@pytest.mark.parametrize("what, option", [("section", "only"), ("workload", "workloads"), ("library", "libraries")])
-def test_what_is_unknown_is_refused(what, option, capsys):
+@pytest.mark.parametrize("kind, option", [("section", "only"), ("workload", "workloads"), ("library", "libraries")])
+def test_what_is_unknown_is_refused(kind, option, capsys):
     with pytest.raises(SystemExit):
         run.main(["--only", "speed", f"--{option}", "haste"])
-    assert f"no {what} is called haste" in capsys.readouterr().err
+    assert f"no {kind} is called haste" in capsys.readouterr().err
 
 
 def test_the_parts_that_the_import_needs_are_found(tmp_path):
