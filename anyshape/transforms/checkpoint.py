@@ -12,7 +12,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
 from anyshape.tracing.trace import trace_inner
-from anyshape.transforms.jit import building, in_trace
+from anyshape.transforms.jit import active_builder, jit_transform
 
 
 def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None = None) -> Any:
@@ -42,7 +42,7 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
     name = f"checkpoint({function_name(function)})"
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        builder = building()
+        builder = active_builder()
         leaves, tree = flatten((args, kwargs))
         traced = [x for x in leaves if isinstance(x, Traced)]
 
@@ -55,4 +55,4 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
         outputs = inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
         return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])
 
-    return in_trace(transformed, name, function, (checkpoint, function), "all")
+    return jit_transform(transformed, name, function, (checkpoint, function), "all")

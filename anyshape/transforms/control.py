@@ -81,6 +81,6 @@ def _asked(scope: Scope, condition: Callable[[], Any], answers: Sequence[bool]) 
         claims.append(claim)
         return answers[len(claims) - 1] if len(claims) <= len(answers) else True
 
-    with scope.answering(answer):
+    with scope.answer_with(answer):
         result = condition()
     return claims, result

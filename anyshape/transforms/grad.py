@@ -26,7 +26,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
-from anyshape.transforms.jit import Jitted, building, in_trace
+from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 from anyshape.transforms.linear_map import LinearProgram, make_shape
 from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
 
@@ -58,7 +58,7 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
-    return in_trace(transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object)
+    return jit_transform(transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object)
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
@@ -74,7 +74,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
         value, gradient = _value_and_grad(function, name, argnums, has_aux, args, kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
-    return in_trace(transformed, name, function, (grad, function, argnums, has_aux), "all", behind_object)
+    return jit_transform(transformed, name, function, (grad, function, argnums, has_aux), "all", behind_object)
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:
@@ -132,7 +132,7 @@ def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[
 def _value_and_grad(
     function: Callable[..., Any], name: str, argnums: Argnums, has_aux: bool, args: Any, kwargs: Any
 ) -> Any:
-    builder = building()
+    builder = active_builder()
     wrt = choose_arguments(name, function, argnums, args)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
@@ -200,7 +200,7 @@ def jvp(
     name = f"jvp({function_name(function)})"
     _check_sequence(name, "primals", primals)
     _check_sequence(name, "tangents", tangents)
-    value, slope = made_once("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
+    value, slope = memoised_transform("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
     if not has_aux:
         return value, slope
     value, aux = split_aux(name, value)
@@ -209,7 +209,7 @@ def jvp(
 
 def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals: Any, tangents: Any) -> Any:
-        builder = building()
+        builder = active_builder()
         xs, tree = _operands(primals)
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         ts = match_tangents(name, primals, xs, tangents)
@@ -293,7 +293,7 @@ def _linear_program(
 ) -> tuple[Any, LinearProgram]:
     name = f"{transform}({function_name(function)})"
     make = _transpose_of if transform == "linear_transpose" else _linearize_of
-    value, values, static = made_once(transform, function, name, make)(*primals)
+    value, values, static = memoised_transform(transform, function, name, make)(*primals)
     return value, LinearProgram(static.value, values)
 
 
@@ -301,7 +301,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
     """The value, what the derivative keeps and (as structure) the derivative itself. `linear`: so is the function."""
 
     def transformed(*primals: Any) -> Any:
-        builder = building()
+        builder = active_builder()
         xs, tree = _operands(primals)
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
@@ -350,7 +350,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 # -- one program per function ------------------------------------------------------------------------------------
 
 
-def made_once(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
+def memoised_transform(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
     """`make(function, name)`, jitted: the one made earlier for the same function, so that it is traced once."""
     check_callable(name.partition("(")[0], function)
     try:
@@ -360,10 +360,10 @@ def made_once(kind: str, function: Callable[..., Any], name: str, make: Callable
     else:
         rememberable = active() is None  # a function made inside a trace may hold its values
     if not rememberable:
-        return in_trace(make(function, name), name, function)
+        return jit_transform(make(function, name), name, function)
     return _remembered(kind, function, name, make)
 
 
 @functools.lru_cache(maxsize=256)
 def _remembered(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
-    return in_trace(make(function, name), name, function)
+    return jit_transform(make(function, name), name, function)

@@ -1,4 +1,4 @@
-"""The path of a call: read leaves, look up by structure, dtypes and ranks (never sizes), check guards, trace, run."""
+"""Path of a call: read the leaves, look up the key (never sizes), check the guards, trace if need be, run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.builder import active, active_builders
+from anyshape.graph.ir.builder import Builder, active, active_builders
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
@@ -35,10 +35,10 @@ from anyshape.tracing.pytrees import (
     parameter_names,
 )
 from anyshape.tracing.trace import Leaves, trace_call
-from anyshape.transforms.cache import Cache, CacheEntry
-from anyshape.transforms.cache_miss import Arguments, Key, Listed
+from anyshape.transforms.caching.cache import Cache, CacheEntry
+from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList
+from anyshape.transforms.caching.explanation import explain_cache, explain_entry
 from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
-from anyshape.transforms.explanation import explain_cache, explain_entry
 from anyshape.transforms.static_args import StaticArguments, static_arguments, with_static
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -46,23 +46,26 @@ _LOG = logging.getLogger("anyshape.trace")
 
 @dataclass(frozen=True)
 class Options:
-    """What a user says of how a function is to be traced."""
+    """Options of `jit` for one function."""
 
     static: StaticArguments = field(default_factory=StaticArguments)
     shapes: DynamicShapes | None = None
     max_bytes: int | None = None
 
     def bound(self) -> Options:
-        """Those of a method whose object is given."""
+        """Return the options of a method that is bound to an object."""
         return replace(self, static=self.static.bound())
 
 
 class Jitted:
     """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
 
-    Called while another function is being traced, it becomes part of that trace. `recipe` is a function and the
-    arguments that it made this from, by which it pickles; `method` gives what takes the place of `function` for an
-    object, None if the object is an argument like others.
+    Called while another function is traced, it becomes part of that trace.
+
+    - `recipe` is a function with its arguments and options that makes this object again; it pickles by it.
+    - `method(instance)` returns the function that takes the place of `function` for a bound method, or None if the
+      instance is an argument like others.
+    - `bound_from` is the pair of the method and the object that this one is bound to, if it is.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Jitted:
         options: Options | None = None,
         recipe: tuple[Any, ...] = (),
         method: Callable[[Any], Callable[..., Any] | None] | None = None,
+        bound_from: tuple[Jitted, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function if like is None else like, updated=())
         self.__wrapped__ = function if like is None else like
@@ -80,121 +84,57 @@ class Jitted:
         self.function = function
         self.name = name if name is not None else function_name(function)
         self.options = options if options is not None else Options()
-        self.made_of: tuple[Jitted, Any] | None = None  # the method and the object, of one that belongs to an object
-        self._of_classes: dict[type, Jitted] = {}
+        self._bound_from = bound_from
+        self._bound_to_classes: dict[type, Jitted] = {}
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self._recipe, self._method = recipe, method
         self._cache = Cache()
         self._lock = Lock()
 
+    # -- calls
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if active_builders():
-            if self.options.shapes is None:
-                return self.function(*args, **kwargs)
-            with building().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
-                return self.function(*args, **kwargs)
+            return self._call_in_trace(args, kwargs)
         cache = self._cache
         for read, entries in cache.fast_paths:
             leaves = read(args, kwargs)
             if leaves is None:
                 continue
             for entry in entries:
-                same, asks = entry.same, entry.asks
-                if (same is None or same()) and (asks is None or asks(*leaves)):
+                state_holds, guards_hold = entry.state_holds, entry.guards_hold
+                if (state_holds is None or state_holds()) and (guards_hold is None or guards_hold(*leaves)):
                     try:
                         outputs = entry.run(*leaves)
                     except BaseException:
-                        cache.hit(entry)
+                        cache.count_hit(entry)
                         raise
                     if outputs is not GUARD_FAILED:
-                        entry.used = True
+                        entry.used = True  # `count_hit` inline: a call of it would take 3 % of a hit
                         cache.hits += 1
-                        return entry.make(outputs)
+                        return entry.result(outputs)
             break
         return self._call_general(args, kwargs)
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        """As an attribute of a class, which may hold several that were made from one method."""
-        self._key = f"<jitted {owner.__module__}.{owner.__qualname__}.{name}>"
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
-        """As a method: a jitted function for each object, whose attributes it watches; the object keeps it.
-
-        A copy of an object has its attributes, this one too, and gets a jitted function of its own.
-        """
-        if instance is None:
-            return self
-        kept, key = self._kept_in(instance)
-        bound = kept.get(key)
-        if bound is None or bound.made_of[0] is not self or bound.made_of[1] is not instance:
-            with self._lock:
-                bound = kept.get(key)
-                if bound is None or bound.made_of[0] is not self or bound.made_of[1] is not instance:
-                    bound = kept[key] = self.bound_to(instance)
-        return bound
-
-    def _kept_in(self, instance: Any) -> tuple[dict[Any, Any], Any]:
-        """Where the jitted function of an object is kept, and under which key; not by its name, which may be hidden."""
-        if isinstance(instance, type):
-            return self._of_classes, instance
-        try:
-            return instance.__dict__, self._key
-        except AttributeError:
-            problem = f"has no __dict__, in which {self.name} would keep its programs"
-            advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
-            raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
-
-    def bound_to(self, instance: Any) -> Jitted:
-        """A jitted function of one object, by the method and the object of which it pickles and copies."""
-        method = None if self._method is None else self._method(instance)
-        method = bound_to(self.function, instance) if method is None else method
-        like = types.MethodType(self.__wrapped__, instance)
-        bound = Jitted(method, self.name, like, self.options.bound(), (_of_object, (self, instance), {}))
-        bound.made_of = (self, instance)
-        return bound
-
-    def __repr__(self) -> str:
-        return f"<jitted {self.name}>"
-
-    def __copy__(self) -> Jitted:
-        """Itself, as for any function."""
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
-        """Itself, as for any function; of an object's method that of the object's copy."""
-        if self.made_of is None:
-            return self
-        method, instance = self.made_of
-        return method.__get__(copy.deepcopy(instance, memo))
-
-    def __reduce__(self) -> Any:
-        """By its name where a module has it, else by what it was made from; its programs stay behind."""
-        place = getattr(self, "__qualname__", self.name)
-        found: Any = sys.modules.get(self.__module__)
-        for name in place.split("."):
-            found = getattr(found, name, None)
-        if found is self:
-            return place
-        if not self._recipe:
-            raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
-        make, arguments, options = self._recipe
-        return functools.partial(make, **options), arguments
+    def _call_in_trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function itself, so that it becomes part of the active trace."""
+        if self.options.shapes is None:
+            return self.function(*args, **kwargs)
+        with active_builder().scope.keep_dynamic(self.options.shapes.require(args, kwargs, self.__wrapped__)):
+            return self.function(*args, **kwargs)
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call that no open door is for: of any structure, with whatever an array can be made of."""
+        """Serve a call that has no fast path: of any structure, with everything that an array can be made of."""
         call = self._read(args, kwargs)
-        entry = self._cache.find(call.key, call.arrays)
-        traced = False
-        if entry is None:
-            entry, traced = self._trace(call)
+        entry, traced = self._entry_for(call)
         if not traced:
             self._cache.hits += 1
             if not self.options.static:
-                self._cache.open(call.key)
+                self._cache.add_fast_path(call.key)
         return entry.program.call_flat(call.arrays)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
-        """The arguments as arrays, and what programs for them are looked up by."""
+        """Return the leaves of the arguments as arrays, with their key."""
         static: dict[int | str, Any] = {}
         if self.options.static:
             args, kwargs, static = self.options.static.split(args, kwargs)
@@ -214,73 +154,153 @@ class Jitted:
         return _Call(args, kwargs, static, raw, arrays, key)
 
     def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
-        """Leaf i of the arguments as an array; an error names its path."""
+        """Return leaf i of the arguments as an array; an error names its path."""
         try:
             return as_leaf(x, "", self.name)
         except ArgumentError:
             return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self.__wrapped__)), self.name)
 
-    def _trace(self, call: _Call) -> tuple[CacheEntry, bool]:
-        """A new entry, unless another thread has made it meanwhile, and whether it is. After an error there is none."""
-        with self._lock:
-            found = self._cache.find(call.key, call.arrays)
-            if found is not None:
-                return found, False
-            names = parameter_names(self.__wrapped__)
-            leaves = call.leaves(self.name, names)
-            unchanged = watch(self.__wrapped__)
-            shapes = self.options.shapes
-            prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
-            function = with_static(self.function, call.static)
-            given = Arguments(call.key, leaves.arrays, call.static, names)
-            reasons, number, started = self._cache.reasons(given), self._cache.traces + 1, perf_counter()
-            _LOG.debug("%s: program %d is needed; %s", self.name, number, Listed(reasons))
-            trace, scope = trace_call(function, self.name, leaves, names, prepared)
-            program = Program(trace, self.options.max_bytes)
-            entry = CacheEntry(program, unchanged, given, number, scope.hints or {}, reasons, scope.reliance_log)
-            self._cache.add(entry)
-            _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
-            return entry, True
-
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
-        """What a trace for these arguments starts from."""
+        """Return the leaves that a trace for these arguments starts from."""
         return self._read(args, kwargs).leaves(self.name, parameter_names(self.__wrapped__))
 
+    # -- traces
+
+    def _entry_for(self, call: _Call) -> tuple[CacheEntry, bool]:
+        """Return an entry that serves the call, and whether it was traced for it."""
+        entry = self._cache.find(call.key, call.arrays)
+        if entry is not None:
+            return entry, False
+        with self._lock:
+            entry = self._cache.find(call.key, call.arrays)  # another thread may have traced it meanwhile
+            return (self._trace(call), True) if entry is None else (entry, False)
+
+    def _trace(self, call: _Call) -> CacheEntry:
+        """Trace a program for the call and add it to the cache; nothing is added after an error."""
+        names = parameter_names(self.__wrapped__)
+        leaves = call.leaves(self.name, names)
+        state = watch(self.__wrapped__)
+        shapes = self.options.shapes
+        prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
+        function = with_static(self.function, call.static)
+        made_for = Arguments(call.key, leaves.arrays, call.static, names)
+        reasons, number, started = self._cache.explain_miss(made_for), self._cache.traces + 1, perf_counter()
+        _LOG.debug("%s: program %d is needed; %s", self.name, number, ReasonList(reasons))
+        trace, scope = trace_call(function, self.name, leaves, names, prepared)
+        program = Program(trace, self.options.max_bytes)
+        entry = CacheEntry(program, state, made_for, number, scope.hints or {}, reasons, scope.reliance_log)
+        self._cache.add(entry)
+        _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
+        return entry
+
+    def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
+        """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
+        entry, _ = self._entry_for(self._read(args, kwargs))
+        timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
+        timed._cache.add(entry.timed(timers))
+        return timed
+
+    # -- the cache
+
     def programs(self) -> list[Program]:
-        """Every program in the cache, oldest first."""
+        """Return every program in the cache, oldest first."""
         return [e.program for e in self._cache.entries()]
 
     def cache_info(self) -> CacheInfo:
-        """Numbers of traces, of calls that needed none, of programs kept and dropped, and how many are kept at most."""
+        """Return the numbers of traces, of calls that needed none, of programs kept and evicted, and the limit."""
         return self._cache.info()
 
     def explain(self) -> Explanation:
-        """The programs in the cache: their sizes and conditions, why each was traced, and when another will be."""
+        """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
         return explain_cache(self.name, self._cache)
 
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
-        """The same, with the program for these arguments among them, which is traced if it is missing and not run."""
+        """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call = self._read(args, kwargs)
-        found = self._cache.find(call.key, call.arrays)
-        entry, traced = self._trace(call) if found is None else (found, False)
+        entry, traced = self._entry_for(call)
         return explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
-    def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
-        """This function with the program for these arguments alone, which tells `timers` of each run."""
-        call = self._read(args, kwargs)
-        entry = self._cache.find(call.key, call.arrays) or self._trace(call)[0]
-        found = Jitted(self.function, self.name, self.__wrapped__, self.options)
-        found._cache.add(entry.timed(timers))
-        return found
-
     def clear_cache(self) -> None:
-        """Forget every program, and the numbers."""
+        """Remove every program and reset the numbers."""
         with self._lock:
             self._cache = Cache(self._cache.limit)
 
+    # -- methods
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name of the class attribute as key: a class may hold several that were made from one method."""
+        self._key = f"<jitted {owner.__module__}.{owner.__qualname__}.{name}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
+        """Return the jitted method of an object, which watches the attributes of the object and is stored in it.
+
+        A copy of an object has its attributes, this one too, and gets a jitted function of its own.
+        """
+        if instance is None:
+            return self
+        methods, key = self._methods_of(instance)
+        method = methods.get(key)
+        if method is None or not method._is_bound(self, instance):
+            with self._lock:
+                method = methods.get(key)
+                if method is None or not method._is_bound(self, instance):
+                    method = methods[key] = self.bound_to(instance)
+        return method
+
+    def _is_bound(self, method: Jitted, instance: Any) -> bool:
+        return self._bound_from is not None and self._bound_from[0] is method and self._bound_from[1] is instance
+
+    def _methods_of(self, instance: Any) -> tuple[dict[Any, Any], Any]:
+        """Return the dict that stores the jitted method of an object, and its key; by name it might be hidden."""
+        if isinstance(instance, type):
+            return self._bound_to_classes, instance
+        try:
+            return instance.__dict__, self._key
+        except AttributeError:
+            problem = f"has no __dict__, in which {self.name} would keep its programs"
+            advice = "add '__dict__' to its __slots__, or jit a function that is given what it reads"
+            raise ArgumentError(self.name, f"an object of {type(instance).__name__}", problem, advice) from None
+
+    def bound_to(self, instance: Any) -> Jitted:
+        """Return a jitted method of one object, which pickles and copies by the method and the object."""
+        function = None if self._method is None else self._method(instance)
+        function = bind(self.function, instance) if function is None else function
+        like = types.MethodType(self.__wrapped__, instance)
+        recipe: tuple[Any, ...] = (_bind_method, (self, instance), {})
+        return Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
+
+    # -- representation, copies and pickles
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.name}>"
+
+    def __copy__(self) -> Jitted:
+        """Return the object itself, as for any function."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """Return the object itself, as for any function; for a bound method, that of the copied object."""
+        if self._bound_from is None:
+            return self
+        method, instance = self._bound_from
+        return method.__get__(copy.deepcopy(instance, memo))
+
+    def __reduce__(self) -> Any:
+        """Pickle by name where a module has it, else by its recipe; programs are not pickled."""
+        qualified_name = getattr(self, "__qualname__", self.name)
+        value: Any = sys.modules.get(self.__module__)
+        for name in qualified_name.split("."):
+            value = getattr(value, name, None)
+        if value is self:
+            return qualified_name
+        if not self._recipe:
+            raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
+        make, arguments, options = self._recipe
+        return functools.partial(make, **options), arguments
+
 
 class _Call(NamedTuple):
-    """One call: its arguments without static ones, these apart, the leaves, and what programs are looked up by."""
+    """Arguments of one call without static ones, the static ones, the leaves, and the key of the cache."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -290,7 +310,7 @@ class _Call(NamedTuple):
     key: Key
 
     def leaves(self, name: str, names: Sequence[str]) -> Leaves:
-        """What a trace starts from, each leaf checked. `names` are those of the positional parameters."""
+        """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
         paths = leaf_paths(self.args, self.kwargs)
         checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
         return Leaves(checked, [is_python_scalar(x) for x in self.raw], self.key.tree, paths)
@@ -306,16 +326,18 @@ def jit(
     max_bytes: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """`function`, traced once per structure, dtypes and ranks of its arguments and then run at any size.
+    """Trace `function` once per structure, dtypes and ranks of its arguments, and run it at any size.
 
-    Static arguments are values that hash: each is traced apart, and the function gets it as it is. `dynamic_shapes`
-    says, by parameter, what the axes are: names that are shared are sizes that are equal, ints are fixed, a Dim has a
-    range; AUTO (as if nothing was said), STATIC (a program for each size), DYNAMIC (an error where the size is bound
-    to one value). An integer argument that is given a name or a Dim is a size by its value. A decision of Python's on
-    sizes is guarded, and another answer traces anew; with `on_decision="error"` it is a SpecializationError, on all
-    axes but AUTO and STATIC ones. A call whose arrays might take more than `max_bytes` at once, beside its arguments,
-    computes cheap values again instead of keeping them; if that is not enough, it is a MemoryLimitError before it
-    allocates. Without a function, a decorator.
+    Without a function, return a decorator.
+
+    - Static arguments are hashable values. Each value has its own trace, and the function gets it as it is.
+    - `dynamic_shapes` declares the axes by parameter. Equal names are equal sizes, ints are fixed, and a Dim has a
+      range. AUTO declares nothing, STATIC makes a program for each size, and DYNAMIC is an error where the size is
+      bound to one value. An integer argument that is given a name or a Dim is a size by its value.
+    - `on_decision="guard"` guards a decision of Python on sizes, and another answer traces again. With "error" it is a
+      SpecializationError, on all axes but AUTO and STATIC ones.
+    - `max_bytes` bounds the arrays of a call, beside its arguments. A call that might take more recomputes cheap values
+      instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
 
     >>> import numpy as np
     >>> from anyshape import Dim
@@ -339,25 +361,26 @@ def jit(
     if function is None:
         return functools.partial(jit, **options)
     check_callable("jit", function)
-    called = name if name is not None else function_name(function)
-    static = static_arguments(function, called, static_argnums, static_argnames)
-    shapes = dynamic_shapes_of(function, called, dynamic_shapes, on_decision, static.names)
+    shown_name = name if name is not None else function_name(function)
+    static = static_arguments(function, shown_name, static_argnums, static_argnames)
+    shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
     if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
-        raise ArgumentError(called, "max_bytes", f"is {max_bytes!r}", "give a number of bytes, or None for no limit")
-    return Jitted(function, called, None, Options(static, shapes, max_bytes), (jit, (function,), options))
+        advice = "give a number of bytes, or None for no limit"
+        raise ArgumentError(shown_name, "max_bytes", f"is {max_bytes!r}", advice)
+    return Jitted(function, shown_name, None, Options(static, shapes, max_bytes), (jit, (function,), options))
 
 
-def _of_object(method: Jitted, instance: Any) -> Jitted:
-    """What a pickled method of an object is made from."""
+def _bind_method(method: Jitted, instance: Any) -> Jitted:
+    """Make the jitted method of an object again, from its pickle."""
     return method.__get__(instance)
 
 
-def bound_to(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
-    """A function as the method of an object."""
+def bind(function: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """Return a function as the method of an object."""
     return function.bound_to(instance) if isinstance(function, Jitted) else types.MethodType(function, instance)
 
 
-def in_trace(
+def jit_transform(
     function: Callable[..., Any],
     name: str,
     like: Callable[..., Any],
@@ -365,30 +388,31 @@ def in_trace(
     keep: str = "",
     without_object: Callable[[Any], Any] | None = None,
 ) -> Jitted:
-    """A transformed function: `function` works on the values of the active trace; outside one, it is jitted.
+    """Return a transformed function: inside a trace `function` works on its values, outside it is jitted.
 
-    `recipe` is the transform with the arguments that it made this from, `keep` what holds of `like` and of this alike:
-    "static" arguments, or the shapes of "all" arguments too. For a method of an object that is no tree of arrays,
-    `without_object` gives what follows `like` in the recipe (it counts arguments) once the object is none of them.
+    - `recipe` is the transform and the arguments that this was made from.
+    - `keep` says which options of `like` hold for the result too: "static" arguments, or the shapes of "all" arguments.
+    - `without_object` serves methods of objects that are not trees of arrays. The first option in the recipe counts
+      arguments; it returns that option for the arguments without the object, or None if there is none.
     """
     check_callable(name.partition("(")[0], like)
     options = like.options if keep and isinstance(like, Jitted) else Options()
-    kept = options if keep == "all" else Options(options.static)
+    inherited = options if keep == "all" else Options(options.static)
 
     def method(instance: Any) -> Callable[..., Any] | None:
-        transform, _, counted, *rest = recipe
-        left = None if without_object is None else without_object(counted)
+        transform, _, option, *rest = recipe
+        shifted = None if without_object is None else without_object(option)
         leaves, tree = flatten(instance)
-        if left is None or not tree.is_leaf() or is_array(leaves[0]):
+        if shifted is None or not tree.is_leaf() or is_array(leaves[0]):
             return None
-        return transform(bound_to(like, instance), left, *rest).function
+        return transform(bind(like, instance), shifted, *rest).function
 
-    made_of: tuple[Any, ...] = (recipe[0], recipe[1:], {}) if recipe else ()
-    return Jitted(function, name, like, kept, made_of, method if without_object is not None else None)
+    remake: tuple[Any, ...] = (recipe[0], recipe[1:], {}) if recipe else ()
+    return Jitted(function, name, like, inherited, remake, method if without_object is not None else None)
 
 
-def building() -> Any:
-    """The builder of the active trace; transformed functions run only inside one."""
+def active_builder() -> Builder:
+    """Return the builder of the active trace; transformed functions run only inside one."""
     builder = active()
     if builder is None:
         raise RuntimeError("a transformed function ran outside a trace")

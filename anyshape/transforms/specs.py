@@ -193,7 +193,7 @@ def trace_specs(
     sizes = [s for s in given if isinstance(s, SymbolicSize)]
     builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array)
     builder.values = values
-    builder.define_solved(metas, solve_dims(metas, values, builder.scope.conditions))
+    builder.define_bindings(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
     found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
     return found, builder.scope.root

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.graph import freeze
+from anyshape.graph.ir.canonical import freeze
 from anyshape.tracing.pytrees import named
 
 

@@ -29,7 +29,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import as_value, trace_inner
 from anyshape.transforms.grad import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
-from anyshape.transforms.jit import Jitted, building, in_trace
+from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None) -> Jitted:
@@ -50,7 +50,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis
         return _vmap(function, name, in_axes, out_axes, axis_size, args, kwargs)
 
     recipe = (vmap, function, in_axes, out_axes, axis_size)
-    return in_trace(transformed, name, function, recipe, "static", _axes_behind_object)
+    return jit_transform(transformed, name, function, recipe, "static", _axes_behind_object)
 
 
 def _axes_behind_object(in_axes: Any) -> Any:
@@ -62,7 +62,7 @@ def _axes_behind_object(in_axes: Any) -> Any:
 def _vmap(
     function: Callable[..., Any], name: str, in_axes: Any, out_axes: Any, axis_size: Any, args: Any, kwargs: Any
 ) -> Any:
-    builder = building()
+    builder = active_builder()
     leaves, tree = flatten((args, kwargs))
     axes_tree = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
@@ -110,7 +110,7 @@ def _batch_size(name: str, fronted: Sequence[Any], axis_size: Any) -> Size:
     if not found:
         advice = "map at least one argument, or give axis_size"
         raise ArgumentError(name, "in_axes", "maps no argument and axis_size is not given", advice)
-    context = ShapeGuardContext(building().scope, name, user_line(), [x.meta for x in fronted])
+    context = ShapeGuardContext(active_builder().scope, name, user_line(), [x.meta for x in fronted])
     for other in found[1:]:
         context.require_equal(found[0], other, f"mapped axes have sizes {found[0]} and {other}")
     return found[0]
@@ -172,7 +172,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
         rows = [[column[j] for column in columns] for j in range(len(outputs))]
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function, (jacfwd, function, argnums, has_aux), "all", behind_object)
+    return jit_transform(transformed, name, function, (jacfwd, function, argnums, has_aux), "all", behind_object)
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
@@ -210,7 +210,7 @@ def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
             rows.append([reshape(g, (*sizes(y), *sizes(x))) for g, x in zip(mapped, wrt.leaves, strict=True)])
         return _with_aux(_assemble(wrt, out_tree, rows, argnums), aux)
 
-    return in_trace(transformed, name, function, (jacrev, function, argnums, has_aux), "all", behind_object)
+    return jit_transform(transformed, name, function, (jacrev, function, argnums, has_aux), "all", behind_object)
 
 
 jacobian = jacrev

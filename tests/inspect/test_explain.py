@@ -13,7 +13,7 @@ from rich.console import Console
 
 import anyshape
 from anyshape import STATIC, Dim, ShapeDtypeStruct, explain, grad, jit, vmap
-from anyshape.transforms.cache import Cache
+from anyshape.transforms.caching.cache import Cache
 
 
 def line_of(function, text):

@@ -21,7 +21,7 @@ from anyshape.errors import (
     SpecError,
     SpecializationError,
 )
-from anyshape.transforms.cache import Cache
+from anyshape.transforms.caching.cache import Cache
 
 
 def fails(kind, call, *parts):

@@ -79,6 +79,7 @@ class Scope:
         root: Scope | None = None,
         free: bool = False,
         reliance_log: Any = None,
+        dynamic_sizes: Mapping[DimVar, DynamicSize] | None = None,
     ) -> None:
         self.origin, self.free = origin, free  # where the user declared it
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
@@ -88,7 +89,7 @@ class Scope:
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # the sizes that were declared by name
         self.runtime: dict[DimVar, SizeMaker] = {}  # sizes that depend on data, and what makes each
-        self.dynamic_sizes: dict[DimVar, DynamicSize] = {}  # sizes that were declared to stay dynamic
+        self.dynamic_sizes: dict[DimVar, DynamicSize] = dict(dynamic_sizes or {})  # sizes that were declared to stay dynamic
         self.read_names: Callable[[], SizeNames] | None = None  # how errors call the sizes of the program
         self.conditions: list[Condition] = []
         # the fields of Reliance in a row, a shape in one piece: objects would cost more

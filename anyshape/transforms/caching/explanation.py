@@ -1,4 +1,4 @@
-"""Gather the explanation of a cache: its programs, and why each was traced."""
+"""Collect the explanation of a cache: its programs, and why each was traced."""
 
 from __future__ import annotations
 
@@ -14,36 +14,32 @@ from anyshape.graph.sizes import expr
 from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, DroppedInfo, Explanation, ProgramInfo, SizeInfo
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
-from anyshape.transforms.caching.cache_miss import broken_claims, number_text, shorten
+from anyshape.transforms.caching.cache_miss import broken_claims, leaf_kind, shorten
 
 
 def explain_cache(name: str, cache: Cache) -> Explanation:
-    """The programs that a cache holds now."""
+    """Explain the programs that a cache holds."""
     programs = tuple([_program(e) for e in cache.entries()])
-    dropped = tuple([DroppedInfo(d.number, d.reasons, d.why) for d in list(cache.dropped)])
+    dropped = tuple([DroppedInfo(e.number, e.reasons, e.why) for e in list(cache.removed)])
     return Explanation(name, cache.info(), programs, dropped=dropped)
 
 
 def explain_entry(name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool) -> Explanation:
-    """The same, with what there is to say of a call that one of the programs serves."""
-    broken = tuple(broken_claims(entry.program, entry.words, arrays))
+    """Explain a cache and a call that one of its entries serves."""
+    broken = tuple(broken_claims(entry.program, entry.names, arrays))
     return replace(explain_cache(name, cache), program=entry.number, traced=traced, broken=broken)
 
 
 def _program(entry: CacheEntry) -> ProgramInfo:
-    """One program as data."""
-    program, words, made_for = entry.program, entry.words, entry.made_for
+    """Return one program as data."""
+    program, names, made_for = entry.program, entry.names, entry.made_for
     graph = program.graph
-    scope = Scope(conditions=graph.conditions)
-    arguments = tuple(_arguments(entry, words))
-    sizes = tuple(
-        SizeInfo(str(v), words.sources[v], entry.sizes.get(v), *scope.bounds(expr.from_atom(v))) for v in words.solved
-    )
+    arguments = tuple(_arguments(entry))
     metas = graph.results
-    watched = () if entry.unchanged is None else tuple(dict.fromkeys(t.read.label for t in entry.unchanged.tests))
-    static = {made_for.static_name(place): shorten(repr(value)) for place, value in made_for.static.items()}
+    watched = () if entry.state is None else tuple(dict.fromkeys(t.read.label for t in entry.state.tests))
+    static = {made_for.static_name(position): shorten(repr(value)) for position, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
-    conditions = tuple(_condition(c, words) for c in graph.conditions)
+    conditions = tuple([_condition(c, names) for c in graph.conditions])
     return ProgramInfo(
         number=entry.number,
         arguments=arguments,
@@ -51,24 +47,32 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         static=static,
         result=show_tree(program.trace.out_tree, iter([str(m) for m in metas])),
         outputs=tuple((str(m.dtype), *_extents(m)) for m in metas),
-        sizes=sizes,
+        sizes=tuple(_sizes(entry)),
         conditions=conditions,
         because=entry.reasons,
         retraces=_retraces(conditions, arguments, structure, static, watched),
         watched=watched,
-        stale=tuple(map(str, entry.anew())),
+        stale=tuple(map(str, entry.state_changes())),
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
-        _words=words,
+        _words=names,
     )
 
 
-def _arguments(entry: CacheEntry, words: DisplayNames) -> Iterator[ArgumentInfo]:
-    """The leaves of the arguments, which come before hidden inputs."""
+def _sizes(entry: CacheEntry) -> Iterator[SizeInfo]:
+    """Describe the sizes that a call binds: source, value in the first call, and bounds."""
+    scope = Scope(conditions=entry.program.graph.conditions)
+    for variable in entry.names.solved:
+        source, bounds = entry.names.sources[variable], scope.bounds(expr.from_atom(variable))
+        yield SizeInfo(str(variable), source, entry.sizes.get(variable), *bounds)
+
+
+def _arguments(entry: CacheEntry) -> Iterator[ArgumentInfo]:
+    """Describe the leaves of the arguments, which come before hidden inputs."""
     plan, labels = entry.program.plan, entry.program.trace.labels
-    values = {i: words.size(size) for i, size in plan.values}
+    values = {i: entry.names.size(size) for i, size in plan.values}
     for i, (path, meta, leaf) in enumerate(zip(labels, plan.input_metas, entry.key.leaves, strict=False)):
-        number = number_text(leaf) if leaf[2:] else ""
+        number = leaf_kind(leaf) if leaf[2:] else ""
         yield ArgumentInfo(path, str(meta), str(meta.dtype), _extents(meta), number, values.get(i, ""))
 
 
@@ -76,13 +80,13 @@ def _extents(meta: TensorMeta) -> tuple[str, ...]:
     return tuple(str(e) for e in meta.extents)
 
 
-def _condition(condition: Condition, words: DisplayNames) -> ConditionInfo:
+def _condition(condition: Condition, names: DisplayNames) -> ConditionInfo:
     where = condition.where
     code = linecache.getline(where.file, where.line).strip() if where is not None else ""
-    otherwise = words.negated(condition.claim) if condition.kind == "guard" else ""
-    reason = words.text(condition.why)
+    negation = names.negated(condition.claim) if condition.kind == "guard" else ""
+    reason = names.text(condition.why)
     return ConditionInfo(
-        condition.kind, words.claim(condition.claim), otherwise, condition.primitive, reason, where, code
+        condition.kind, names.claim(condition.claim), negation, condition.primitive, reason, where, code
     )
 
 
@@ -93,11 +97,11 @@ def _retraces(
     static: Mapping[str, str],
     watched: Sequence[str],
 ) -> tuple[str, ...]:
-    """What of a call makes the program unfit for it."""
-    found = [c.otherwise for c in conditions if c.kind == "guard"]
+    """List the changes after which a call needs another program."""
+    changes = [c.otherwise for c in conditions if c.kind == "guard"]
     for a in arguments:
         kind = a.number or f"an array of {a.dtype} with {len(a.extents)} ax{'is' if len(a.extents) == 1 else 'es'}"
-        found.append(f"{a.path} is not {kind}")
-    found += [f"{name} is not {value}" for name, value in static.items()]
-    found.append(f"the arguments are not {structure}")
-    return (*found, *[f"{name} is bound anew" for name in watched])
+        changes.append(f"{a.path} is not {kind}")
+    changes += [f"{name} is not {value}" for name, value in static.items()]
+    changes.append(f"the arguments are not {structure}")
+    return (*changes, *[f"{name} is bound anew" for name in watched])

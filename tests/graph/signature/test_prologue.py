@@ -19,7 +19,7 @@ from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, ShapeError, SizeMismatchError
 from anyshape.program import pytree_codegen, specialize
 from anyshape.tracing.pytrees import flatten
-from anyshape.transforms import cache
+from anyshape.transforms.caching import cache
 
 Pair = collections.namedtuple("Pair", "left right")
 

@@ -1,0 +1,138 @@
+"""Explain a cache miss: the first guard that fails, or the arguments that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape.errors import ShapeError
+from anyshape.graph.prover.constraints import Claim
+from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct_input
+from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.expr import DimVar, InputAxis
+from anyshape.inspect.explain.data import Reason
+from anyshape.program.program import Program
+from anyshape.tracing.display_names import DisplayNames, show_call, show_tree, tree_difference
+
+_MAX_CHARACTERS = 200  # of a value in an explanation
+_DISTANCES = {"structure": 1000, "rank": 2}  # 1 for other kinds of reasons
+
+
+class Key(NamedTuple):
+    """Key of the cache; it holds no size."""
+
+    tree: Any
+    static: tuple[Any, ...]
+    leaves: tuple[tuple[Any, ...], ...]  # dtype and rank, and the type of a plain number
+
+
+def distance(reasons: Sequence[Reason]) -> int:
+    """Measure how far a program is from serving a call, to find the most similar one."""
+    return sum(_DISTANCES.get(r.kind, 1) for r in reasons)
+
+
+@dataclass(frozen=True)
+class ReasonList:
+    """Reasons as one text for a log line, formatted only if the line is logged."""
+
+    reasons: Sequence[Reason]
+
+    def __str__(self) -> str:
+        return "; ".join(f"program {r.program}: {r}" for r in self.reasons) or "there was no program yet"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of one call: their key, leaves and static values, and the names of the parameters."""
+
+    key: Key
+    arrays: Sequence[Any]
+    static: Mapping[int | str, Any]
+    names: Sequence[str]
+
+    def static_name(self, position: int | str) -> str:
+        """Return the parameter of a static argument."""
+        if isinstance(position, str):
+            return position
+        return self.names[position] if position < len(self.names) else f"args[{position}]"
+
+
+def different_arguments(number: int, program: Program, made_for: Arguments, call: Arguments) -> Iterator[Reason]:
+    """List how the keys of two calls differ: in structure, or else in static values and leaves."""
+    before, now = made_for.key, call.key
+    if before.tree != now.tree:
+        yield _different_structure(number, made_for, call)
+        return
+    for (position, *old), (_, *new) in zip(before.static, now.static, strict=True):
+        if old != new:
+            was, is_now = (shorten(repr(a.static[position])) for a in (made_for, call))
+            yield Reason("static", call.static_name(position), was, is_now, number)
+    for path, old, new in zip(program.trace.labels, before.leaves, now.leaves, strict=True):
+        yield from _different_leaf(number, path, old, new)
+
+
+def _different_structure(number: int, made_for: Arguments, call: Arguments) -> Reason:
+    path, old, new = tree_difference(made_for.key.tree, call.key.tree, call.names)
+    was, is_now = show_tree(old), show_tree(new)
+    if not path:
+        was, is_now = (show_call(a.key.tree, call.names, a.static) for a in (made_for, call))
+    return Reason("structure", path or "the arguments", shorten(was), shorten(is_now), number)
+
+
+def _different_leaf(number: int, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Iterator[Reason]:
+    if old[2:] != new[2:]:
+        yield Reason("number", path, leaf_kind(old), leaf_kind(new), number)
+        return
+    for kind, a, b in zip(("dtype", "rank"), old, new, strict=False):
+        if a != b:
+            yield Reason(kind, path, str(a), str(b), number)
+
+
+def failed_guard(
+    number: int, program: Program, names: DisplayNames, sizes: Mapping[DimVar, int], arrays: Sequence[Any]
+) -> Iterator[Reason]:
+    """Yield the first guard that the sizes of a call break: there Python would take another path."""
+    now = _sizes(program.prologue, arrays)
+    for guard in program.guards:
+        if not _holds(guard.claim, now):
+            was, is_now = (names.values(guard.claim.variables(), values) for values in (sizes, now))
+            yield Reason("guard", names.claim(guard.claim), was, is_now, number, guard.where)
+            return
+
+
+def _sizes(prologue: Prologue, arrays: Sequence[Any]) -> Mapping[DimVar, int]:
+    """Return the sizes of a call, read off the axes where that suffices: compiling a solver takes longer."""
+    sources = [(s.variable, direct_input(s)) for s in prologue.bindings]
+    if all(isinstance(source, InputAxis) for _, source in sources):
+        return {v: arrays[s.operand].shape[s.axis] for v, s in sources if isinstance(s, InputAxis)}
+    return compile_prologue(prologue, arrays=True)(*arrays)
+
+
+def broken_claims(program: Program, names: DisplayNames, arrays: Sequence[Any]) -> list[str]:
+    """List the assertions and constraints of a program that a call breaks, so that it is an error."""
+    now = compile_prologue(program.prologue, arrays=True)(*arrays)  # raises for broken declarations, like a call
+    stated = [c for c in program.graph.conditions if c.kind in ("assertion", "constraint")]
+    known = [c.claim for c in stated if all(v in now for v in c.claim.variables())]  # excludes data-dependent sizes
+    broken = [claim for claim in known if not _holds(claim, now)]
+    return [f"{names.claim(claim)} does not hold for {names.values(claim.variables(), now)}" for claim in broken]
+
+
+def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
+    """Return True if the claim holds; one that divides by zero does not."""
+    try:
+        return claim.holds(values_from(sizes))
+    except (ZeroDivisionError, ShapeError):
+        return False
+
+
+def leaf_kind(leaf: tuple[Any, ...]) -> str:
+    """Describe a leaf of a key as a plain number or an array."""
+    return f"a Python {leaf[2].__name__}" if len(leaf) > 2 else f"an array of {np.dtype(leaf[0])}"
+
+
+def shorten(text: str) -> str:
+    """Return the text, or the beginning of a long one."""
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}..."
