@@ -9,8 +9,8 @@ import numpy as np
 
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.shapes.array_type import tensor
-from anyshape.graph.signature.dim_equations import Solved, places
-from anyshape.graph.signature.mismatch import find, read_place
+from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
+from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, Leaf
 from anyshape.ops.apply import find_kernel, resolve
@@ -33,10 +33,10 @@ def _hidden(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The inputs that a call does not give: each has a variable as its size."""
     sizes: dict[Leaf, int] = {}
     if graph.hidden:
-        for place, _ in places([tensor(a.dtype, a.shape) for a in arrays], dict(graph.values)):
-            sizes[place] = read_place(place, arrays)
+        for place, _ in input_axes([tensor(a.dtype, a.shape) for a in arrays], dict(graph.values)):
+            sizes[place] = read_input(place, arrays)
         for source in graph.dims:
-            solved = source.read or Solved(source.variable, source.size)
-            sizes[source.variable] = find(solved, sizes.__getitem__)
+            solved = source.read or SizeBinding(source.variable, source.size)
+            sizes[source.variable] = solve_binding(solved, sizes.__getitem__)
     sized = [expr.as_atom(v.meta.sizes[0]) for v in graph.inputs[len(arrays) :] if v.meta.sizes]
     return [np.zeros(sizes[v], bool) for v in sized if v is not None and not isinstance(v, Call)]

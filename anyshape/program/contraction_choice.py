@@ -13,8 +13,8 @@ from anyshape.backend.compiler.passes.binary_einsum import default_path, einsum_
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.prologue import may_divide_by_zero
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.contraction_order import Path, cheapest

@@ -16,12 +16,12 @@ from anyshape.errors import ArgumentError, UndeterminedSizeError
 from anyshape.graph.ir.builder import Builder, Traced, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
+from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.signature.dim_equations import SizeBinding, places
-from anyshape.graph.signature.mismatch import find
-from anyshape.graph.signature.prologue import may_divide_by_zero
+from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
+from anyshape.graph.signature.solve_binding import solve_binding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Size
@@ -149,7 +149,7 @@ class _Sizes:
         curve = self._safely(lambda: substitute(solved.curve, others.get))  # type: ignore[arg-type]
         if isinstance(target, int) and expr.variables(curve) == (solved.variable,):
             fixed = SizeBinding(solved.variable, target, 1, curve, solved.low, solved.high)
-            return self._safely(lambda: find(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
+            return self._safely(lambda: solve_binding(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
         scope, tried = self.context.scope, []
         for size in self._candidates():
             at = self._at(curve, solved.variable, size)
@@ -172,7 +172,7 @@ class _Sizes:
         curve = self._at(curve, old, new)
         read = SizeBinding(variable, target, 1, curve, solved.low, solved.high)
         if scope.hints is not None:
-            scope.hints[variable] = find(read, values_from(scope.hints))
+            scope.hints[variable] = solve_binding(read, values_from(scope.hints))
         root.define_dim(variable, expr.input_axis(len(root.inputs), 0), read)
         root.hidden.append(variable)
         root.input(tensor(np.dtype(bool), [new]))
@@ -208,10 +208,10 @@ class _Sizes:
             context.require_at_least(self.known[v], v.lower, f"{v} is at least {v.lower}")
             if v.upper is not None:
                 context.require_at_least(v.upper, self.known[v], f"{v} is at most {v.upper}")
-        for place, size in places([v.meta for v in graph.inputs[:given]], dict(graph.values)):
+        for place, size in input_axes([v.meta for v in graph.inputs[:given]], dict(graph.values)):
             context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
         stated = [c for c in graph.conditions if all(v in self.known for v in c.claim.variables())]
-        for condition in sorted(stated, key=lambda c: may_divide_by_zero(c.claim.left) or may_divide_by_zero(c.claim.right)):
+        for condition in sorted(stated, key=lambda c: divides_by_size(c.claim)):
             claim = condition.claim
             now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
             context.require(now, f"{claim}: {condition.why}")

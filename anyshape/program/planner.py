@@ -24,7 +24,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.signature.guards import guard_predicate, size_function
-from anyshape.graph.signature.prologue import Entry
+from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
@@ -49,12 +49,12 @@ class Planner:
     # -- conditions of a call
 
     @cached_property
-    def prologue(self) -> Entry:
+    def prologue(self) -> Prologue:
         """Signature of the program, and how a call binds its sizes."""
         graph = self.graph
         metas = tuple([v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]])
         names = self.trace.labels or graph.input_names or tuple(f"args[{i}]" for i in range(len(metas)))
-        return Entry(graph.name, names, metas, graph.values, size_bindings(graph))
+        return Prologue(graph.name, names, metas, graph.values, size_bindings(graph))
 
     @property
     def guards(self) -> list[Condition]:

@@ -20,7 +20,7 @@ from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.signature.guards import guard_predicate
-from anyshape.graph.signature.prologue import Entry, compile_prologue
+from anyshape.graph.signature.prologue import Prologue, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
@@ -154,7 +154,7 @@ class Program:
         return self.trace.labels or self.trace.paths
 
     @property
-    def prologue(self) -> Entry:
+    def prologue(self) -> Prologue:
         """Signature of the program, and how a call binds its sizes."""
         return self.planner.prologue
 
@@ -253,7 +253,7 @@ class Program:
 
     def _guard_error(self, guard: Condition, sizes: Mapping[DimVar, int]) -> SizeMismatchError:
         """Return the error for a call with sizes for which Python takes another path than the traced one."""
-        names = DisplayNames(self.labels, self.prologue.solved)
+        names = DisplayNames(self.labels, self.prologue.bindings)
         about = {v: sizes[v] for v in guard.claim.variables()}
         claim = names.claim(guard.claim)
         demand = f"the program was traced for {claim}, and it was called with {names.values(about, sizes)}"

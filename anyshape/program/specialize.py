@@ -26,11 +26,11 @@ from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, equal
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.signature.dim_equations import atoms_of
+from anyshape.graph.signature.equation_terms import atoms_of
 from anyshape.graph.signature.guards import size_function
-from anyshape.graph.signature.prologue import Entry, may_divide_by_zero
+from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
@@ -138,7 +138,7 @@ class CallPatterns:
     It holds no compiled function, so a program and its timed copy share it.
     """
 
-    def __init__(self, graph: Graph, prologue: Entry, groups: Sequence[Group], paths: ContractionPaths) -> None:
+    def __init__(self, graph: Graph, prologue: Prologue, groups: Sequence[Group], paths: ContractionPaths) -> None:
         self.graph, self.prologue, self.groups, self.paths = graph, prologue, groups, paths
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         self.read = self._reader()

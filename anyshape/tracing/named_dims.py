@@ -16,7 +16,7 @@ from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, at_l
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.prover.spec_parser import ParsedSpec, is_name, parse_relation, parse_shape
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.signature.dim_equations import connected, places
+from anyshape.graph.signature.dim_equations import connected_conditions, input_axes
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.graph.sizes.intervals import Bound
@@ -151,7 +151,7 @@ class SymbolicScope(Scope):
 
     def check_used(self) -> None:
         """Refuse a constraint that says nothing of any size, as when its name is spelled in another way."""
-        related = connected(self.conditions, map(from_atom, self.used))
+        related = connected_conditions(self.conditions, map(from_atom, self.used))
         for condition in self.conditions:
             if condition not in related:
                 missing = " or ".join(map(str, condition.claim.variables()))
@@ -279,8 +279,8 @@ def scope_of_sizes(
     root = declared[0].scope.root if declared else texts
     if isinstance(root, SymbolicScope):
         root.check_used()
-    shown = [size for _, size in places(metas, values)]
-    found = Scope(conditions=connected(conditions, shown), origin=root.origin, root=root)
+    shown = [size for _, size in input_axes(metas, values)]
+    found = Scope(conditions=connected_conditions(conditions, shown), origin=root.origin, root=root)
     for size in sizes:
         claim = at_least(size.expr, 0)
         if not found.proves(claim):

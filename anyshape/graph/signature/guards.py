@@ -1,173 +1,176 @@
-"""The conditions of a finished program: what follows from the others is left out, and one predicate asks the guards.
+"""The conditions of a finished program: drop implied ones, and compile the guards into one predicate.
 
-A guard may lean on what is checked before it, never on a later assertion: where that fails, Python would have taken
-another path first. An assertion may lean on everything: where it fails, something that is kept fails too.
+A guard may be dropped only for conditions that are checked before it. Where a later assertion fails, Python would have
+taken another path first. An assertion may be dropped for any others, since one of those then fails too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from anyshape.graph.prover.assumptions import Assumptions, connected_claims, index_by_variable
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.integer_sets import out_of_time, time_limit
 from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.signature.prologue import Entry, PrologueSource, direct_input
+from anyshape.graph.signature.prologue import (
+    Prologue,
+    PrologueSource,
+    SourceBlock,
+    direct_input,
+    parameters,
+    read_lines,
+)
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, Size
-from anyshape.graph.sizes.printing import call_source, to_source
+from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size
+from anyshape.graph.sizes.printing import to_source
 
-_QUESTIONS = 100  # of one program: a program with more conditions keeps some that follow from others
-_SECONDS = 1.0  # of the processor, as `_QUESTIONS`
+_MAX_QUERIES = 100  # per program; beyond, implied conditions stay
+_MAX_SECONDS = 1.0  # of processor time, with the same effect
+
+Predicate: TypeAlias = Callable[..., bool]
+
+
+# -- implied conditions ------------------------------------------------------------------------------------------
 
 
 def drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """The conditions without those guards and assertions that follow from the rest, in their order.
+    """Return the conditions without guards and assertions that the rest implies, in their order.
 
-    Two guards that bound a size from both sides are made one: `n >= 8` and `n <= 8` are `n == 8`.
+    Two guards that bound a size from both sides become one equality: `n >= 8` and `n <= 8` are `n == 8`.
     """
-    with time_limit(_SECONDS):
-        return _essential(conditions)
+    with time_limit(_MAX_SECONDS):
+        return _drop_implied(conditions)
 
 
-def _essential(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """As `drop_implied`, for as long as there is time: what is not asked stays."""
+def _drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Drop implied conditions until the time limit; later ones stay."""
     position = {id(c): i for i, c in enumerate(conditions)}
-    kept = list(conditions)
+    remaining = list(conditions)
     dropped = []
-    for condition in [c for c in conditions if _may_go(c)][:_QUESTIONS]:
-        rest = [
-            c
-            for c in kept
-            if c is not condition
-            and not divides_by_size(c.claim)
-            and (condition.kind == "assertion" or c.kind != "assertion" or position[id(c)] < position[id(condition)])
-        ]
-        near = connected_claims(condition.claim, index_by_variable([c.claim for c in rest]))
+    for condition in [c for c in conditions if _is_droppable(c)][:_MAX_QUERIES]:
+        premises = [c.claim for c in remaining if c is not condition and _may_imply(c, condition, position)]
+        near = connected_claims(condition.claim, index_by_variable(premises))
         if near and not out_of_time() and follows(condition.claim, near):
-            kept.remove(condition)
+            remaining.remove(condition)
             dropped.append(condition)
-    return _joined(_complete(kept, dropped, position))
+    return _merge_opposite_bounds(_restore_unprovable(remaining, dropped, position))
 
 
-def _joined(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """An equality in place of the first of two opposite guards: where the second fails, so does the program."""
-    result: list[Condition] = []
-    bounds: dict[Size, int] = {}  # by what is not negative, the position of the guard
-    for condition in conditions:
-        claim = condition.claim
-        gap = expr.sub(claim.left, claim.right)
-        if condition.kind == "guard" and claim.relation == ">=":
-            other = bounds.get(expr.mul(-1, gap))
-            if other is not None:
-                first = result[other]
-                left, right = first.claim.left, first.claim.right
-                same = equal(right, left) if isinstance(left, int) else equal(left, right)
-                result[other] = replace(first, claim=same, why=f"{first.why}, {condition.why}")
-                continue
-            bounds.setdefault(gap, len(result))
-        result.append(condition)
-    return tuple(result)
-
-
-def _may_go(condition: Condition) -> bool:
-    """Kept is what the prover takes for granted elsewhere: that sizes broadcast, and that a divisor is not 0."""
+def _is_droppable(condition: Condition) -> bool:
+    """Return False for facts that the prover takes for granted: sizes broadcast, and divisors are not 0."""
     claim = condition.claim
     return condition.kind in ("guard", "assertion") and claim.relation != "broadcasts" and not divides_by_size(claim)
 
 
-def _complete(
-    kept: list[Condition], dropped: Sequence[Condition], position: Mapping[int, int]
-) -> tuple[Condition, ...]:
-    """What is kept, with what a scope made of it could not show by itself."""
-    known = Assumptions()
-    for condition in kept:
-        known.assume(condition.claim)
+def _may_imply(premise: Condition, condition: Condition, position: Mapping[int, int]) -> bool:
+    """Return True where the premise is checked before the condition could matter."""
+    if divides_by_size(premise.claim):
+        return False
+    earlier = position[id(premise)] < position[id(condition)]
+    return condition.kind == "assertion" or premise.kind != "assertion" or earlier
+
+
+def _restore_unprovable(
+    remaining: Sequence[Condition], dropped: Sequence[Condition], position: Mapping[int, int]
+) -> list[Condition]:
+    """Return the remaining conditions, and dropped ones that a scope made of them does not prove."""
+    assumptions, restored = Assumptions(), list(remaining)
+    for condition in remaining:
+        assumptions.assume(condition.claim)
     for condition in dropped:
-        if out_of_time() or not _shown(known, condition.claim):
-            kept.append(condition)
-            known.assume(condition.claim)
-    return tuple(sorted(kept, key=lambda c: position[id(c)]))
+        if out_of_time() or not _is_proved(assumptions, condition.claim):
+            restored.append(condition)
+            assumptions.assume(condition.claim)
+    return sorted(restored, key=lambda c: position[id(c)])
 
 
-def _shown(known: Assumptions, claim: Claim) -> bool:
-    """The claim follows; an equality of sizes without calls by normal forms, which later stages compare."""
+def _is_proved(assumptions: Assumptions, claim: Claim) -> bool:
+    """Return True where the claim follows.
+
+    An equality of sizes without calls has to follow by normal forms, which later stages compare.
+    """
     if claim.relation == "==" and not any(isinstance(s, DimExpr) and s.depth for s in (claim.left, claim.right)):
-        return expr.sub(known.normal(claim.left), known.normal(claim.right)) == 0
-    return known.decide(claim) is Verdict.YES
+        return expr.sub(assumptions.normal(claim.left), assumptions.normal(claim.right)) == 0
+    return assumptions.decide(claim) is Verdict.YES
 
 
-Predicate = Callable[..., bool]
+def _merge_opposite_bounds(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Replace the first of two opposite guards by an equality: where the second fails, so does the program."""
+    merged: list[Condition] = []
+    guards: dict[Size, int] = {}  # position of a guard by its size that is at least 0
+    for condition in conditions:
+        claim = condition.claim
+        if condition.kind != "guard" or claim.relation != ">=":
+            merged.append(condition)
+            continue
+        gap = expr.sub(claim.left, claim.right)
+        opposite = guards.get(expr.mul(-1, gap))
+        if opposite is None:
+            guards.setdefault(gap, len(merged))
+            merged.append(condition)
+        else:
+            first = merged[opposite]
+            left, right = first.claim.left, first.claim.right
+            equality = equal(right, left) if isinstance(left, int) else equal(left, right)
+            merged[opposite] = replace(first, claim=equality, why=f"{first.why}, {condition.why}")
+    return tuple(merged)
 
 
-def predicate_source(claims: Sequence[Claim], local: Mapping[DimVar, str], first: Sequence[str], inputs: int) -> str:
-    """Python source of a function `accepts` of the inputs that is true when every claim holds.
+# -- generated functions -----------------------------------------------------------------------------------------
 
-    The lines `first` leave each variable in its local.
+
+def accept_all(*inputs: Any) -> bool:
+    """Return True: the predicate of a program without guards."""
+    return True
+
+
+def guard_predicate(prologue: Prologue, claims: Sequence[Claim]) -> Predicate:
+    """Compile the function of the inputs that returns whether all claims hold; `accept_all` without claims.
+
+    Where variables have to be solved for, inputs that do not fit the signature raise InputSizeError.
     """
-    lines = [*first]
-    names: dict[Call, str] = {}
-
-    def name(leaf: Leaf) -> str:
-        return local[leaf]  # type: ignore[index]
-
-    def call(atom: Call) -> str:
-        if atom not in names:
-            source = call_source(atom, name, call)  # before its name: calls inside it are named first
-            names[atom] = f"c{len(names)}"
-            lines.append(f"{names[atom]} = {source}")
-        return names[atom]
-
-    for claim in claims:  # one after the other: a quotient is taken only where the guards before it hold
-        test = claim.source(name, call)
-        lines.append(f"if not ({test}): return False")
-    head, lines = f"def accepts({', '.join(f'x{i}' for i in range(inputs))}):", [*lines, "return True"]
-    if any(divides_by_size(c) for c in claims):  # by 0 here: Python asked something before that has another answer now
-        lines = ["try:", *[f"    {line}" for line in lines], "except ZeroDivisionError:", "    return False"]
-    return "\n    ".join([head, *lines]) + "\n"
-
-
-def guard_predicate(entry: Entry, claims: Sequence[Claim]) -> Predicate:
-    """Generate a function of the inputs that returns True if every claim holds.
-
-    Where variables have to be solved for, inputs that do not fit what is declared of them raise InputSizeError.
-    """
-    local, lines, space = _sizes(entry, [v for c in claims for v in c.variables()])
-    exec(predicate_source(claims, local, lines, len(entry.metas)), space)
+    if not claims:
+        return accept_all
+    local, lines, space = _size_lines(prologue, [v for c in claims for v in c.variables()])
+    exec(_predicate_source(claims, local, lines, parameters(prologue)), space)
     return space["accepts"]
 
 
-def size_function(entry: Entry, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
-    """A generated function of the inputs: an expression in sizes that axes alone give, put where `text` has {}."""
-    local, lines, space = _sizes(entry, [v for s in sizes for v in expr.variables(s)])
-    result = text.format(*[to_source(s, lambda leaf: local[leaf]) for s in sizes])
+def _predicate_source(claims: Sequence[Claim], local: Mapping[Any, str], prefix: Sequence[str], inputs: str) -> str:
+    """Return source of the function `accepts`; the lines `prefix` leave each variable in its local."""
+    block = SourceBlock(local.__getitem__, "c")
+    block.lines += prefix
+    for claim in claims:  # in order: a quotient is computed only where the guards before it hold
+        test = claim.source(block.name, block.call)
+        block.lines.append(f"if not ({test}): return False")
+    lines = [*block.lines, "return True"]
+    if any(map(divides_by_size, claims)):  # a divisor of 0: an earlier question of Python has another answer here
+        lines = ["try:", *[f"    {line}" for line in lines], "except ZeroDivisionError:", "    return False"]
+    return "\n    ".join([f"def accepts({inputs}):", *lines]) + "\n"
+
+
+def size_function(prologue: Prologue, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
+    """Compile a function of the inputs that returns `text`, an expression with {} in place of each size.
+
+    The sizes depend on variables that equal an axis or are solved for from axes.
+    """
+    local, lines, space = _size_lines(prologue, [v for s in sizes for v in expr.variables(s)])
+    result = text.format(*[to_source(s, local.__getitem__) for s in sizes])
     body = "\n    ".join([*lines, f"return {result}"])
-    exec(f"def pattern({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n", space)
+    exec(f"def pattern({parameters(prologue)}):\n    {body}\n", space)
     return space["pattern"]
 
 
-def _sizes(entry: Entry, needed: Sequence[DimVar]) -> tuple[dict[DimVar, str], list[str], dict[str, Any]]:
-    """A local for each variable, lines that leave those that are needed in theirs, and what the lines need in scope."""
-    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
-    places = {s.variable: direct_input(s) for s in entry.solved if s.variable in needed}
-    if all(isinstance(place, InputAxis) for place in places.values()):
-        return local, _read(entry, {place: local[v] for v, place in places.items()}), {}
-    writer = PrologueSource(entry, local, "x{}.shape".format, "int(x{})".format)
+def _size_lines(prologue: Prologue, needed: Sequence[DimVar]) -> tuple[Mapping[Any, str], list[str], dict[str, Any]]:
+    """Return the local of each variable, lines that compute the needed ones, and the globals of these lines."""
+    local = {b.variable: f"n{i}" for i, b in enumerate(prologue.bindings)}
+    inputs = {b.variable: direct_input(b) for b in prologue.bindings if b.variable in needed}
+    axes = {source: local[v] for v, source in inputs.items() if isinstance(source, InputAxis)}
+    if len(axes) == len(inputs):
+        return local, read_lines(prologue.metas, axes), {}
+    writer = PrologueSource(prologue, local, "x{}.shape".format, "int(x{})".format)
     lines = writer.lines(dict.fromkeys(needed))
     return local, lines, dict(writer.names)
-
-
-def _read(entry: Entry, local: Mapping[Any, str]) -> list[str]:
-    """Lines that read axes into locals, each shape once."""
-    lines = []
-    for i, meta in enumerate(entry.metas):
-        axes = [local.get(InputAxis(i, axis)) for axis in range(meta.rank)]
-        found = [name for name in axes if name is not None]
-        if len(found) == 1:
-            lines.append(f"{found[0]} = x{i}.shape[{axes.index(found[0])}]")
-        elif found:
-            lines.append(f"{', '.join(name or '_' for name in axes)} = x{i}.shape")
-    return lines

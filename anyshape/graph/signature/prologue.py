@@ -1,6 +1,6 @@
-"""The entry of a program as Python source: sizes are read off the inputs, variables solved for, and all of it checked.
+"""The prologue of a program as Python source: read sizes from the inputs, bind variables, and check the signature.
 
-One generator serves programs and `compile_solver`, which makes a function of shapes alone.
+One generator serves programs and `compile_solver`, whose function takes shapes.
 """
 
 from __future__ import annotations
@@ -9,255 +9,307 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.signature.dim_equations import Place, Solved, atoms_of, leaves, solve_dims
-from anyshape.graph.signature.mismatch import LARGEST, Signature, largest
+from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, solve_dims
+from anyshape.graph.signature.input_signature import Signature
+from anyshape.graph.signature.mismatch import find_mismatch
+from anyshape.graph.signature.solve_binding import floor_inverse
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, RuntimeScalar, Size
 from anyshape.graph.sizes.intervals import Bound
+from anyshape.graph.sizes.limits import LARGEST_SIZE
+from anyshape.graph.sizes.polynomials import Terms
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.substitute import substitute
 
 
 @dataclass(frozen=True)
-class Entry(Signature):
-    """A signature with what of it remains to be checked."""
+class Prologue(Signature):
+    """A signature with the checks that a call has to make."""
 
     @cached_property
-    def unproved(self) -> dict[Place, Size]:
-        """What a call shows and may be wrong: all but what a variable was computed from without loss."""
-        left = dict(self.shown)
-        for solved in self.solved:
-            place = read_alone(solved)
-            if place is not None and expr.as_atom(left.get(place, 0)) is solved.variable:
-                del left[place]
-            elif solved.divisor == 1 and solved.curve is None:
-                for leaf in leaves(solved.target):
-                    if leaf in left and _solves(solved, leaf, left[leaf]):
-                        del left[leaf]
-        return left
+    def unproved_sizes(self) -> dict[InputSize, Size]:
+        """The input sizes that may differ from the declared ones: no binding computes a variable from them exactly."""
+        unproved = dict(self.declared_sizes)
+        for binding in self.bindings:
+            source = direct_input(binding)
+            if source is not None and expr.as_atom(unproved.get(source, 0)) is binding.variable:
+                del unproved[source]
+            elif binding.divisor == 1 and binding.curve is None:
+                for leaf in expr.leaves_of(binding.target):
+                    if leaf in unproved and _implies(binding, leaf, unproved[leaf]):
+                        del unproved[leaf]
+        return unproved
 
     @property
     def only_reads(self) -> bool:
-        """Each variable is the size of an axis, and nothing that a call shows can be wrong."""
-        places = [read_alone(solved) for solved in self.solved]
-        return not self.unproved and not self.bounded and all(isinstance(place, InputAxis) for place in places)
+        """True where each variable is the size of an axis, and no call can mismatch."""
+        inputs = [direct_input(binding) for binding in self.bindings]
+        return not self.unproved_sizes and not self.unproved_bounds and all(isinstance(i, InputAxis) for i in inputs)
 
     @cached_property
-    def bounded(self) -> list[tuple[Solved, Bound, Bound]]:
-        """The variables whose number may be out of their range, with the bounds that are not proved."""
-        found = []
-        for solved in self.solved:
-            v = solved.variable
-            if v.upper is None and v.lower == 0 and isinstance(read_alone(solved), InputAxis):
+    def unproved_bounds(self) -> list[tuple[SizeBinding, Bound, Bound]]:
+        """The bindings whose result may be out of range, with the lower and upper bounds that need a check."""
+        unproved = []
+        for binding in self.bindings:
+            v = binding.variable
+            if v.upper is None and v.lower == 0 and isinstance(direct_input(binding), InputAxis):
                 continue
-            low, high = _bounds(solved)
+            low, high = _computed_bounds(binding)
             lower = None if low is not None and low >= v.lower else v.lower
             upper = None if high is not None and v.upper is not None and high <= v.upper else v.upper
             if lower is not None or upper is not None:
-                found.append((solved, lower, upper))
-        return found
+                unproved.append((binding, lower, upper))
+        return unproved
+
+    def refuse(self, *inputs: Any) -> NoReturn:
+        """Raise the error for inputs (arrays, or their shapes) that do not fit."""
+        raise find_mismatch(self, inputs)
 
 
-def read_alone(solved: Solved) -> Place | None:
-    """The place that a variable is read from, if that is all there is to it."""
-    if solved.divisor != 1 or solved.curve is not None:
+# -- facts about bindings ----------------------------------------------------------------------------------------
+
+
+def direct_input(binding: SizeBinding) -> InputSize | None:
+    """Return the input size that the variable equals, if the binding says just that."""
+    if binding.divisor != 1 or binding.curve is not None:
         return None
-    atom = expr.as_atom(solved.target)
+    atom = expr.as_atom(binding.target)
     return atom if isinstance(atom, (InputAxis, RuntimeScalar)) else None
 
 
-def _solves(solved: Solved, leaf: Leaf, size: Size) -> bool:
-    """The place has this size whenever the variable is what it was solved to be."""
-    place = expr.from_atom(leaf)
-    return substitute(size, lambda a: solved.target if a is solved.variable else None) is place
+def _implies(binding: SizeBinding, leaf: Leaf, size: Size) -> bool:
+    """Return True where the binding makes the input size equal to its declared size."""
+    substituted = substitute(size, lambda a: binding.target if a is binding.variable else None)
+    return substituted is expr.from_atom(leaf)
 
 
-def _bounds(solved: Solved) -> tuple[Bound, Bound]:
-    """Bounds of the number computed for a variable, when the variables it is computed from are in their ranges."""
-    coefficients = _quadratic(solved)
-    if coefficients is not None:
-        return (0 if _never_negative(solved.target, *coefficients) else None), None
-    if solved.curve is not None:
-        return solved.low, solved.high
-    return expr.bounds(expr.floordiv(solved.target, solved.divisor))
+def _computed_bounds(binding: SizeBinding) -> tuple[Bound, Bound]:
+    """Return bounds of the computed number, where the variables that it is computed from are in range."""
+    quadratic = _quadratic(binding)
+    if quadratic is not None:
+        return (0 if _never_negative(binding.target, quadratic) else None), None
+    if binding.curve is not None:
+        return binding.low, binding.high
+    return expr.bounds(expr.floordiv(binding.target, binding.divisor))
 
 
-def _polynomial(solved: Solved) -> tuple[dict[int, int], int] | None:
-    """(coefficient by power, d) when the curve is a polynomial in the variable // d, and has no highest size."""
-    if solved.curve is None or solved.high is not None:
+class _Polynomial(NamedTuple):
+    """(sum of coefficient * v**power) // divisor, for the variable v of a binding."""
+
+    coefficients: dict[int, int]  # by power; that of power 0 is always there
+    divisor: int
+
+
+class _Quadratic(NamedTuple):
+    """(a*v*v + b*v + c) // d, which rises in v."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+def _polynomial(binding: SizeBinding) -> _Polynomial | None:
+    """Return the curve of a binding as a polynomial, if it is one and has no highest size."""
+    if binding.curve is None or binding.high is not None:
         return None
-    terms = expr.terms_of(solved.curve)
-    divisor = 1
-    calls = [m for m in terms if any(isinstance(atom, Call) for atom, _ in m)]
-    if calls:
-        call = expr.as_atom(DimExpr(((calls[0], terms[calls[0]]),)))
-        if not isinstance(call, Call) or call.function != "floordiv" or not isinstance(call.args[1], int):
-            return None
-        del terms[calls[0]]
-        divisor = call.args[1]
-        terms = expr.terms_of(divisor * expr.from_terms(terms) + call.args[0])
-    if divisor < 1 or any(len(m) > 1 or (m and m[0][0] is not solved.variable) for m in terms):
+    terms, divisor = _clear_quotient(expr.terms_of(binding.curve))
+    if divisor < 1 or any(len(m) > 1 or (m and m[0][0] is not binding.variable) for m in terms):
         return None
-    return {0: 0, **{m[0][1] if m else 0: c for m, c in terms.items()}}, divisor
+    return _Polynomial({0: 0, **{m[0][1] if m else 0: c for m, c in terms.items()}}, divisor)
 
 
-def _quadratic(solved: Solved) -> tuple[int, int, int, int] | None:
-    """(a, b, c, d) when the curve is (a*v*v + b*v + c) // d, and rises for all sizes from the lowest on."""
-    found = _polynomial(solved)
-    if found is None or max(found[0]) > 2:
+def _clear_quotient(terms: Terms) -> tuple[Terms, int]:
+    """Return (d * rest + dividend, d) for a sum with one quotient by a constant d; other terms as they are, and 1."""
+    monomial = next((m for m in terms if any(isinstance(atom, Call) for atom, _ in m)), None)
+    call = expr.as_atom(DimExpr(((monomial, terms[monomial]),))) if monomial is not None else None
+    if not isinstance(call, Call) or call.function != "floordiv" or not isinstance(call.args[1], int):
+        return terms, 1
+    dividend, divisor = call.args
+    rest = expr.from_terms({m: c for m, c in terms.items() if m != monomial})
+    return expr.terms_of(divisor * rest + dividend), call.args[1]
+
+
+def _quadratic(binding: SizeBinding) -> _Quadratic | None:
+    """Return the curve of a binding as a polynomial of degree 1 or 2, if it rises for all sizes from the lowest on."""
+    polynomial = _polynomial(binding)
+    if polynomial is None or max(polynomial.coefficients) > 2:
         return None
-    (a, b, c), d = (found[0].get(power, 0) for power in (2, 1, 0)), found[1]
-    return (a, b, c, d) if a > 0 or (a == 0 and b > 0) else None
+    a, b, c = (polynomial.coefficients.get(power, 0) for power in (2, 1, 0))
+    return _Quadratic(a, b, c, polynomial.divisor) if a > 0 or (a == 0 and b > 0) else None
 
 
-def _never_negative(target: Size, a: int, b: int, c: int, d: int) -> bool:
-    """0 is not beyond the last v with (a*v*v + b*v + c) // d <= target, for the sizes of any call."""
+def _never_negative(target: Size, quadratic: _Quadratic) -> bool:
+    """Return True where the floor inverse of the target is at least 0 for the sizes of any call."""
     low = expr.bounds(target)[0]
-    return low is not None and low >= 0 and c < d
+    return low is not None and low >= 0 and quadratic.c < quadratic.d
 
 
-class _Block:
-    """Lines of source with the calls they compute: calls share parts, and Python nests only so deep."""
+# -- source ------------------------------------------------------------------------------------------------------
 
-    def __init__(self, name: Callable[[Leaf], str], prefix: str, outer: _Block | None = None) -> None:
+
+class SourceBlock:
+    """Lines of source that compute each call once: calls share parts, and Python limits nesting."""
+
+    def __init__(self, name: Callable[[Leaf], str], prefix: str, outer: SourceBlock | None = None) -> None:
         self.name, self.prefix = name, prefix
         self.lines: list[str] = []
         self.computed: dict[Call, str] = dict(outer.computed) if outer is not None else {}
 
     def text(self, size: Size) -> str:
-        return to_source(size, self.name, self._call)
+        """Return source of a size, after lines for its calls."""
+        return to_source(size, self.name, self.call)
 
-    def _call(self, call: Call) -> str:
+    def call(self, call: Call) -> str:
+        """Return the local of a call, after the line that computes it."""
         if call not in self.computed:
-            source = call_source(call, self.name, self._call)
+            source = call_source(call, self.name, self.call)  # numbers the calls inside first
             self.computed[call] = f"{self.prefix}{len(self.computed)}"
             self.lines.append(f"{self.computed[call]} = {source}")
         return self.computed[call]
 
 
-class EntrySource:
+def read_lines(
+    metas: Sequence[TensorMeta], names: Mapping[InputAxis, str], shape: Callable[[int], str] = "x{}.shape".format
+) -> list[str]:
+    """Return lines that read axes into locals, each shape once; `shape` is the source of the shape of input i."""
+    lines = []
+    for i, meta in enumerate(metas):
+        locals_ = [names.get(InputAxis(i, axis)) for axis in range(meta.rank)]
+        axes = [axis for axis, name in enumerate(locals_) if name is not None]
+        if len(axes) == 1:
+            lines.append(f"{locals_[axes[0]]} = {shape(i)}[{axes[0]}]")
+        elif axes:
+            lines.append(f"{', '.join(name or '_' for name in locals_)} = {shape(i)}")
+    return lines
+
+
+class PrologueSource:
     """Writes the lines that leave each variable in its local, or raise InputSizeError.
 
-    `local` names the variables; `shape` and `value` are the source of the shape and of the value of input i. `names`
-    are what the lines need in scope. Variables that nothing needs and nothing checks are not computed.
+    `local` names the variables; `shape` and `value` give the source of the shape and of the value of input i. `names`
+    are the globals of the lines. Variables that nothing needs and nothing checks are not computed.
     """
 
     def __init__(
-        self, entry: Entry, local: Mapping[DimVar, str], shape: Callable[[int], str], value: Callable[[int], str]
+        self, prologue: Prologue, local: Mapping[DimVar, str], shape: Callable[[int], str], value: Callable[[int], str]
     ) -> None:
-        self.entry, self.local, self.shape, self.value = entry, local, shape, value
+        self.prologue, self.local, self.shape, self.value = prologue, local, shape, value
         self.names: dict[str, Any] = {}
-        self.place: dict[Leaf, str] = {}
-        self.block = _Block(self._name, "e")
+        self.input_names: dict[Leaf, str] = {}
+        self.block = SourceBlock(self._name, "e")
 
     def lines(self, needed: Collection[DimVar]) -> list[str]:
-        solved = self._kept(needed)
-        self._read(solved)
-        for s in solved:
-            place = read_alone(s)
-            if place is None or self.place[place] != self.local[s.variable]:
-                self._find(s)
-        tests = self._tests()
+        """Return the lines that bind the needed variables and check the whole signature."""
+        bindings = self._required_bindings(needed)
+        self._write_reads(bindings)
+        for binding in bindings:
+            source = direct_input(binding)
+            if source is None or self.input_names[source] != self.local[binding.variable]:
+                self._write_binding(binding)
+        tests = self._mismatch_tests()
         if tests:
-            self.block.lines.append(f"if {' or '.join(tests)}: {self._fail()}")
-        computed = [*self.entry.unproved.values(), *[size for s in solved for size in s.sizes()]]
-        if any(map(divides, computed)) or not all(isinstance(s.divisor, int) for s in solved):
+            self.block.lines.append(f"if {' or '.join(tests)}: {self._mismatch_call()}")
+        computed = [*self.prologue.unproved_sizes.values(), *[size for b in bindings for size in b.sizes()]]
+        if any(map(may_divide_by_zero, computed)) or not all(isinstance(b.divisor, int) for b in bindings):
             inner = ["    " + line for line in self.block.lines]
-            return ["try:", *inner, "except ZeroDivisionError:", "    " + self._fail()]
+            return ["try:", *inner, "except ZeroDivisionError:", "    " + self._mismatch_call()]
         return self.block.lines
 
     def _name(self, leaf: Leaf) -> str:
-        return self.local[leaf] if isinstance(leaf, DimVar) else self.place[leaf]
+        return self.local[leaf] if isinstance(leaf, DimVar) else self.input_names[leaf]
 
-    def _kept(self, needed: Collection[DimVar]) -> list[Solved]:
-        """What must be computed, in order."""
-        wanted = {*needed, *[v for size in self.entry.unproved.values() for v in expr.variables(size)]}
-        wanted.update(s.variable for s, _, _ in self.entry.bounded)
-        kept = []
-        for s in reversed(self.entry.solved):
-            if s.variable in wanted:
-                kept.append(s)
-                for size in s.sizes():
+    def _required_bindings(self, needed: Collection[DimVar]) -> list[SizeBinding]:
+        """Return the bindings to compute, in order: needed, checked, or read by such a binding."""
+        wanted = {*needed, *[v for size in self.prologue.unproved_sizes.values() for v in expr.variables(size)]}
+        wanted.update(binding.variable for binding, _, _ in self.prologue.unproved_bounds)
+        required = []
+        for binding in reversed(self.prologue.bindings):
+            if binding.variable in wanted:
+                required.append(binding)
+                for size in binding.sizes():
                     wanted.update(expr.variables(size))
-        return kept[::-1]
+        return required[::-1]
 
-    def _read(self, solved: Sequence[Solved]) -> None:
-        """Lines that read what the rest needs; an axis that is a variable is read into its local."""
-        used = dict.fromkeys(a for s in solved for a in leaves(s.target) if not isinstance(a, DimVar))
-        used |= dict.fromkeys(self.entry.unproved)
-        for s in solved:
-            place = read_alone(s)
-            if place is not None:
-                self.place.setdefault(place, self.local[s.variable])
+    def _write_reads(self, bindings: Sequence[SizeBinding]) -> None:
+        """Write lines that read the input sizes; an axis that is a variable is read into its local."""
+        used = dict.fromkeys(a for b in bindings for a in expr.leaves_of(b.target) if not isinstance(a, DimVar))
+        used |= dict.fromkeys(self.prologue.unproved_sizes)
+        for binding in bindings:
+            source = direct_input(binding)
+            if source is not None:
+                self.input_names.setdefault(source, self.local[binding.variable])
         for leaf in used:
             if isinstance(leaf, RuntimeScalar):
-                self.place.setdefault(leaf, f"d{leaf.operand}")
-                self.block.lines.append(f"{self.place[leaf]} = {self.value(leaf.operand)}")
-            elif isinstance(leaf, InputAxis):
-                self.place.setdefault(leaf, f"d{leaf.operand}_{leaf.axis}")
-        for i, meta in enumerate(self.entry.metas):
-            axes = [InputAxis(i, axis) for axis in range(meta.rank)]
-            read = [a for a in axes if a in used]
-            if len(read) == 1:
-                self.block.lines.append(f"{self.place[read[0]]} = {self.shape(i)}[{read[0].axis}]")
-            elif read:
-                targets = ", ".join(self.place[a] if a in used else "_" for a in axes)
-                self.block.lines.append(f"{targets} = {self.shape(i)}")
+                name = self.input_names.setdefault(leaf, f"d{leaf.operand}")
+                self.block.lines.append(f"{name} = {self.value(leaf.operand)}")
+            else:
+                self.input_names.setdefault(leaf, f"d{leaf.operand}_{leaf.axis}")
+        axes = {leaf: self.input_names[leaf] for leaf in used if isinstance(leaf, InputAxis)}
+        self.block.lines += read_lines(self.prologue.metas, axes, self.shape)
 
-    def _find(self, s: Solved) -> None:
-        """Lines that leave the number of a variable in its local."""
-        local, target, coefficients = self.local[s.variable], self.block.text(s.target), _quadratic(s)
-        if s.curve is None:
-            found = target if s.divisor == 1 else f"{target} // {self.block.text(s.divisor)}"
-        elif coefficients is not None:
+    def _write_binding(self, binding: SizeBinding) -> None:
+        """Write lines that leave the size of a variable in its local."""
+        target, quadratic = self.block.text(binding.target), _quadratic(binding)
+        if binding.curve is None:
+            size = target if binding.divisor == 1 else f"{target} // {self.block.text(binding.divisor)}"
+        elif quadratic is not None:
             self.names["_isqrt"] = math.isqrt
-            axes = all(isinstance(leaf, InputAxis) for leaf in leaves(s.target))  # variables are not checked yet
-            found = _root(*coefficients, target, axes and _never_negative(s.target, *coefficients))
+            only_axes = all(isinstance(leaf, InputAxis) for leaf in expr.leaves_of(binding.target))
+            positive = only_axes and _never_negative(binding.target, quadratic)  # variables are not checked yet
+            size = _root(quadratic, target, positive)
         else:
-            return self._search(s, s.curve, local, target)
-        self.block.lines.append(f"{local} = {found}")
+            return self._write_search(binding, binding.curve, target)
+        self.block.lines.append(f"{self.local[binding.variable]} = {size}")
 
-    def _search(self, s: Solved, size: Size, local: str, target: str) -> None:
-        """Lines that look for a variable along its curve, unless a first guess is right."""
-        self.names["_largest"] = largest
-        inner = _Block(lambda leaf: "t" if leaf is s.variable else self._name(leaf), "t", self.block)
-        result, guess = inner.text(size), _guess(s, target)
+    def _write_search(self, binding: SizeBinding, curve: Size, target: str) -> None:
+        """Write lines that search along the curve of a variable, unless a first guess is right."""
+        self.names["_floor_inverse"] = floor_inverse
+        local = self.local[binding.variable]
+        inner = SourceBlock(lambda leaf: "t" if leaf is binding.variable else self._name(leaf), "t", self.block)
+        result, guess = inner.text(curve), _guess(binding, target)
         lines = [f"def c{local}(t):", *[f"    {x}" for x in inner.lines], f"    return {result}"]
-        search = f"{local} = _largest(c{local}, {target}, {s.low}, {s.high}{', t' if guess else ''})"
+        arguments = f"c{local}, {target}, {binding.low}, {binding.high}{', t' if guess else ''}"
+        lines.append(f"{local} = _floor_inverse({arguments})")
         if guess:
-            test = f"if t < {s.low} or {result} != {target}:"
-            lines = [f"t = {guess}", *inner.lines, f"{local} = t", test, *[f"    {x}" for x in [*lines, search]]]
-        else:
-            lines.append(search)
+            test = f"if t < {binding.low} or {result} != {target}:"
+            lines = [f"t = {guess}", *inner.lines, f"{local} = t", test, *[f"    {x}" for x in lines]]
         self.block.lines += lines
 
-    def _tests(self) -> list[str]:
-        """Source of what is true when something does not fit."""
+    def _mismatch_tests(self) -> list[str]:
+        """Return the source of tests that are true where the call does not fit."""
         tests = []
-        for s, lower, upper in self.entry.bounded:
-            name = self.local[s.variable]
+        for binding, lower, upper in self.prologue.unproved_bounds:
+            name = self.local[binding.variable]
             tests += [f"{name} < {lower}"] if lower is not None else []
             tests += [f"{name} > {upper}"] if upper is not None else []
-        for place, size in self.entry.unproved.items():
-            tests.append(f"{self.place[place]} != {self.block.text(size)}")
-        for i, _ in self.entry.values:
-            if self.entry.metas[i].dtype == "uint64":
-                tests.append(f"{self.value(i)} > {LARGEST}")
+        for source, size in self.prologue.unproved_sizes.items():
+            tests.append(f"{self.input_names[source]} != {self.block.text(size)}")
+        for i, _ in self.prologue.values:
+            if self.prologue.metas[i].dtype == "uint64":
+                tests.append(f"{self.value(i)} > {LARGEST_SIZE}")
         return tests
 
-    def _fail(self) -> str:
-        self.names["_misfit"] = self.entry.refuse
-        return f"_misfit({', '.join(f'x{i}' for i in range(len(self.entry.metas)))})"
+    def _mismatch_call(self) -> str:
+        self.names["_mismatch"] = self.prologue.refuse
+        return f"_mismatch({parameters(self.prologue)})"
 
 
-def _root(a: int, b: int, c: int, d: int, target: str, positive: bool) -> str:
-    """Source of the last v with (a*v*v + b*v + c) // d <= target."""
+def parameters(prologue: Prologue) -> str:
+    """Return the parameters of a generated function of the inputs: `x0, x1`."""
+    return ", ".join(f"x{i}" for i in range(len(prologue.metas)))
+
+
+def _root(quadratic: _Quadratic, target: str, positive: bool) -> str:
+    """Return source of the last v with (a*v*v + b*v + c) // d <= target."""
+    a, b, c, d = quadratic
     factor, constant = (d, d - 1 - c) if a == 0 else (4 * a * d, b * b + 4 * a * (d - 1 - c))
-    if (a, b, c, d) == (1, 0, 0, 1):
+    if quadratic == (1, 0, 0, 1):
         factor, constant = 1, 0
     inside = (f"{factor}*{target}" if factor != 1 else target) + (f" + {constant}" if constant else "")
     if a == 0:
@@ -266,14 +318,14 @@ def _root(a: int, b: int, c: int, d: int, target: str, positive: bool) -> str:
     return root if factor == 1 else f"({root} - {b}) // {2 * a}"
 
 
-def _guess(solved: Solved, target: str) -> str:
-    """Source of where to look first, or nothing: where the two leading terms of the curve meet the target."""
-    found = _polynomial(solved)
-    if found is None or not isinstance(expr.as_atom(solved.target), InputAxis):
-        return ""  # only the size of an axis is sure to be no negative number, and one that a float holds
-    powers, divisor = found
+def _guess(binding: SizeBinding, target: str) -> str:
+    """Return source of a first guess: where the two leading terms of the curve meet the target; "" without one."""
+    polynomial = _polynomial(binding)
+    if polynomial is None or not isinstance(expr.as_atom(binding.target), InputAxis):
+        return ""  # the size of an axis alone is never negative, and a float holds it
+    powers, divisor = polynomial
     top = max(powers)
-    if top < 3 or powers[top] < 1 or max(divisor, abs(powers.get(top - 1, 0))) > LARGEST:
+    if top < 3 or powers[top] < 1 or max(divisor, abs(powers.get(top - 1, 0))) > LARGEST_SIZE:
         return ""
     shift = 0.5 - powers.get(top - 1, 0) / (top * powers[top])
     factor = "" if divisor == powers[top] else f"{divisor / powers[top]!r}*"
@@ -281,17 +333,15 @@ def _guess(solved: Solved, target: str) -> str:
     return f"int({power} {'-' if shift < 0 else '+'} {abs(shift)!r})"
 
 
-def divides(size: Size) -> bool:
-    """Computing the size may divide by 0."""
-    calls = [a for a in atoms_of(size) if isinstance(a, Call) and a.function in ("floordiv", "mod")]
-    return any(not isinstance(c.args[1], int) for c in calls)
+# -- functions ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A compiled signature: called with the shape of each input (an int for one given by its value), or with arrays, it
-    gives each size by its variable, or raises InputSizeError. `run` gives them in the order of `variables`; ranks are
-    taken for granted.
+    """A compiled prologue: it returns each size by its variable, or raises InputSizeError.
+
+    Its arguments are the shapes of the inputs, an int for an integer value, or arrays. `run` returns the sizes in the
+    order of `variables` and assumes the right ranks.
     """
 
     variables: tuple[DimVar, ...]
@@ -311,21 +361,24 @@ def compile_solver(
     arrays: bool = False,
     program: str = "",
 ) -> Solver:
-    """The function that finds the variables of a signature from shapes, or from arrays, as the entry of a program does.
+    """Compile the function that binds the variables of a signature from shapes, or from arrays.
 
-    It does not check the conditions.
+    It uses the constraints among the conditions and leaves their check to the caller.
     """
-    given = tuple(names) or tuple(f"args[{i}]" for i in range(len(metas)))
-    solved = solve_dims(metas, values, conditions)
-    return compile_entry(Entry(program, given, tuple(metas), tuple((values or {}).items()), solved), arrays=arrays)
+    labels = tuple(names) or tuple(f"args[{i}]" for i in range(len(metas)))
+    bindings = solve_dims(metas, values, conditions)
+    return compile_prologue(
+        Prologue(program, labels, tuple(metas), tuple((values or {}).items()), bindings), arrays=arrays
+    )
 
 
-def compile_entry(entry: Entry, *, arrays: bool = False) -> Solver:
-    """The function that finds the variables of an entry from shapes, or from arrays."""
-    local = {s.variable: f"n{i}" for i, s in enumerate(entry.solved)}
-    writer = EntrySource(entry, local, *(("x{}.shape".format, "int(x{})".format) if arrays else ("x{}".format,) * 2))
+def compile_prologue(prologue: Prologue, *, arrays: bool = False) -> Solver:
+    """Compile the function that binds the variables of a prologue from shapes, or from arrays."""
+    local = {b.variable: f"n{i}" for i, b in enumerate(prologue.bindings)}
+    shape, value = ("x{}.shape".format, "int(x{})".format) if arrays else ("x{}".format, "x{}".format)
+    writer = PrologueSource(prologue, local, shape, value)
     body = "\n    ".join([*writer.lines(local), f"return ({''.join(f'{n}, ' for n in local.values())})"])
-    source = f"def solve({', '.join(f'x{i}' for i in range(len(entry.metas)))}):\n    {body}\n"
+    source = f"def solve({parameters(prologue)}):\n    {body}\n"
     space = dict(writer.names)
     exec(compile(source, "<anyshape solver>", "exec"), space)
     return Solver(tuple(local), space["solve"], source)

@@ -1,4 +1,4 @@
-"""Names of the sizes of a signature in messages, from how each variable is solved for."""
+"""Names of sizes in messages, from the bindings of their variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anyshape.graph.prover.claim_text import SizeNames
-from anyshape.graph.signature.dim_equations import SizeBinding, leaves
+from anyshape.graph.signature.dim_equations import InputSize, SizeBinding
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 
@@ -18,39 +18,39 @@ def identifier(label: str) -> str:
     return text if text[:1].isalpha() else f"x{text}"
 
 
-def input_name(place: Any, labels: Sequence[str]) -> str:
-    """Return an axis of an input, or an input that is read as a size, as the caller writes it."""
-    label = labels[place.operand] if place.operand < len(labels) else f"hidden{place.operand}"
-    return f"{label}.shape[{place.axis}]" if isinstance(place, InputAxis) else label
+def input_name(source: InputSize, labels: Sequence[str]) -> str:
+    """Return an input size as the caller writes it: `x.shape[0]`, or `k` for an integer value."""
+    label = labels[source.operand] if source.operand < len(labels) else f"hidden{source.operand}"
+    return f"{label}.shape[{source.axis}]" if isinstance(source, InputAxis) else label
 
 
-def undeclared_axis(solved: SizeBinding, labels: Sequence[str]) -> InputAxis | None:
-    """Return the axis that a variable was named after, where the user gave it no name."""
-    axis = expr.as_atom(solved.target) if solved.divisor == 1 and solved.curve is None else None
+def undeclared_axis(binding: SizeBinding, labels: Sequence[str]) -> InputAxis | None:
+    """Return the axis that a variable is named after, where the user gave it no name."""
+    axis = expr.as_atom(binding.target) if binding.divisor == 1 and binding.curve is None else None
     if not isinstance(axis, InputAxis) or axis.operand >= len(labels):
         return None
-    return axis if solved.variable.name == f"{identifier(labels[axis.operand])}_{axis.axis}" else None
+    return axis if binding.variable.name == f"{identifier(labels[axis.operand])}_{axis.axis}" else None
 
 
-def size_names(solved: Iterable[SizeBinding], labels: Sequence[str]) -> SizeNames:
-    """Return the names of variables that are solved for from inputs with these labels."""
+def size_names(bindings: Iterable[SizeBinding], labels: Sequence[str]) -> SizeNames:
+    """Return the names of variables that are bound from inputs with these labels."""
     sources: dict[DimVar, str] = {}
     undeclared = set()
-    for s in solved:
-        if undeclared_axis(s, labels) is not None:
-            undeclared.add(s.variable)
-        sources[s.variable] = _source(s, SizeNames(sources, undeclared), labels)
+    for binding in bindings:
+        if undeclared_axis(binding, labels) is not None:
+            undeclared.add(binding.variable)
+        sources[binding.variable] = _source(binding, SizeNames(sources, undeclared), labels)
     return SizeNames(sources, undeclared)
 
 
-def _source(solved: SizeBinding, names: SizeNames, labels: Sequence[str]) -> str:
+def _source(binding: SizeBinding, names: SizeNames, labels: Sequence[str]) -> str:
     """Return how a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`."""
 
     def leaf(atom: Any) -> str:
         return names.leaf(atom) if isinstance(atom, DimVar) else input_name(atom, labels)
 
-    if solved.curve is not None:
-        return f"where {expr.show(solved.curve, leaf)} = {expr.show(solved.target, leaf)}"
-    if any(isinstance(a, InputAxis) and a.operand >= len(labels) for a in leaves(solved.target)):
+    if binding.curve is not None:
+        return f"where {expr.show(binding.curve, leaf)} = {expr.show(binding.target, leaf)}"
+    if any(isinstance(a, InputAxis) and a.operand >= len(labels) for a in expr.leaves_of(binding.target)):
         return ""
-    return expr.show(expr.floordiv(solved.target, solved.divisor), leaf)
+    return expr.show(expr.floordiv(binding.target, binding.divisor), leaf)

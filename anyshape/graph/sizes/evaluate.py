@@ -62,3 +62,11 @@ def _leaf_arguments(call: Call) -> tuple[Leaf, ...]:
 def values_from(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
     """Return a `leaf_value` for `evaluate` that reads a mapping of variables."""
     return values.__getitem__  # type: ignore[return-value]
+
+
+@memoised
+def may_divide_by_zero(size: Size) -> bool:
+    """Return True if the expression contains a quotient or remainder by a size that is not a constant."""
+    calls = [atom for monomial in expr.terms_of(size) for atom, _ in monomial if isinstance(atom, Call)]
+    divides = any(c.function in ("floordiv", "mod") and not isinstance(c.args[1], int) for c in calls)
+    return divides or any(may_divide_by_zero(argument) for c in calls for argument in c.args)

@@ -15,8 +15,8 @@ from anyshape.graph.prover.constraints import Claim, Condition, at_least, equal
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import solve_dims
-from anyshape.graph.signature.guards import drop_implied, guard_predicate
-from anyshape.graph.signature.prologue import Entry
+from anyshape.graph.signature.guards import accept_all, drop_implied, guard_predicate
+from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar
@@ -151,7 +151,7 @@ def test_constraints_stay():
 def entry_of(*shapes):
     """The entry of a program with inputs of these sizes."""
     metas = tuple(tensor(np.dtype(float), shape) for shape in shapes)
-    return Entry("f", ("x", "y")[: len(metas)], metas, (), solve_dims(metas))
+    return Prologue("f", ("x", "y")[: len(metas)], metas, (), solve_dims(metas))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -29,7 +29,7 @@ from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
-from anyshape.graph.signature.prologue import Entry, PrologueSource, may_divide_by_zero
+from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 
@@ -116,7 +116,7 @@ class _Writer(StepSource):
     ) -> None:
         self.threads = threads
         self.plan, self.budget, self.turns, self.timers = plan, budget, turns, timers
-        self.entry = Entry(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        self.entry = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
         names = {"_fail": self.entry.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
@@ -219,10 +219,10 @@ class _Writer(StepSource):
 
         Guards were checked before, and no axis is negative.
         """
-        axes = {size for place, size in self.entry.shown.items() if isinstance(place, InputAxis)}
+        axes = {size for place, size in self.entry.declared_sizes.items() if isinstance(place, InputAxis)}
         kept = [c for c in self.plan.conditions if c.kind not in ("guard", "fact")]
         kept = [c for c in kept if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
-        return sorted(kept, key=lambda c: may_divide_by_zero(c.claim.left) or may_divide_by_zero(c.claim.right))
+        return sorted(kept, key=lambda c: divides_by_size(c.claim))
 
     def _assertions(self) -> None:
         self.waiting = self._conditions()

@@ -1,0 +1,60 @@
+"""The signature of a program: the declared sizes of its inputs, and the bindings of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+from anyshape.graph.prover.claim_text import SizeNames
+from anyshape.graph.prover.constraints import Condition
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input_axes
+from anyshape.graph.signature.size_names import size_names
+from anyshape.graph.sizes.expr import DimVar, RuntimeScalar, Size, leaves_of
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The array types and integer values of the inputs of a program, and the bindings of its variables.
+
+    `values` are the sizes that scalar integer inputs give by their value, by position. Errors leave out inputs without
+    a name, which are not the caller's.
+    """
+
+    program: str
+    names: tuple[str, ...]
+    metas: tuple[TensorMeta, ...]
+    values: tuple[tuple[int, Size], ...]
+    bindings: tuple[SizeBinding, ...]
+
+    @cached_property
+    def declared_sizes(self) -> dict[InputSize, Size]:
+        """The declared size of each axis and of each integer value."""
+        return dict(input_axes(self.metas, dict(self.values)))
+
+    @cached_property
+    def sources(self) -> dict[DimVar, tuple[InputSize, ...]]:
+        """The input sizes that each variable is computed from, directly or through other variables."""
+        sources: dict[DimVar, tuple[InputSize, ...]] = {}
+        for binding in self.bindings:
+            used = [leaf for size in binding.sizes() for leaf in leaves_of(size) if leaf is not binding.variable]
+            groups = [sources[leaf] if isinstance(leaf, DimVar) else (leaf,) for leaf in used]
+            sources[binding.variable] = tuple(dict.fromkeys(source for group in groups for source in group))
+        return sources
+
+    def describe(self, sources: Iterable[InputSize]) -> str:
+        """Return input sizes as the caller writes them: `x.shape[0] and k`."""
+        names = [(source, self.names[source.operand]) for source in sources]
+        texts = [n if isinstance(s, RuntimeScalar) else f"{n}.shape[{s.axis}]" for s, n in names if n]
+        return " and ".join(texts)
+
+    @cached_property
+    def size_names(self) -> SizeNames:
+        """The names of sizes in errors."""
+        return size_names(self.bindings, self.names)
+
+    def violated(self, condition: Condition, *sizes: int) -> NoReturn:
+        """Raise the error for a condition that does not hold for these sizes of its variables."""
+        raise condition.error(dict(zip(condition.claim.variables(), sizes, strict=True)), self.size_names)
