@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from anyshape.autodiff.jvp import Replay, replay_node, start
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.ops.control import POLICIES, enter_checkpoint_op, leave_checkpoint_op
 
 Key = TypeVar("Key", bound=Hashable)
@@ -51,7 +51,7 @@ def inside(nodes: Iterable[Node]) -> dict[Value, tuple[str, ...]]:
 
 def _kept(node: Node, policies: Sequence[str]) -> bool:
     """What the node makes is kept: sizes that depend on data, which would be other ones, and what all policies say."""
-    return node.op.mints or node.op.raises or all(node.op.family in POLICIES[p] for p in policies)
+    return node.op.mints or raises(node) or all(node.op.family in POLICIES[p] for p in policies)
 
 
 class _Again:

@@ -16,15 +16,16 @@ The rows stand with the definitions of the ops in `ops/`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from anyshape.errors import MissingRuleError
-from anyshape.graph.ir.graph import Op
+from anyshape.graph.ir.graph import Graph, Op, Value
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, project
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
+from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
 
 Shape: TypeAlias = tuple[Size, ...]
 
@@ -43,10 +44,14 @@ Formula: TypeAlias = Callable[[Applied], Size]
 
 @dataclass(frozen=True, slots=True)
 class OpCost:
-    """How an op is counted. `reads_first` gives the elements that are read of the first operand, where not all are."""
+    """How an op is counted. `reads_first` gives the elements that are read of the first operand, where not all are.
+
+    `bound`: `flops` is an upper bound, as for an op that runs one of several subgraphs.
+    """
 
     flops: Formula
     reads_first: Formula | None = None
+    bound: bool = False
 
 
 class CeilLog2(DimVar):
@@ -118,3 +123,31 @@ def find_cost(op: Op) -> OpCost:
     if cost is None:
         raise MissingRuleError(op.name, "cost", f"ops/{op.family}.py")
     return cost
+
+
+class UnknownFlops(Exception):
+    """Raised by a formula of an op whose subgraph has an axis of unknown size."""
+
+
+def graph_flops(graph: Graph, shapes: Sequence[Shape]) -> Size:
+    """Return an upper bound of the operations of one run of a subgraph on operands of these shapes."""
+    sizes: dict[Leaf, ShapeExtent] = dict(graph.runtime_bounds)
+    for source in graph.dims:
+        axis = expr.as_atom(source.size)
+        if isinstance(axis, InputAxis):
+            sizes[source.variable] = Exact(shapes[axis.operand][axis.axis])
+
+    def bound(extent: ShapeExtent) -> Size:
+        projected = project(extent, sizes.get)
+        if isinstance(projected, Unknown):
+            raise UnknownFlops
+        return projected.size
+
+    def shape(value: Value) -> Shape:
+        return tuple([bound(e) for e in value.meta.extents])
+
+    counts = [
+        find_cost(n.op).flops(Applied(tuple(map(shape, n.inputs)), tuple(map(shape, n.outputs)), dict(n.params)))
+        for n in graph.nodes
+    ]
+    return expr.total(counts) if counts else 0

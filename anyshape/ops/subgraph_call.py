@@ -8,7 +8,7 @@ from typing import Any
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.subgraph import Closed, close
+from anyshape.graph.ir.subgraph import Closed, axes_of_variables, close
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
@@ -34,7 +34,10 @@ def trace_subgraphs(
     for body, name in zip(bodies, names, strict=True):
         inner = Builder(outer.scope, parent=outer, handle=outer.handle, whole=True)
         with activate(inner):
-            graphs.append(inner.finish(body(*[inner.input(meta) for meta in arguments]), name))
+            inputs = [inner.input(meta) for meta in arguments]
+            for variable, axis in axes_of_variables(inner.inputs).items():
+                inner.define_dim(variable, axis)  # sizes are read off the arguments, not off captured values
+            graphs.append(inner.finish(body(*inputs), name))
         captures.append(inner.captures())
     closed = close(graphs, captures)
     return closed.graphs, further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})

@@ -20,16 +20,17 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
 from anyshape.graph.ir.decode import MOST, Malformed, decode_graph, fields, integer, items, text
 from anyshape.graph.ir.encode import encode_graph, printable
-from anyshape.graph.ir.graph import Graph
-from anyshape.graph.ir.validate import check_graph
+from anyshape.graph.ir.graph import Graph, replace_subgraphs, walk
+from anyshape.graph.ir.validate import check_graph, check_subgraph
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.callback import callback_op
 from anyshape.ops.node_validation import claims, problem
@@ -37,7 +38,10 @@ from anyshape.program.pytree_json import decode_tree, encode_tree
 from anyshape.support.version import __version__
 from anyshape.tracing.trace import Trace
 
-FORMAT, VERSION = "anyshape program", 1
+Tick: TypeAlias = Callable[[], None]
+
+FORMAT, VERSION = "anyshape program", 2
+_WITHOUT_SUBGRAPHS = 1  # the version of files whose graph has no subgraphs: older readers load these
 _DOCUMENT = "program.json"
 _LARGEST_DOCUMENT = 1 << 26  # bytes
 _DEEPEST = 200
@@ -74,7 +78,7 @@ def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
 
 def pack(trace: Trace, graph: Graph) -> bytes:
     """The bytes of the file."""
-    called = [str(dict(n.params)["function"]) for n in graph.nodes if n.op is callback_op]
+    called = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
     if called:
         advice = "call it outside the program, and pass what it gives as an argument"
         raise ArgumentError(graph.name, f"the function {called[0]}", "is called back, and no file holds it", advice)
@@ -89,7 +93,8 @@ def pack(trace: Trace, graph: Graph) -> bytes:
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
     }
     digest = hashlib.sha256(_canonical(program)).hexdigest()
-    envelope = {"format": FORMAT, "version": VERSION, "anyshape": __version__, "digest": digest, "program": program}
+    version = VERSION if graph.subgraphs else _WITHOUT_SUBGRAPHS
+    envelope = {"format": FORMAT, "version": version, "anyshape": __version__, "digest": digest, "program": program}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_DOCUMENT, _DATE), _canonical(envelope), zipfile.ZIP_DEFLATED)
@@ -270,20 +275,39 @@ def _constant(data: bytes, digest: Any) -> np.ndarray:
     return array
 
 
-def _checked(graph: Graph, tick: Callable[[], None]) -> Graph:
-    """The graph, if nodes are as functions make them and the shape rules give what they promise.
+def _checked(graph: Graph, tick: Tick, check: Callable[[Graph, Tick], None] = check_graph) -> Graph:
+    """Return the graph; raise if a node is not as functions make it, or if a shape rule does not give what it promises.
 
-    What nodes need of sizes and is not proved becomes an assertion.
+    Claims that nodes need and that are not proved become assertions.
     """
+    graph = _with_checked_subgraphs(graph, tick)
     scope = Scope(conditions=graph.conditions)
     for node in graph.nodes:
         tick()
         wrong = problem(node)
         if wrong:
             raise Malformed(wrong)
-    check_graph(graph, tick)
+    check(graph, tick)
     for node in graph.nodes:
         tick()
         for claim in claims(node, scope):
             scope.require(claim, node.op.name, "it would leave its operand", (), node.where)
     return replace(graph, conditions=tuple(scope.conditions))
+
+
+def _with_checked_subgraphs(graph: Graph, tick: Tick) -> Graph:
+    """Return the graph with each subgraph checked; what these assert of their inputs is asserted of the operands."""
+    if not graph.subgraphs:
+        return graph
+    scope = Scope(conditions=graph.conditions)
+    nodes = []
+    for node in graph.nodes:
+        inner = graph.subgraphs.get(node, ())
+        checked = {id(g): _checked(g, tick, check_subgraph) for g in inner}
+        if any(checked[id(g)].conditions != g.conditions for g in inner):
+            node = replace_subgraphs(node, checked)
+            context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
+            node.op.infer(context, *[v.meta for v in node.inputs], **dict(node.params))
+        nodes.append(node)
+    gained = [c for c in scope.conditions[len(graph.conditions) :] if c.kind == "assertion"]
+    return replace(graph, nodes=tuple(nodes), conditions=(*graph.conditions, *gained))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import MissingRuleError
-from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.ir.graph import HasParams, Node, Op, applies
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes.expr import Size
 
@@ -161,6 +161,11 @@ def find_traits(op: Op) -> Traits:
     if traits is None:
         raise MissingRuleError(op.name, "traits", f"backend/compiler/traits/{op.family}.py")
     return traits
+
+
+def runs_user_code(step: HasParams) -> bool:
+    """Return whether a node or a step calls a function of the user, in a subgraph perhaps."""
+    return applies(step, lambda op: find_traits(op).runs_user_code)
 
 
 def is_compute_bound(op: Op) -> bool:

@@ -6,6 +6,7 @@ Sizes in a plan are value-side expressions over the variables of the program, re
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 
 from anyshape.backend.compiler.names import INPUT_SHAPE, INPUT_VALUE
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.ir.printer import show_param
 from anyshape.graph.prover.constraints import Condition, SourceLine
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimExpr, Size
@@ -72,12 +74,12 @@ class Step:
 
     def variables(self) -> set[DimVar]:
         """Return the variables in params and in the sizes of operands and results, of the fallback too."""
-        metas = (*self.metas, *self.results)
-        variables = set(variables_in((*[p for _, p in self.params], *named_sizes(*metas))))
+        extents = [extent for meta in (*self.metas, *self.results) for extent in meta.extents]
+        variables = set(variables_in((*[p for _, p in self.params], *named_sizes(extents))))
         return variables.union(*[step.variables() for step in self.fallback])
 
     def __str__(self) -> str:
-        params = ", ".join(f"{k}={_text(v)}" for k, v in self.params)
+        params = ", ".join(f"{k}={show_param(v)}" for k, v in self.params)
         inside = f" in {self.reuse}" if self.reuse else ""
         drops = f"  drop {', '.join(self.drops)}" if self.drops else ""
         operands = ", ".join(map(str, self.inputs))
@@ -94,9 +96,8 @@ def variables_in(param: Any) -> list[DimVar]:
     return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
-def named_sizes(*metas: TensorMeta) -> list[Size]:
-    """Return the exact sizes and the upper bounds of values."""
-    extents = [extent for meta in metas for extent in meta.extents]
+def named_sizes(extents: Iterable[ShapeExtent]) -> list[Size]:
+    """Return the exact sizes and the upper bounds among extents."""
     return [extent.size for extent in extents if isinstance(extent, (Exact, UpperBound))]
 
 
@@ -150,12 +151,6 @@ class Group:
         escaping = ", ".join(f"{kind.get(slot, '')}{slot}" for slot in self.escaping)
         inside = len(self.internal)
         return f"tiles of {self.rows} rows give {escaping}; {inside} values stay in a tile; closed by {self.closed_by}"
-
-
-def _text(param: Any) -> str:
-    if isinstance(param, tuple):
-        return f"({', '.join(map(_text, param))}{',' if len(param) == 1 else ''})"
-    return str(param)
 
 
 def _leaf_text(leaf: Any) -> str:

@@ -91,7 +91,9 @@ class Builder:
         self.constants: dict[int, tuple[Value, np.ndarray]] = {}
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
-        self.values: dict[int, Size] = dict(values or {})  # by position, the sizes that scalar integer inputs give by their value
+        self.values: dict[int, Size] = dict(
+            values or {}
+        )  # by position, the sizes that scalar integer inputs give by their value
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # a size that depends on data: an axis of this value
         self.made: dict[Any, tuple[Value, ...]] = {}  # what nodes compute: an op applied again gives the same values

@@ -7,7 +7,7 @@ finds each size is solved for again. That shape rules give the metadata that are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy as np
 from anyshape.errors import SpecError
 from anyshape.graph.ir.encode import LONG
 from anyshape.graph.ir.graph import OPS, DimSource, Graph, Node, Value, params_tuple, runtime_sizes
-from anyshape.graph.prover.constraints import Claim, Condition, Relation, Where
+from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.prover.constraints import Claim, Condition, Relation, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.signature.dim_equations import hidden_axis, local_sizes, solve_dims
+from anyshape.graph.signature.dim_equations import is_hidden_axis, local_sizes, solve_dims
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
-from anyshape.graph.sizes.limits import LIMITS
-from anyshape.graph.sizes.substitute import leaves_of, substitute_leaves
+from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size, leaves_of
+from anyshape.graph.sizes.limits import LARGEST_SIZE, LIMITS
+from anyshape.graph.sizes.substitute import BUILDERS, substitute_leaves
 
 MOST = {
     "inputs": 10_000,
@@ -34,6 +35,8 @@ MOST = {
     "sizes": 200_000,
     "lines": 200_000,
     "entries of a param": 10_000,
+    "graphs": 10_000,
+    "graphs within graphs": 10,
     "tuples within tuples": 10,
     "axes": 64,
     "characters of a text": 10_000,
@@ -43,14 +46,6 @@ _DTYPES = {
     for name in ("bool", *[f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)], "float16", "float32", "float64")
     + ("complex64", "complex128")
 } | {name: dtype for dtype, name in LONG.items()}
-_CALLS: dict[str, Callable[..., Size]] = {
-    "floordiv": expr.floordiv,
-    "mod": expr.mod,
-    "max": expr.maximum,
-    "min": expr.minimum,
-    "broadcast": expr.broadcast,
-}
-_LARGEST = 2**63 - 1
 
 
 class Malformed(Exception):
@@ -132,18 +127,41 @@ def read_dtype(x: Any, what: str) -> np.dtype:
 
 
 def decode_graph(document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None]) -> Graph:
-    """The graph of a document of `encode_graph`, with new variables. `tick` is called often, to end what takes long."""
-    return _Decoder(document, arrays, tick).graph()
+    """Return the graph of a document of `encode_graph`, with new variables.
+
+    `tick` is called often; it raises to end a decoding that takes too long.
+    """
+    subgraphs: list[_Subgraph] = []
+    if isinstance(document, dict) and "graphs" in document:
+        document = dict(document)
+        for x in items(document.pop("graphs"), "graphs", MOST["graphs"], 1):
+            subgraphs.append(_Decoder(x, [], tick, subgraphs).subgraph())
+    return _Decoder(document, arrays, tick, subgraphs).graph()
+
+
+@dataclass(frozen=True, slots=True)
+class _Subgraph:
+    """A subgraph, the number of its nodes with those of its own subgraphs, and how deep these nest.
+
+    A file can share a subgraph, so a few short graphs could stand for any number of nodes.
+    """
+
+    graph: Graph
+    nodes: int
+    depth: int
 
 
 _FIELDS = ("name", "inputs", "input_names", "values", "hidden", "constants", "nodes", "outputs", "conditions")
 
 
 class _Decoder:
-    def __init__(self, document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None]) -> None:
-        found = fields(document, "the graph", *_FIELDS, "variables", "sizes", "lines")
-        self.part = dict(zip((*_FIELDS, "variables", "sizes", "lines"), found, strict=True))
-        self.arrays, self.tick = arrays, tick
+    def __init__(
+        self, document: Any, arrays: Sequence[np.ndarray], tick: Callable[[], None], subgraphs: Sequence[_Subgraph]
+    ) -> None:
+        parts = fields(document, "the graph", *_FIELDS, "variables", "sizes", "lines")
+        self.part = dict(zip((*_FIELDS, "variables", "sizes", "lines"), parts, strict=True))
+        self.arrays, self.tick, self.subgraphs = arrays, tick, subgraphs
+        self.node_count, self.depth = 0, 0
         self.variables = [self.variable(x) for x in self.listed("variables")]
         self.entries: list[Size] = []
         for x in self.listed("sizes"):
@@ -155,7 +173,12 @@ class _Decoder:
     def listed(self, name: str) -> list[Any]:
         return items(self.part[name], name, MOST[name])
 
-    def graph(self) -> Graph:
+    def subgraph(self) -> _Subgraph:
+        """Return a graph that nodes of later graphs may have as a param; `check_subgraph` tells whether it is closed."""
+        graph = self.graph(nested=True)
+        return _Subgraph(graph, self.node_count + len(graph.nodes), self.depth + 1)
+
+    def graph(self, nested: bool = False) -> Graph:
         inputs = [Value(self.meta(x)) for x in self.listed("inputs")]
         hidden = integer(self.part["hidden"], "hidden", 0, len(inputs))
         given = len(inputs) - hidden
@@ -167,7 +190,12 @@ class _Decoder:
         nodes = [self.node(x, f"node {i}") for i, x in enumerate(self.listed("nodes"))]
         conditions = tuple([self.condition(x) for x in self.listed("conditions")])
         values = self.sizes_by_value(inputs[:given])
-        extra, sources = self.solved(inputs, given, values, conditions, set(runtime_sizes(nodes)))
+        if nested:
+            extra, sources = list[Value](), self.axis_sources(inputs, set(runtime_sizes(nodes)))
+        else:
+            extra, sources = self.solved(inputs, given, values, conditions, set(runtime_sizes(nodes)))
+        if self.node_count + len(nodes) > MOST["nodes"]:
+            raise Malformed(f"its graphs have more than {MOST['nodes']} nodes")
         return Graph(
             name=text(self.part["name"], "the name"),
             inputs=(*inputs, *extra),
@@ -185,8 +213,8 @@ class _Decoder:
 
     def variable(self, x: Any) -> DimVar:
         name, label, low, high = fields(x, "a variable", "name", "label", "lower", "upper")
-        lower = integer(low, "a lower bound", -_LARGEST, _LARGEST)
-        upper = None if high is None else integer(high, "an upper bound", lower, _LARGEST)
+        lower = integer(low, "a lower bound", -LARGEST_SIZE, LARGEST_SIZE)
+        upper = None if high is None else integer(high, "an upper bound", lower, LARGEST_SIZE)
         if not text(name, "the name of a variable"):
             raise Malformed("a variable has no name")
         return DimVar(name, lower, upper, None, text(label, "the label of a variable"))
@@ -210,7 +238,7 @@ class _Decoder:
             return expr.from_atom(self.variables[integer(rest[0], "a variable", 0, len(self.variables) - 1)])
         if kind == "axis" and len(rest) == 2:
             return expr.input_axis(*[integer(r, "an axis", 0, 10**6) for r in rest])
-        call = _CALLS[choice(kind, "a function of sizes", _CALLS)]
+        call = BUILDERS[choice(kind, "a function of sizes", BUILDERS)]
         if kind in ("floordiv", "mod") and len(rest) != 2:
             raise Malformed(f"{kind} of {len(rest)} sizes")
         return call(*[self.size(r) for r in rest])
@@ -242,17 +270,18 @@ class _Decoder:
         if isinstance(x, dict) and "at_most" in x:
             return UpperBound(self.over_variables(fields(x, "an extent", "at_most")[0]))
         size = self.over_variables(x)
-        if isinstance(size, int) and not 0 <= size <= _LARGEST:
+        if isinstance(size, int) and not 0 <= size <= LARGEST_SIZE:
             raise Malformed(f"an axis has the size {size}")
         return Exact(size)
 
     # -- what a graph is made of
 
-    def where(self, x: Any) -> Where:
+    def where(self, x: Any) -> SourceLine:
         file, line, function = items(x, "a line", 3, 3)
-        return Where(text(file, "a file name"), integer(line, "a line", 0, 2**31), text(function, "a function name"))
+        number = integer(line, "a line", 0, 2**31)
+        return SourceLine(text(file, "a file name"), number, text(function, "a function name"))
 
-    def line(self, x: Any) -> Where | None:
+    def line(self, x: Any) -> SourceLine | None:
         return None if x is None else self.lines[integer(x, "a line", 0, len(self.lines) - 1)]
 
     def value(self, x: Any) -> Value:
@@ -290,7 +319,19 @@ class _Decoder:
             return text(x, what)
         if isinstance(x, dict) and "size" in x:
             return self.over(x, InputAxis, what)
+        if isinstance(x, dict) and "graph" in x:
+            return self.reference(x, what)
         return read_dtype(x["dtype"], what) if isinstance(x, dict) and x.keys() == {"dtype"} else number(x, what)
+
+    def reference(self, x: Any, what: str) -> Graph:
+        """Return a graph of the table; one that is referred to twice counts twice."""
+        (position,) = fields(x, what, "graph")
+        found = self.subgraphs[integer(position, what, 0, len(self.subgraphs) - 1)]
+        self.node_count += found.nodes
+        self.depth = max(self.depth, found.depth)
+        if self.node_count > MOST["nodes"] or self.depth > MOST["graphs within graphs"]:
+            raise Malformed(f"{what} holds graphs within graphs, too many")
+        return found.graph
 
     def condition(self, x: Any) -> Condition:
         names = ("kind", "relation", "left", "right", "text", "primitive", "why", "line")
@@ -316,6 +357,14 @@ class _Decoder:
             found[i] = self.over_variables(size)
         return found
 
+    def axis_sources(self, inputs: Sequence[Value], runtime: set[DimVar]) -> tuple[DimSource, ...]:
+        """Return the axis of each variable of a subgraph."""
+        axes = axes_of_variables(inputs)
+        missing = set(self.variables) - runtime - axes.keys()
+        if missing:
+            raise Malformed(f"nothing gives the size {next(iter(missing))}")
+        return tuple([DimSource(variable, axis) for variable, axis in axes.items()])
+
     def solved(
         self,
         inputs: Sequence[Value],
@@ -338,10 +387,10 @@ class _Decoder:
         extra: list[Value] = []
         local = local_sizes(metas, solved)
         for variable, size in local.items():
-            if hidden_axis(size, given) and variable not in place:
+            if is_hidden_axis(size, given) and variable not in place:
                 place[variable] = InputAxis(len(inputs) + len(extra), 0)
                 extra.append(Value(TensorMeta(np.dtype(bool), (Exact(expr.from_atom(variable)),))))
-        moved = {expr.as_atom(s): expr.from_atom(place[v]) for v, s in local.items() if hidden_axis(s, given)}
+        moved = {expr.as_atom(s): expr.from_atom(place[v]) for v, s in local.items() if is_hidden_axis(s, given)}
 
         def now(leaf: Leaf) -> Size | None:
             return moved.get(leaf)

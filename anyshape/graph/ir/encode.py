@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Graph, Node
-from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size
 
@@ -48,19 +48,42 @@ def encode_number(x: Any) -> Any:
 
 
 def encode_graph(graph: Graph) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The graph without its constants, and those in the order of their values."""
-    return _Encoder(graph).document(), [array for _, array in graph.constants]
+    """Return the graph without its constants, and the constants in the order of their values.
+
+    Subgraphs are a table, `graphs`, which is there only if the graph has any. A graph in it refers to those before it.
+    """
+    tables = _Subgraphs()
+    document = _Encoder(graph, tables).document()
+    if tables.documents:
+        document["graphs"] = tables.documents
+    return document, [array for _, array in graph.constants]
+
+
+class _Subgraphs:
+    """The documents of the subgraphs of a graph, each once, those that others refer to first."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, Any]] = []
+        self.position: dict[int, int] = {}
+
+    def add(self, graph: Graph) -> int:
+        """Return the position of a subgraph in the table."""
+        if id(graph) not in self.position:
+            document = _Encoder(graph, self).document()
+            self.position[id(graph)] = len(self.documents)
+            self.documents.append(document)
+        return self.position[id(graph)]
 
 
 class _Encoder:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, subgraphs: _Subgraphs) -> None:
+        self.graph, self.subgraphs = graph, subgraphs
         # in the order that they were made in: canonical forms depend on it, where variables share a name
         ordered = sorted([*[s.variable for s in graph.dims], *graph.runtime], key=lambda v: v.uid)
         self.variable = {v: i for i, v in enumerate(ordered)}
         self.entries: list[Any] = []
         self.entry: dict[DimExpr, int] = {}
-        self.lines: dict[Where, int] = {}
+        self.lines: dict[SourceLine, int] = {}
 
     def document(self) -> dict[str, Any]:
         graph = self.graph
@@ -127,6 +150,8 @@ class _Encoder:
     def param(self, param: Any) -> Any:
         if isinstance(param, tuple):
             return [self.param(p) for p in param]
+        if isinstance(param, Graph):
+            return {"graph": self.subgraphs.add(param)}
         if isinstance(param, DimExpr):
             return self.size(param)
         if isinstance(param, np.dtype):
@@ -146,5 +171,5 @@ class _Encoder:
             "line": self.line(condition.where),
         }
 
-    def line(self, where: Where | None) -> int | None:
+    def line(self, where: SourceLine | None) -> int | None:
         return None if where is None else self.lines.setdefault(where, len(self.lines))

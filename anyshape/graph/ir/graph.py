@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from anyshape.errors import AnyshapeError
+from anyshape.graph.ir.canonical import canonical_key
 from anyshape.graph.ir.printer import show_graph, show_node
-from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import ShapeExtent, TensorMeta, Unknown, UpperBound, project
-from anyshape.graph.signature.dim_equations import Solved
+from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
@@ -85,7 +86,7 @@ class Node:
     sources: tuple[Value, ...]
     params: Params
     outputs: tuple[Value, ...]
-    where: Where | None = None
+    where: SourceLine | None = None
 
     @property
     def operands(self) -> tuple[Value, ...]:
@@ -93,6 +94,16 @@ class Node:
 
     def __str__(self) -> str:
         return show_node(self)
+
+
+class HasParams(Protocol):
+    """A node of a graph, or a step of a plan."""
+
+    @property
+    def op(self) -> Op: ...
+
+    @property
+    def params(self) -> Params: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +115,7 @@ class DimSource:
 
     variable: DimVar
     size: Size
-    read: Solved | None = None
+    read: SizeBinding | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +144,11 @@ class Graph:
         return {v: i for i, v in enumerate(values)}
 
     @cached_property
+    def subgraphs(self) -> dict[Node, tuple[Graph, ...]]:
+        """The subgraphs of each node that has any."""
+        return {node: inner for node in self.nodes if (inner := subgraphs(node))}
+
+    @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
         """The sizes that depend on data, each with the value that has it first, and the axis."""
         return runtime_sizes(self.nodes)
@@ -159,22 +175,21 @@ class Graph:
         return found
 
     @cached_property
-    def _canonical(self) -> tuple[Any, ...]:
-        number = self.numbering
-        nodes = tuple(
-            (n.op.name, *[tuple(number[v] for v in vs) for vs in (n.inputs, n.sources, n.outputs)], freeze(n.params))
-            for n in self.nodes
-        )
-        constants = tuple((number[v], a.dtype.str, a.shape, a.tobytes()) for v, a in self.constants)
-        metas = tuple(v.meta for v in number)
-        ends = tuple(number[v] for v in self.outputs)
-        return self.name, metas, constants, nodes, ends, self.dims, self.conditions
+    def _key(self) -> tuple[Any, ...]:
+        return canonical_key(self)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, len(self.inputs), tuple([n.op.name for n in self.nodes])))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Graph) and self._canonical == other._canonical
+        """Compare what the graphs compute: see `canonical_key`."""
+        if self is other:
+            return True
+        return isinstance(other, Graph) and self._hash == other._hash and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self.name, len(self.nodes), tuple(n.op.name for n in self.nodes)))
+        return self._hash
 
     def __str__(self) -> str:
         return show_graph(self)
@@ -187,23 +202,55 @@ def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
     """The sizes that nodes make of data, each with the value that has it first, and the axis."""
     found: dict[DimVar, tuple[Value, int]] = {}
     for node in [n for n in nodes if n.op.mints]:
-        read = {variable for v in node.operands for variable, _ in v.meta.named()}
+        read = {variable for v in node.operands for variable, _ in v.meta.variable_axes()}
         for value in node.outputs:
-            for variable, axis in value.meta.named():
+            for variable, axis in value.meta.variable_axes():
                 if variable not in read:
                     found.setdefault(variable, (value, axis))
     return found
 
 
-def freeze(params: Any) -> Any:
-    """Params as a key: numbers by dtype and bits, so that NaN equals itself, 0.0 is not -0.0 and 1 is not True."""
-    if isinstance(params, tuple):
-        return tuple(freeze(p) for p in params)
-    if isinstance(params, (bool, int)):
-        return type(params).__name__, params
-    if isinstance(params, (float, complex)):
-        return type(params).__name__, repr(params)
-    return params
+def graphs_in(param: Any) -> Iterator[Graph]:
+    """Yield the graphs in a param, which may be a nested tuple."""
+    if isinstance(param, Graph):
+        yield param
+    elif isinstance(param, tuple):
+        for part in param:
+            yield from graphs_in(part)
+
+
+def subgraphs(node: HasParams) -> tuple[Graph, ...]:
+    """Return the graphs that are params of a node, or of a step of a plan, in the order of the params."""
+    return tuple([graph for _, param in node.params for graph in graphs_in(param)])
+
+
+def replace_subgraphs(node: Node, new: Mapping[int, Graph]) -> Node:
+    """Return the node with another graph in place of each of its subgraphs, which stands in `new` under its id."""
+
+    def renewed(param: Any) -> Any:
+        if isinstance(param, Graph):
+            return new[id(param)]
+        return tuple([renewed(p) for p in param]) if isinstance(param, tuple) else param
+
+    return replace(node, params=tuple([(name, renewed(p)) for name, p in node.params]))
+
+
+def walk(graph: Graph) -> Iterator[Node]:
+    """Yield each node of a graph, followed by the nodes of its subgraphs."""
+    for node in graph.nodes:
+        yield node
+        for inner in subgraphs(node):
+            yield from walk(inner)
+
+
+def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
+    """Return whether a node, or a node of its subgraphs, applies an op that the predicate accepts."""
+    return accepts(node.op) or any(accepts(inner.op) for graph in subgraphs(node) for inner in walk(graph))
+
+
+def raises(node: HasParams) -> bool:
+    """Return whether a node is there for the error that it, or a node of its subgraphs, raises."""
+    return applies(node, lambda op: op.raises)
 
 
 def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:

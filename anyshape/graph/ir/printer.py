@@ -1,45 +1,54 @@
-"""Graphs as text: one line per node with extents and the user's line, then what the program relies on.
+"""Print graphs: one line per node with its types and the user's line, then the conditions of the program.
 
-Reads graphs without importing what they are made of, so that a graph can print itself.
+Reads graphs without importing them, so that a graph can print itself.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+_WIDEST = 96  # characters of a node before its comment
+_LONGEST_CONSTANT = 40
+_INDENT = "  "
+
 
 def show_graph(graph: Any) -> str:
-    """The program as text. Values are numbered in order of appearance; inputs keep their names."""
+    """Return the program as text.
+
+    Values are numbered in order of appearance, and inputs keep their names. A subgraph stands indented under its node.
+    """
+    return "\n".join(_lines_of(graph))
+
+
+def _lines_of(graph: Any) -> list[str]:
     names = value_names(graph)
-    values = {graph.inputs[i]: f" = {size}" for i, size in graph.values}
-    arguments = ", ".join(f"{names[v]}: {v.meta}{values.get(v, '')}" for v in graph.inputs)
+    sizes_by_value = {graph.inputs[i]: f" = {size}" for i, size in graph.values}
+    arguments = ", ".join(f"{names[v]}: {v.meta}{sizes_by_value.get(v, '')}" for v in graph.inputs)
     results = ", ".join(map(str, graph.results))
     lines = [f"{graph.name or 'program'}({arguments}) -> ({results})"]
     for value, array in graph.constants:
-        lines.append(f"  {names[value]}: {value.meta} = constant {_short(array)}")
-    bodies = [(_node_text(node, names), node.where) for node in graph.nodes]
-    width = min(max((len(text) for text, _ in bodies), default=0), 96)
-    for text, where in bodies:
-        lines.append(f"  {text:<{width}}  # {where}" if where is not None else f"  {text}")
-    lines.append(f"  return {', '.join(names[v] for v in graph.outputs)}")
-    lines += [f"  {condition}" for condition in graph.conditions]
-    return "\n".join(lines)
+        lines.append(f"{_INDENT}{names[value]}: {value.meta} = constant {_cut(array)}")
+    texts = [_node_text(node, names) for node in graph.nodes]
+    width = min(max(map(len, texts), default=0), _WIDEST)
+    for text, node in zip(texts, graph.nodes, strict=True):
+        lines.append(f"{_INDENT}{text:<{width}}  # {node.where}" if node.where is not None else f"{_INDENT}{text}")
+        for inner in graph.subgraphs.get(node, ()):
+            lines += [f"{2 * _INDENT}{line}" for line in _lines_of(inner)]
+    lines.append(f"{_INDENT}return {', '.join(names[v] for v in graph.outputs)}")
+    return [*lines, *[f"{_INDENT}{condition}" for condition in graph.conditions]]
 
 
 def value_names(graph: Any) -> dict[Any, str]:
-    """A distinct name for each value: that of the argument, or a number."""
-    names: dict[Any, str] = {}
-    given = [*graph.input_names, *[""] * len(graph.inputs)]
-    for value, number in graph.numbering.items():
-        names[value] = f"%{number}"
-    for value, name in zip(graph.inputs, given, strict=False):
+    """Return a distinct name for each value: the name of the argument, or a number."""
+    names = {value: f"%{number}" for value, number in graph.numbering.items()}
+    for value, name in zip(graph.inputs, graph.input_names, strict=False):
         if name and f"%{name}" not in names.values():
             names[value] = f"%{name}"
     return names
 
 
 def show_node(node: Any) -> str:
-    """A node by itself: `%7: f64[n] = add(%5, %6)  # user.py:3`, with the numbers that its values have anywhere."""
+    """Return a node by itself, with process-wide value numbers: `%7: f64[n] = add(%5, %6)  # user.py:3`."""
     names = {v: f"%{v.id}" for v in (*node.operands, *node.outputs)}
     return _node_text(node, names) + (f"  # {node.where}" if node.where is not None else "")
 
@@ -53,12 +62,15 @@ def _node_text(node: Any, names: dict[Any, str]) -> str:
 
 
 def show_param(param: Any) -> str:
-    """A param of an op as text."""
+    """Return a param of an op as text on one line; a subgraph is its name and the number of its nodes."""
     if isinstance(param, tuple):
         return f"({', '.join(map(show_param, param))}{',' if len(param) == 1 else ''})"
+    if hasattr(param, "numbering"):
+        return f"<{param.name or 'graph'}: {len(param.nodes)} nodes>"
     return str(param)
 
 
-def _short(array: Any) -> str:
+def _cut(array: Any) -> str:
+    """Return an array as text on one line, with its end left out where it is long."""
     text = " ".join(str(array).split())
-    return text if len(text) <= 40 else text[:37] + "..."
+    return text if len(text) <= _LONGEST_CONSTANT else text[: _LONGEST_CONSTANT - 3] + "..."

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
 from anyshape.graph.ir.printer import show_param
 from anyshape.graph.prover.constraints import substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, exact_size
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, exact_size
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Atom, DimVar, Size
+from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 
 
@@ -23,6 +23,8 @@ def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
     known: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
         tick()
+        for inner in subgraphs(node):
+            check_subgraph(inner, tick)
         missing = [v for v in node.operands if v not in known]
         if missing:
             raise IllegalGraphError(_text(node), f"reads {missing[0]} before it is made")
@@ -37,6 +39,35 @@ def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
     for value in graph.outputs:
         if value not in known:
             raise IllegalGraphError("return", f"returns {value}, which nothing makes")
+
+
+def check_subgraph(graph: Graph, tick: Callable[[], object] = bool) -> None:
+    """Raise IllegalGraphError unless the graph is legal and closed, as a param of a node must be."""
+    name = graph.name or "a subgraph"
+    if graph.constants or graph.values or graph.hidden:
+        raise IllegalGraphError(name, "is a subgraph with constants, sizes by value or hidden inputs")
+    for source in graph.dims:
+        if not _is_axis(graph, source):
+            raise IllegalGraphError(name, f"reads {source.variable} off {source.size}, which is no axis of that size")
+    bound = {*[s.variable for s in graph.dims], *graph.runtime}
+    sizes = [e.size for v in graph.numbering for e in v.meta.extents if not isinstance(e, Unknown)]
+    named = [
+        *[v for s in sizes for v in expr.variables(s)],
+        *[v for c in graph.conditions for v in c.claim.variables()],
+    ]
+    free = [v for v in named if v not in bound]
+    if free:
+        raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is no axis of its inputs")
+    check_graph(graph, tick)
+
+
+def _is_axis(graph: Graph, source: DimSource) -> bool:
+    """Return whether a variable is read off an axis of an input that has exactly its size."""
+    axis = expr.as_atom(source.size)
+    if not isinstance(axis, InputAxis) or axis.operand >= len(graph.inputs):
+        return False
+    extents = graph.inputs[axis.operand].meta.extents
+    return axis.axis < len(extents) and extents[axis.axis] == Exact(expr.from_atom(source.variable))
 
 
 def _check_metadata(scope: Scope, node: Node) -> None:
@@ -73,7 +104,7 @@ def _renamed(
     """Inferred metadata with each new size by the name that the node has for it; its facts are believed so."""
     names: dict[Atom, Size] = {}
     for value, meta in zip(node.outputs, results, strict=True):
-        for variable, axis in meta.named():
+        for variable, axis in meta.variable_axes():
             promised = value.meta.extents[axis] if axis < value.meta.rank else None
             if variable in minted and isinstance(promised, Exact):
                 names.setdefault(variable, promised.size)

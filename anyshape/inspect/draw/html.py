@@ -16,7 +16,7 @@ from string import Template
 from typing import Any
 
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.models import Valuation, candidates, nearest, truth
+from anyshape.graph.prover.models import Assignment, candidates, nearest, truth
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.inspect.cost import Cost, range_of, variables_of
@@ -124,7 +124,7 @@ def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[st
             "title": box.title,
             "label": " ".join(dict.fromkeys([box.title, *[n for n, _ in box.values]])),
             "values": [{"name": n, "type": type_pieces(m, 200)} for n, m in box.values],
-            "params": box.params,
+            "params": [*box.params, *[("subgraph", text) for text in box.subgraphs]],
             "reads": reads.get(box.number, []),
             "conditions": conditions.get(box.number, []),
             "place": [round(at, 1) for at in drawing.places[box.number]],
@@ -165,7 +165,7 @@ def _conditions_data(drawn: Picture, variables: tuple[DimVar, ...]) -> list[dict
 # -- what stands beside the drawing --------------------------------------------------------------------------------
 
 
-def start_sizes(graph: Graph, variables: tuple[DimVar, ...]) -> Valuation:
+def start_sizes(graph: Graph, variables: tuple[DimVar, ...]) -> Assignment:
     """Numbers to begin with, which the program takes where some that it takes were found."""
     claims = [c.claim for c in graph.conditions]
     simple = [{v: nearest(v, n) for v in variables} for n in (8, 16, 4, 3, 1, 0)]
@@ -176,7 +176,7 @@ def start_sizes(graph: Graph, variables: tuple[DimVar, ...]) -> Valuation:
     return simple[0]
 
 
-def _sizes_table(graph: Graph, variables: tuple[DimVar, ...], start: Valuation) -> str:
+def _sizes_table(graph: Graph, variables: tuple[DimVar, ...], start: Assignment) -> str:
     if not variables:
         return "<p>All sizes are numbers.</p>"
     sources = {s.variable: source_of(graph, s) for s in graph.dims}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Value
 from anyshape.graph.ir.printer import show_param, value_names
-from anyshape.graph.prover.constraints import Condition, Where
+from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound, short_dtype
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, RuntimeScalar
@@ -28,8 +28,9 @@ class Box:
     title: str
     values: tuple[tuple[str, TensorMeta], ...]
     params: tuple[tuple[str, str], ...] = ()
-    where: Where | None = None
+    where: SourceLine | None = None
     cost: Cost | None = None
+    subgraphs: tuple[str, ...] = ()  # as text
 
     @property
     def guarantee(self) -> Guarantee:
@@ -103,7 +104,8 @@ def picture(program: Any) -> Picture:
     edges: list[Edge] = []
     for node, spent in zip(graph.nodes, costs.nodes, strict=True):
         params = tuple([(k, show_param(p)) for k, p in node.params])
-        box = add("node", node.op.name, node.outputs, params=params, where=node.where, cost=spent)
+        inner = tuple([str(g) for g in graph.subgraphs.get(node, ())])
+        box = add("node", node.op.name, node.outputs, params=params, where=node.where, cost=spent, subgraphs=inner)
         maker |= dict.fromkeys(node.outputs, box.number)
         edges += _edges(node, box.number, maker, names)
     for i, value in enumerate(graph.outputs):
@@ -117,7 +119,7 @@ def _edges(node: Node, head: int, maker: dict[Value, int], names: dict[Any, str]
     return [Edge(maker[v], head, names[v], i, sizes_only=i >= count) for i, v in enumerate(node.operands)]
 
 
-def line_of(where: Where | None) -> str:
+def line_of(where: SourceLine | None) -> str:
     """The text of the line, where its file can be read; a program of unknown origin may name any file as its source."""
     if where is None or not (where.file.endswith(".py") or where.file in linecache.cache):
         return ""

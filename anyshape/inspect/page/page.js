@@ -109,7 +109,7 @@ function show(i) {
   if (b.reads.length) row(list, "reads", ...listed(b.reads.map((e) => e.tail), (_, k) => (b.kind === "node" ? `in${k} ` : "") + name(b.reads[k])));
   const readers = [...new Set(edges.filter((e) => e.tail === i).map((e) => e.head))];
   if (readers.length) row(list, "read by", ...listed(readers, (n) => data.boxes[n].label));
-  for (const [key, value] of b.params) row(list, key, element("code", value));
+  for (const [key, value] of b.params) row(list, key, element(value.includes("\n") ? "pre" : "code", value));
   if (b.cost) {
     const names = {flops: "flops", read: "bytes read", written: "bytes written"};
     for (const key of Object.keys(names)) {

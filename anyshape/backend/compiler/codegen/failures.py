@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import runs_user_code
 from anyshape.backend.compiler.plan import Step
 from anyshape.errors import (
     AnyshapeError,
@@ -62,7 +62,7 @@ def _told(error: Exception, step: Step) -> Exception:
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error
-    found = None if find_traits(step.op).runs_user_code else _structured(error, name, step.where)
+    found = None if runs_user_code(step) else _structured(error, name, step.where)
     if found is None:
         at = f" at {step.where}" if step.where is not None else ""
         error.add_note(f"raised by {name}{at} in an anyshape program")

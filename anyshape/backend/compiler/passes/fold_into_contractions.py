@@ -1,12 +1,12 @@
-"""Transposes, stretches and sums around a contraction become part of it, so that BLAS reads and writes what is there.
+"""Fold transposes, stretches and sums around a contraction into it, so that BLAS reads and writes arrays in place.
 
-A contraction is written as `np.einsum` writes it: operands whose axes have labels. A transpose before or after it only
-moves labels. An axis along which an operand repeats itself, new or of size 1, loses its label there: what was a stack
-of equal matrices is one matrix, and rows side by side are one large product.
+A contraction is written as `np.einsum` writes it: operands whose axes have labels. A transpose before or after it moves
+labels. An axis along which an operand repeats itself, new or of size 1, loses its label. A stack of equal matrices
+becomes one matrix, and rows side by side become one large product.
 
-A sum over a stack of products, and a sum of products of elements, are contractions too: `sum(x * y)` is a dot product.
-That adds up in another order than NumPy's pairwise sums do, so of inexact numbers it is done only when asked for, by
-`reassociate`. Of integers it is exact, and done where it saves work: for sums over stacks.
+A sum over a stack of products and a sum of products of elements are contractions too: `sum(x * y)` is a dot product.
+They add up in another order than NumPy's pairwise sums. So for inexact numbers this is done only with `reassociate`.
+For integers it is exact, and done where it saves work: for sums over stacks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from anyshape.backend.compiler.plan import Literal, Step
+from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import contract_op
 from anyshape.graph.ir.graph import params_tuple
 from anyshape.graph.prover.constraints import SourceLine
@@ -31,19 +31,19 @@ from anyshape.ops.contraction import dot_general_op
 
 Labels = tuple[str, ...]
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_ABSORBED = (mv.transpose_op, mv.broadcast_in_dim_op, mv.reshape_op, dot_general_op, ew.mul_op, ew.square_op)
+_FOLDED = (mv.transpose_op, mv.broadcast_in_dim_op, mv.reshape_op, dot_general_op, ew.mul_op, ew.square_op)
 
 
-def contractions(
-    steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope, *, reassociate: bool = False
+def fold_into_contractions(
+    steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, *, reassociate: bool = False
 ) -> list[Step]:
-    """The steps with each contraction as one step. Steps that nobody reads any more are left out."""
-    return _Contractions(steps, outputs, scope, reassociate).run()
+    """Return the steps with each contraction and the movement around it as one step, without dead steps."""
+    return _Folding(steps, outputs, scope, reassociate).run()
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """What a contraction reads, and the labels of its axes."""
+    """An operand of a contraction with the labels of its axes."""
 
     slot: str
     meta: TensorMeta
@@ -51,8 +51,8 @@ class _Operand:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """Two operands and the labels of the axes of the result, which `last` gives."""
+class _Contraction:
+    """Two operands and the labels of the axes of the result, which is the result of the step `last`."""
 
     operands: tuple[_Operand, _Operand]
     out: Labels
@@ -74,50 +74,48 @@ class _Form:
         )
 
 
-class _Contractions:
-    def __init__(
-        self, steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope, reassociate: bool
-    ) -> None:
+class _Folding:
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, reassociate: bool) -> None:
         self.steps, self.outputs, self.reassociate = steps, outputs, reassociate
-        self.ctx = ShapeGuardContext(scope, "contractions", rule="pass")
+        self.ctx = ShapeGuardContext(scope, "fold_into_contractions", rule="pass")
         self.maker = {slot: step for step in steps for slot in step.outputs}
-        self.readers: dict[str | Literal, list[Step]] = {}
+        self.readers: dict[Slot, list[Step]] = {}
         for step in steps:
-            for slot in (*step.inputs, *step.sources):
+            for slot in step.reads:
                 self.readers.setdefault(slot, []).append(step)
 
     def run(self) -> list[Step]:
-        found = {}  # by the slot of the step that a contraction takes the place of
+        folded: dict[str, Step] = {}  # by the slot of the step that a contraction replaces
         for step in self.steps:
-            form = self._form(step)
-            if form is not None:
-                whole = form.step()
-                found[whole.outputs[0]] = self.maker[whole.outputs[0]] = whole
-        return self._live([found.get(step.outputs[0], step) if step.outputs else step for step in self.steps])
+            contraction = self._ending_in(step)
+            if contraction is not None:
+                whole = contraction.step()
+                folded[whole.outputs[0]] = self.maker[whole.outputs[0]] = whole
+        return self._live([folded.get(step.outputs[0], step) if step.outputs else step for step in self.steps])
 
     def _live(self, steps: list[Step]) -> list[Step]:
-        """The steps without movement, products and contractions that nobody reads."""
-        uses = Counter([slot for step in steps for slot in (*step.inputs, *step.sources)] + list(self.outputs))
-        kept = []
+        """Return the steps without movement, products and contractions that have become dead."""
+        uses = Counter([slot for step in steps for slot in step.reads] + list(self.outputs))
+        live = []
         for step in reversed(steps):
-            read = bool(step.outputs) and step.outputs[0] in self.readers
-            if read and step.op in _ABSORBED and not uses[step.outputs[0]]:
-                uses.subtract([*step.inputs, *step.sources])
+            was_read = bool(step.outputs) and step.outputs[0] in self.readers
+            if was_read and step.op in _FOLDED and not uses[step.outputs[0]]:
+                uses.subtract(step.reads)
             else:
-                kept.append(step)
-        return kept[::-1]
+                live.append(step)
+        return live[::-1]
 
-    # -- what a step is a contraction of
+    # -- contractions that end in a step
 
-    def _form(self, step: Step) -> _Form | None:
-        """The contraction that ends in the step, if it is not the step as it stands."""
+    def _ending_in(self, step: Step) -> _Contraction | None:
+        """Return the contraction that ends in the step, if it is not the step as it stands."""
         if step.op is dot_general_op:
             return self._of_dot(step)
         if step.op is rd.reduce_sum_op and self.reassociate and step.metas[0].dtype.kind in "fc":
             return self._of_products(step)
         return None
 
-    def _of_dot(self, step: Step) -> _Form | None:
+    def _of_dot(self, step: Step) -> _Contraction | None:
         ranks = [self.ctx.rank(m) for m in step.metas]
         if sum(ranks) > len(_LETTERS) or not all(isinstance(slot, str) for slot in step.inputs):
             return None
@@ -129,13 +127,17 @@ class _Contractions:
         rows, columns = free_axes(ranks[0], cx, bx), free_axes(ranks[1], cy, by)
         out = (*[left[axis] for axis in (*bx, *rows)], *[right[axis] for axis in columns])
         x = _Operand(str(step.inputs[0]), step.metas[0], tuple(left))
-        form = _Form((x, _Operand(str(step.inputs[1]), step.metas[1], right)), out, step)
-        whole = self._grown(self._read(form))
-        return None if whole.operands == form.operands and whole.last is step else replace(whole, where=step.where)
+        plain = _Contraction((x, _Operand(str(step.inputs[1]), step.metas[1], right)), out, step)
+        folded = self._with_results(self._with_operands(plain))
+        unchanged = folded.operands == plain.operands and folded.last is step
+        return None if unchanged else replace(folded, where=step.where)
 
-    def _of_products(self, step: Step) -> _Form | None:
-        """A sum of products of elements that nothing else reads, each operand of which has the axes that are summed."""
-        product = self._alone(step.inputs[0])
+    def _of_products(self, step: Step) -> _Contraction | None:
+        """Return a sum of products of elements as a contraction.
+
+        Nothing else may read the product, and both operands must have all summed axes.
+        """
+        product = self._made_for_one_reader(step.inputs[0])
         if product is None or product.op not in (ew.mul_op, ew.square_op):
             return None
         labels = tuple(_LETTERS[: self.ctx.rank(product.results[0])])
@@ -145,10 +147,10 @@ class _Contractions:
         if x is None or y is None or not summed or not summed <= {*x.labels} & {*y.labels}:
             return None
         out = tuple([a for a in labels if a not in summed])
-        return self._read(_Form((x, y), out, step)) if {*out} <= {*x.labels, *y.labels} else None
+        return self._with_operands(_Contraction((x, y), out, step)) if {*out} <= {*x.labels, *y.labels} else None
 
     def _aligned(self, step: Step, i: int, labels: Labels) -> _Operand | None:
-        """An operand of an elementwise step, each axis of which is known to be that of the result, or of size 1."""
+        """Return an operand of an elementwise step, if each axis is proved to have the size of the result, or 1."""
         slot, meta = step.inputs[i], step.metas[i]
         own, shape = self._sizes(meta), self._sizes(step.results[0])
         if own is None or shape is None or not isinstance(slot, str) or len(labels) < len(shape):
@@ -157,11 +159,10 @@ class _Contractions:
         ones = {axis for axis, (size, whole) in enumerate(pairs) if size == 1 != whole}
         if any(size != whole for axis, (size, whole) in enumerate(pairs) if axis not in ones):
             return None
-        own_labels = labels[len(labels) - len(own) :]
-        return self._without(slot, meta, ones, own_labels)
+        return self._without_axes(slot, meta, ones, labels[len(labels) - len(own) :])
 
-    def _alone(self, slot: str | Literal) -> Step | None:
-        """What makes a slot that one step reads and nothing else."""
+    def _made_for_one_reader(self, slot: Slot) -> Step | None:
+        """Return the step that makes a slot, if exactly one step reads it."""
         alone = len(self.readers.get(slot, ())) == 1 and slot not in self.outputs
         return self.maker.get(slot) if alone and isinstance(slot, str) else None
 
@@ -169,35 +170,42 @@ class _Contractions:
         sizes = self.ctx.sizes(meta, field="contraction")
         return None if sizes is None else tuple([self.ctx.scope.normal(s) for s in sizes])
 
-    # -- before it
+    # -- movement before it
 
-    def _read(self, form: _Form) -> _Form:
-        """With what moves the operands left out."""
+    def _with_operands(self, contraction: _Contraction) -> _Contraction:
+        """Fold the movement of the operands."""
         for i in (0, 1):
-            while (earlier := self._earlier(form.operands[i], {*form.out} & form.shared)) is not None:
-                x, y = form.operands
-                form = replace(form, operands=(earlier, y) if i == 0 else (x, earlier))
-        return form
+            while (source := self._source(contraction.operands[i], contraction)) is not None:
+                x, y = contraction.operands
+                contraction = replace(contraction, operands=(source, y) if i == 0 else (x, source))
+        return contraction
 
-    def _earlier(self, operand: _Operand, stacked: set[str]) -> _Operand | None:
-        """What an operand is a transpose of, or a repetition along axes of a stack."""
+    def _source(self, operand: _Operand, contraction: _Contraction) -> _Operand | None:
+        """Return the array that an operand is a transpose of, or repeats along axes of a stack."""
         step = self.maker.get(operand.slot)
-        if step is None or step.op not in (mv.transpose_op, mv.broadcast_in_dim_op):
-            return None
-        (slot,), (meta,), axes = step.inputs, step.metas, dict(step.params)["axes"]
-        if not isinstance(slot, str):
+        if step is None or not isinstance(step.inputs[0] if step.inputs else None, str):
             return None
         if step.op is mv.transpose_op:
-            return _Operand(slot, meta, tuple([operand.labels[axes.index(axis)] for axis in range(len(axes))]))
-        old, new = self._sizes(meta), self._sizes(step.results[0])
-        if old is None or new is None or any(a not in (1, new[axis]) for a, axis in zip(old, axes, strict=True)):
+            axes = dict(step.params)["axes"]
+            labels = tuple([operand.labels[axes.index(axis)] for axis in range(len(axes))])
+            return _Operand(str(step.inputs[0]), step.metas[0], labels)
+        if step.op is not mv.broadcast_in_dim_op:
+            return None
+        source = self._unstretched(operand, step)
+        stacked = {*contraction.out} & contraction.shared
+        return source if source is not None and {*operand.labels} - {*source.labels} <= stacked else None
+
+    def _unstretched(self, operand: _Operand, stretch: Step) -> _Operand | None:
+        """Return the array that a stretch repeats, without the axes of size 1 that it repeats."""
+        axes, (meta,) = dict(stretch.params)["axes"], stretch.metas
+        old, new = self._sizes(meta), self._sizes(stretch.results[0])
+        if old is None or new is None or any(size not in (1, new[axis]) for size, axis in zip(old, axes, strict=True)):
             return None
         ones = {i for i, axis in enumerate(axes) if old[i] == 1 != new[axis]}
-        found = self._without(slot, meta, ones, tuple([operand.labels[axis] for axis in axes]))
-        return found if found is not None and {*operand.labels} - {*found.labels} <= stacked else None
+        return self._without_axes(str(stretch.inputs[0]), meta, ones, tuple([operand.labels[axis] for axis in axes]))
 
-    def _without(self, slot: str, meta: TensorMeta, ones: set[int], labels: Labels) -> _Operand | None:
-        """The array without these axes of size 1, if they were put into one."""
+    def _without_axes(self, slot: str, meta: TensorMeta, ones: set[int], labels: Labels) -> _Operand | None:
+        """Return the array without these axes of size 1, if a reshape inserted them."""
         if not ones:
             return _Operand(slot, meta, labels)
         step, sizes = self.maker.get(slot), self._sizes(meta)
@@ -208,30 +216,31 @@ class _Contractions:
             return None
         return _Operand(step.inputs[0], step.metas[0], tuple([labels[axis] for axis in left]))
 
-    # -- after it
+    # -- movement and sums after it
 
-    def _grown(self, form: _Form) -> _Form:
-        """With what moves or sums the result, if nothing else reads that."""
+    def _with_results(self, contraction: _Contraction) -> _Contraction:
+        """Fold the movement and the sums of the result, while nothing else reads it."""
         while True:
-            slot = form.last.outputs[0]
+            slot = contraction.last.outputs[0]
             readers = self.readers.get(slot, [])
             if len(readers) != 1 or slot in self.outputs:
-                return form
+                return contraction
             (reader,) = readers
-            if reader.op is mv.transpose_op and not self._for_products(reader):
-                out = [form.out[axis] for axis in dict(reader.params)["axes"]]
-            elif reader.op is rd.reduce_sum_op and self._may_sum(form, dict(reader.params)["axes"]):
-                out = [a for axis, a in enumerate(form.out) if axis not in dict(reader.params)["axes"]]
+            if reader.op is mv.transpose_op and not self._only_contracted(reader):
+                out = [contraction.out[axis] for axis in dict(reader.params)["axes"]]
+            elif reader.op is rd.reduce_sum_op and self._may_sum(contraction, dict(reader.params)["axes"]):
+                out = [a for axis, a in enumerate(contraction.out) if axis not in dict(reader.params)["axes"]]
             else:
-                return form
-            form = replace(form, out=tuple(out), last=reader)
+                return contraction
+            contraction = replace(contraction, out=tuple(out), last=reader)
 
-    def _for_products(self, step: Step) -> bool:
-        """Only contractions read the result, and need no copy of it in another order."""
+    def _only_contracted(self, step: Step) -> bool:
+        """Tell whether only contractions read the result. They need no copy of it in another order."""
         slot = step.outputs[0]
         return slot not in self.outputs and all(s.op is dot_general_op for s in self.readers.get(slot, ()))
 
-    def _may_sum(self, form: _Form, axes: Sequence[int]) -> bool:
-        """The axes are of the stack, and adding up in another order is exact, or was asked for."""
+    def _may_sum(self, contraction: _Contraction, axes: Sequence[int]) -> bool:
+        """Tell whether the axes are of the stack, and adding up in another order is exact or allowed."""
         kinds = "iufc" if self.reassociate else "iu"
-        return {form.out[axis] for axis in axes} <= form.shared and form.last.results[0].dtype.kind in kinds
+        stacked = {contraction.out[axis] for axis in axes} <= contraction.shared
+        return stacked and contraction.last.results[0].dtype.kind in kinds

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from anyshape.backend.compiler.op_traits import is_compute_bound
+from anyshape.backend.compiler.op_traits import find_traits, is_compute_bound
 from anyshape.backend.compiler.passes.collapse_loop_axes import collapsed_axes
 from anyshape.backend.compiler.passes.merge_groups import Liveness, OpenGroup, join
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
@@ -21,8 +21,6 @@ from anyshape.backend.compiler.plan import Group, Literal, Step
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import DimVar
-from anyshape.ops.apply import find_kernel
-from anyshape.ops.reduction import sum_to_op
 
 
 def fuse(
@@ -67,7 +65,7 @@ class _Fusion:
 
     def _make_room(self, position: int, step: Step) -> None:
         """Run groups that keep arrays waiting, if these are more than a few, before a step makes another one."""
-        if find_kernel(step.op).view or not any(map(self.lives.large, step.outputs)):
+        if find_traits(step.op).alias.may_share or not any(map(self.lives.large, step.outputs)):
             return
         before = position - 1
         while self.lives.exceeds_pressure(self.open, before):
@@ -109,7 +107,9 @@ class _Fusion:
         inside, made = _reads(steps), {slot for s in steps for slot in s.outputs}
         escaping = tuple([s for s in _made(steps) if s in self.outputs or self.readers[s] > inside[s]])
         saved = len(made) - len(escaping) + sum(n - 1 for s, n in inside.items() if s not in made)
-        if not any(any(w.operands) for _, w in entries) or (saved < 1 and not any(is_compute_bound(s.op) for s in steps)):
+        if not any(any(w.operands) for _, w in entries) or (
+            saved < 1 and not any(is_compute_bound(s.op) for s in steps)
+        ):
             return [*steps, *after]
         totals = tuple([s.outputs[0] for s, w in entries if w.carried])
         placed = tuple([s.outputs[0] for s, w in entries if w.padded])
@@ -117,13 +117,15 @@ class _Fusion:
         merged = collapsed_axes(self.rules, entries)
         return [Group(tuple(steps), item.rows, flags, escaping, totals, placed, item.closed_by, merged), *after]
 
-    def _without_views(self, entries: list[tuple[Step, ParallelAxis]]) -> tuple[list[tuple[Step, ParallelAxis]], list[Step]]:
+    def _without_views(
+        self, entries: list[tuple[Step, ParallelAxis]]
+    ) -> tuple[list[tuple[Step, ParallelAxis]], list[Step]]:
         """Views that nothing in the group reads follow it: tiles would have to copy them."""
         kept: list[tuple[Step, ParallelAxis]] = []
         after: list[Step] = []
         read: set[str | Literal] = set()
         for step, work in reversed(entries):
-            view = find_kernel(step.op).view and step.op is not sum_to_op
+            view = find_traits(step.op).alias.is_free
             if view and read.isdisjoint(step.outputs):
                 after.append(step)
             else:

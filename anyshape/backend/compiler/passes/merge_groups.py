@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import find_traits, runs_user_code
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis
 from anyshape.backend.compiler.plan import Literal, Step
+from anyshape.graph.ir.graph import raises
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.ops.apply import find_kernel
 
 MOST = 16  # groups before it that one may become one with: those that come last
 WAITING = 2  # arrays that groups, all together, may keep alive by not having run yet
@@ -86,7 +86,7 @@ class Liveness:
             self._read([*step.inputs, *step.sources], i)
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self.made[slot], self.axes[slot] = i, axes(meta)
-                if find_kernel(step.op).view:
+                if find_traits(step.op).alias.may_share:
                     source = str(step.inputs[0])
                     self.base[slot] = self.base.get(source, source)
         self._read(outputs, len(steps))
@@ -229,7 +229,7 @@ def _readers(parts: Mapping[int, Part], runtime: Collection[DimVar]) -> dict[int
             needed.update(step.inputs, step.sources, sizes)
             made.update(step.outputs, sizes)
             # the user can observe the order of these
-            if find_traits(step.op).runs_user_code or step.op.raises:
+            if runs_user_code(step) or raises(step):
                 needed.add(_EFFECTS)
                 made.add(_EFFECTS)
         for k in {maker[thing] for thing in needed if thing in maker}:

@@ -1,7 +1,7 @@
-"""What each consumer of metadata needs to be guaranteed of it, as a table: docs/compilation.md shows it, tests hold it.
+"""The metadata contract: guarantees that each consumer of metadata needs, as a table. The pages show it, tests hold it.
 
-A pass asks through a `ShapeGuardContext` under its name, for one of the fields that are its own. What is weaker than
-it needs, an upper bound or nothing at all, it refuses, leaves to the run, or leaves as it is.
+A pass queries a `ShapeGuardContext` under its name, for one of its declared fields. Where metadata are weaker than it
+needs, an upper bound or nothing at all, it raises, defers to the run, or leaves the node as it is.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A consumer, what it needs, and what it does then; `asks` are the questions of a pass, as (pass, field)."""
+    """A consumer, what it needs, and what it does; `queries` are those of a pass, as (pass, field)."""
 
     consumer: str
     needs: str
     rule: str
-    asks: frozenset[tuple[str, str]] = frozenset()
+    queries: frozenset[tuple[str, str]] = frozenset()
 
     def __str__(self) -> str:
         return f"| {self.consumer} | {self.needs} | {self.rule} |"
 
 
-def _asks(asker: str, *fields: str) -> frozenset[tuple[str, str]]:
-    return frozenset((asker, field) for field in fields)
+def _queries(name: str, *fields: str) -> frozenset[tuple[str, str]]:
+    return frozenset([(name, field) for field in fields])
 
 
 CONTRACT = (
-    Need("rank and axis checks", "exact rank", "rank is always exact", _asks("rewrite", "") | _asks("lower", "")),
+    Need(
+        "rank and axis checks", "exact rank", "rank is always exact", _queries("simplify", "") | _queries("lower", "")
+    ),
     Need("transpose, elementwise metadata", "any extents", "carry guarantees along unchanged"),
     Need(
         "operands of an elementwise op",
         "equal shapes, proved",
-        "sizes without a name are equal where metadata were passed on from one value; else "
+        "sizes without a name are equal where values pass on one value's metadata; else "
         "`UnsupportedDynamicShapeError`, as NumPy would stretch a 1",
     ),
     Need(
@@ -45,65 +47,65 @@ CONTRACT = (
         "common subexpressions",
         "nothing",
         "exact sizes are compared by name, any others by the array they are read from",
-        _asks("rewrite", "key", "params"),
+        _queries("simplify", "key", "params"),
     ),
     Need(
         "identities and folding",
-        "exact sizes of what they make anew",
+        "exact sizes of the values they create",
         "an identity that writes a shape does not apply where a size has no name",
-        _asks("rewrite", "fill", "stretch", "reshape", "shape"),
+        _queries("simplify", "fill", "stretch", "reshape", "shape"),
     ),
     Need(
         "broadcasts left to NumPy",
         "exact sizes, or operands that pass on one value's metadata",
         "any other stretch is a step of its own",
-        _asks("lower", "broadcast"),
+        _queries("lower", "broadcast"),
     ),
     Need(
         "sizes in steps",
         "any extents",
         "an exact size is a local of the plan, any other is read from the array when the step runs",
-        _asks("lower", "params", "sources"),
+        _queries("lower", "params", "sources"),
     ),
     Need(
         "buffer reuse",
         "equal sizes and dtype",
         "a slot takes over a dead slot's buffer",
-        _asks("buffers", "buffer", ""),
+        _queries("buffer_reuse", "buffer", ""),
     ),
     Need(
-        "movement in a row",
+        "collapsing views",
         "exact sizes",
-        "one view of an operand in C order, whose window NumPy checks; of any other, the steps it stands for",
-        _asks("views", "view"),
+        "one view of an operand in C order, whose window NumPy checks; of any other operand, the movement itself",
+        _queries("collapse_views", "view"),
     ),
     Need(
-        "sums with padded arrays",
+        "folding pads into sums",
         "equal shapes, proved",
         "any other sum stretches one of its operands, and the padded array is made",
     ),
     Need(
-        "steps that wait for what reads them",
+        "sinking",
         "sizes proved equal, or no name",
-        "an operand whose size may differ from that of the result counts as smaller",
-        _asks("delay", "bytes", ""),
+        "an operand whose size may differ from the size of the result counts as smaller",
+        _queries("sink", "bytes", ""),
     ),
     Need(
-        "what depends on sizes alone",
-        "exact sizes that the arguments give",
-        "what has others is made by each call",
-        _asks("by_size", "results", ""),
+        "hoisting",
+        "exact sizes over variables that inputs bind",
+        "steps with other sizes run at each call",
+        _queries("hoist_shape_only", "results", ""),
     ),
     Need(
         "products of several operands",
-        "exact sizes, without which there is none",
-        "sizes that depend on data count as usual ones in the choice of an order",
+        "exact sizes; without them the product is refused",
+        "sizes that depend on data count as default sizes in the choice of a contraction path",
     ),
     Need(
-        "steps along the same rows",
+        "fusion",
         "exact sizes, numbers of rows proved equal",
-        "what has other sizes, or sizes without a name, is a step of its own",
-        _asks("fuse", "rows", ""),
+        "a step with other sizes, or sizes without a name, is in no group",
+        _queries("fuse", "rows", ""),
     ),
     Need(
         "contraction kernels",
@@ -111,16 +113,16 @@ CONTRACT = (
         "axes are merged at run time; one pair of summed axes may lack a proof, NumPy compares it",
     ),
     Need(
-        "movement around contractions",
-        "exact sizes of what is repeated",
+        "folding into contractions",
+        "exact sizes of repeated arrays",
         "a transpose only moves labels; an axis that may or may not be 1 stays in a stack",
-        _asks("contractions", "contraction", ""),
+        _queries("fold_into_contractions", "contraction", ""),
     ),
     Need("signature of a program", "any extents", "a size that depends on data is shown by its bound over inputs"),
-    Need("diagnostics", "whatever there is", "print it as it is"),
+    Need("diagnostics", "nothing", "print metadata as they are"),
 )
 
 
 def contract_table() -> str:
-    """The table as docs/compilation.md shows it."""
+    """Return the table as `docs/compilation.md` shows it."""
     return "\n".join(["| consumer | needs | rule |", "|---|---|---|", *map(str, CONTRACT)])

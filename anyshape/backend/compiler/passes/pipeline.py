@@ -1,65 +1,70 @@
-"""Passes: graph to graph, the same results with less work. `optimize` runs them in order."""
+"""The order of passes over graphs."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
-from anyshape.backend.compiler.passes.simplify import rewrite
+from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Op, Value
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
 
 _LOG = logging.getLogger("anyshape.passes")
 
-__all__ = ["optimize", "prepare_to_run", "remove_dead_code", "rewrite"]
-
 
 def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
-    """The graph without dead code, repeated computations, foldable constants and operations that do nothing.
+    """Return the graph without dead code, common subexpressions, foldable literals and ops that do nothing.
 
-    `reliance_log` takes up what passes were told of sizes.
+    `reliance_log` records the size queries of passes.
     """
-    for apply in (remove_dead_code, rewrite, remove_dead_code):
-        before, graph = graph, apply(graph, reliance_log) if apply is rewrite else apply(graph)
+    passes: dict[str, Callable[[Graph], Graph]] = {
+        "remove_dead_code": remove_dead_code,
+        "simplify": partial(simplify, reliance_log=reliance_log),
+    }
+    for name in ("remove_dead_code", "simplify", "remove_dead_code"):
+        before, graph = graph, passes[name](graph)
         if _LOG.isEnabledFor(logging.DEBUG):
-            _LOG.debug("%s: %s: %s", graph.name, apply.__name__, _difference(before, graph))
+            _LOG.debug("%s: %s: %s", graph.name, name, _difference(before, graph))
     return graph
 
 
 def prepare_to_run(graph: Graph) -> Graph:
-    """The graph to run: nothing will be differentiated any more, so what only derivatives care about is left out.
+    """Return the graph that is lowered: nothing differentiates it any more, so what only derivatives need is removed.
 
-    Products of several operands become pairs. Marks of checkpoints go last: without them, what is computed again looks
-    like what was computed before.
+    Products of several operands become pairs. Marks of checkpoints go last: without them, a recomputed value looks
+    like a common subexpression.
     """
-    bare = to_pairs(_without(graph, (stop_gradient_op,)))
-    return _without(bare if bare is graph else optimize(bare), (enter_checkpoint_op, leave_checkpoint_op))
+    pairs = to_pairs(_without(graph, (stop_gradient_op,)))
+    return _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
 
 
 def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
-    """The graph with the operand of each of these ops in place of its result."""
-    meant = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in ops}
-    if not meant:
+    """Return the graph with the operand of each of these ops in place of its result."""
+    operand = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in ops}
+    if not operand:
         return graph
 
-    def followed(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        found = list(values)
-        for i in range(len(found)):
-            while found[i] in meant:
-                found[i] = meant[found[i]]
-        return tuple(found)
+    def follow(value: Value) -> Value:
+        while value in operand:
+            value = operand[value]
+        return value
 
-    kept = [n for n in graph.nodes if n.op not in ops]
-    nodes = tuple([replace(n, inputs=followed(n.inputs), sources=followed(n.sources)) for n in kept])
-    return replace(graph, nodes=nodes, outputs=followed(graph.outputs))
+    def follow_all(values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple(map(follow, values))
+
+    nodes = [n for n in graph.nodes if n.op not in ops]
+    nodes = [replace(n, inputs=follow_all(n.inputs), sources=follow_all(n.sources)) for n in nodes]
+    return replace(graph, nodes=tuple(nodes), outputs=follow_all(graph.outputs))
 
 
 def _difference(before: Graph, after: Graph) -> str:
-    """`12 nodes, 9 after: -2 mul, -2 full, +1 neg`."""
+    """Return `12 nodes, 9 after: -2 mul, -2 full, +1 neg`."""
     counts = f"{len(before.nodes)} nodes, {len(after.nodes)} after"
     left, right = (Counter(n.op.name for n in g.nodes) for g in (before, after))
     changes = [f"{right[name] - left[name]:+d} {name}" for name in left | right if right[name] != left[name]]

@@ -1,163 +1,211 @@
-"""Rematerialisation: what is cheap is computed again behind the place where most is alive, instead of being kept.
+"""Rematerialisation: cheap values are computed again after the memory peak, instead of being kept.
 
-The nodes are cut in two where the values that wait for later nodes take the most bytes: in a gradient, between forward
-and backward. What the second part reads is either kept, at the price of its bytes, or computed again from what is kept
-and from inputs, which cost nothing. The cheapest choice is a minimum cut, as in "Min-cut optimal(*) recomputation
-(i.e. activation checkpointing) with AOTAutograd" (H. He, 2022). What is computed again is computed just before it is
-read. With several segments, what leads from one to the next is kept, so that not all of a long chain is computed again
-at once, as in "Training deep nets with sublinear memory cost" (T. Chen, B. Xu, C. Zhang, C. Guestrin, 2016).
+The nodes are split at the peak, where the live values take the most bytes: in a gradient, between forward and backward.
+A value that the late part reads is kept, at the price of its bytes, or recomputed. It is recomputed from kept values
+and from inputs, which cost nothing. The cheapest choice is a minimum cut, as in "Min-cut optimal(*) recomputation (i.e.
+activation checkpointing) with AOTAutograd" (H. He, 2022).
+
+A value is recomputed just before it is read. With several segments, the values that lead from one to the next are kept.
+A long chain is then not recomputed as a whole, as in "Training deep nets with sublinear memory cost" (T. Chen, B. Xu,
+C. Zhang, C. Guestrin, 2016).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple
+from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple, raises
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops.control import enter_checkpoint_op
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.packages import networkx
 
-Weigh = Callable[[TensorMeta], "int | None"]
+Weigh = Callable[[TensorMeta], "int | None"]  # the bytes of a value, None where they are not known
 
 
 def rematerialise(graph: Graph, weigh: Weigh, segments: int = 1) -> Graph | None:
-    """The graph with values computed again instead of kept, None where there are none that it pays for.
+    """Return the graph with values recomputed instead of kept; None where none is worth it.
 
-    `weigh` gives the bytes of a value at the sizes that the choice is made for; the graph holds at all sizes.
+    `weigh` gives the bytes of a value at the sizes that the choice is made for. The graph holds at all sizes.
     """
     split = _split(graph, weigh)
-    if not any(not split.before[v].isdisjoint(split.early) for v in split.waiting if v in split.maker):
-        return None  # what waits is read later only: to compute it again is to compute it later
-    kept = _kept(split, weigh, _anchors(split, weigh, segments))
-    found = remove_dead_code(_rewritten(graph, split, kept))
-    nodes = [n for n in found.nodes if n.op is not enter_checkpoint_op]
-    return found if len(nodes) > len([n for n in graph.nodes if n.op is not enter_checkpoint_op]) else None
+    early = range(split.peak)
+    if not any(not split.readers[v].isdisjoint(early) for v in split.live if v in split.maker):
+        return None  # live values are read late only: recomputing them is computing them late
+    kept_values = _minimum_cut(split, weigh, _anchors(split, weigh, segments))
+    result = remove_dead_code(_Recomputation(graph, split, kept_values).run())
+    return result if _count_ops(result) > _count_ops(graph) else None
+
+
+def _count_ops(graph: Graph) -> int:
+    return sum(node.op is not enter_checkpoint_op for node in graph.nodes)
 
 
 @dataclass
 class _Split:
-    """The nodes before and behind the place. `waiting` are the values that are made before it and read behind it."""
+    """Nodes, split before position `peak`.
+
+    - `maker`: the node of each value that the early part makes and that may be recomputed.
+    - `free`: values that are there whatever is chosen.
+    - `live`: values that the early part makes and the late part reads.
+    - `readers`: positions of the early nodes that read a value.
+    """
 
     nodes: tuple[Node, ...]
-    place: int
-    maker: dict[Value, Node]  # of what is cheap and made before the place
-    free: set[Value]  # what is there whatever is chosen
-    waiting: set[Value]
-    before: dict[Value, set[int]]  # who reads a value, of the nodes before the place
-
-    @property
-    def early(self) -> range:
-        return range(self.place)
+    peak: int
+    maker: dict[Value, Node]
+    free: set[Value]
+    live: set[Value]
+    readers: dict[Value, set[int]]
 
 
-def _cheap(node: Node, weigh: Weigh) -> bool:
-    plain = find_traits(node.op).recomputable and not node.op.raises and not node.op.mints
-    return plain and all(weigh(v.meta) is not None for v in (*node.operands, *node.outputs))
+def _is_recomputable(node: Node, weigh: Weigh) -> bool:
+    pure = find_traits(node.op).recomputable and not raises(node) and not node.op.mints
+    return pure and all(weigh(v.meta) is not None for v in (*node.operands, *node.outputs))
 
 
-def _absorbed(node: Node) -> bool:
-    """It takes no memory of its own: numbers and stretches are left to NumPy."""
+def _takes_no_memory(node: Node) -> bool:
+    """Tell whether the plan leaves the node to NumPy: filled arrays and stretches."""
     return not node.inputs or node.op is broadcast_in_dim_op
 
 
 def _split(graph: Graph, weigh: Weigh) -> _Split:
-    """Cut the nodes where most bytes wait."""
+    """Split the nodes at the memory peak."""
     nodes = graph.nodes
     made = {v: i for i, node in enumerate(nodes) for v in node.outputs}
+    peak = _peak(graph, made, weigh)
+    early, late = nodes[:peak], nodes[peak:]
+    read_late = {v for node in late for v in node.inputs}
+    recomputable = [node for node in early if _is_recomputable(node, weigh)]
+    return _Split(
+        nodes,
+        peak,
+        maker={v: node for node in recomputable for v in node.outputs if v not in graph.outputs},
+        free={v for v in made if v in graph.outputs or weigh(v.meta) is None},
+        live={v for v in read_late if made.get(v, peak) < peak},
+        readers=_early_readers(early, made),
+    )
+
+
+def _peak(graph: Graph, made: dict[Value, int], weigh: Weigh) -> int:
+    """Return the position of the node at which the live values take the most bytes."""
+    nodes = graph.nodes
     last = {v: i for i, node in enumerate(nodes) for v in node.inputs} | dict.fromkeys(graph.outputs, len(nodes))
     change = [0] * (len(nodes) + 2)
-    for v, i in made.items():
-        taken = 0 if _absorbed(nodes[i]) else weigh(v.meta) or 0
-        change[i + 1] += taken
-        change[last.get(v, i) + 1] -= taken
-    alive = list(itertools.accumulate(change))[: len(nodes)]
-    place = max(range(len(nodes)), key=lambda i: alive[i], default=0)
-    while place < len(nodes) and (not nodes[place].inputs or not _cheap(nodes[place], weigh)):
-        place += 1  # else what it reads were computed for it behind the place alone
-    early, late = nodes[:place], nodes[place:]
-    read = {v for node in late for v in node.inputs}
-    before: dict[Value, set[int]] = {v: set() for v in made}
+    for value, i in made.items():
+        size = 0 if _takes_no_memory(nodes[i]) else weigh(value.meta) or 0
+        change[i + 1] += size
+        change[last.get(value, i) + 1] -= size
+    live_bytes = list(itertools.accumulate(change))[: len(nodes)]
+    peak = max(range(len(nodes)), key=lambda i: live_bytes[i], default=0)
+    while peak < len(nodes) and (not nodes[peak].inputs or not _is_recomputable(nodes[peak], weigh)):
+        peak += 1  # else its operands would be recomputed for this node alone
+    return peak
+
+
+def _early_readers(early: Collection[Node], made: Collection[Value]) -> dict[Value, set[int]]:
+    readers: dict[Value, set[int]] = {v: set() for v in made}
     for i, node in enumerate(early):
-        for v in node.inputs:
-            if v in before:
-                before[v].add(i)
-    maker = {v: node for node in early if _cheap(node, weigh) for v in node.outputs if v not in graph.outputs}
-    free = {v for v in made if v in graph.outputs or weigh(v.meta) is None}
-    return _Split(nodes, place, maker, free, {v for v in read if made.get(v, place) < place}, before)
+        for value in node.inputs:
+            if value in readers:
+                readers[value].add(i)
+    return readers
 
 
 def _anchors(split: _Split, weigh: Weigh, segments: int) -> set[Value]:
-    """What leads from one segment of the first part to the next, cut where that is least."""
-    made = {v: i for i in split.early for v in split.nodes[i].outputs}
-    spans = [(i, max(split.before[v]), v) for v, i in made.items() if split.before[v] and not _absorbed(split.nodes[i])]
-    found: set[Value] = set()
+    """Return the values that lead from one segment of the early part to the next, cut where they take least."""
+    anchors: set[Value] = set()
+    spans = _live_spans(split)
     for k in range(1, segments):
-        middle, reach = split.place * k // segments, split.place // (2 * segments)
-        places = range(max(1, middle - reach), middle + reach + 1)
-        crossing = {b: [v for start, end, v in spans if start < b <= end] for b in places}
+        middle, reach = split.peak * k // segments, split.peak // (2 * segments)
+        cuts = range(max(1, middle - reach), middle + reach + 1)
+        crossing = [[v for start, end, v in spans if start < cut <= end] for cut in cuts]
         if crossing:
-            found.update(min(crossing.values(), key=lambda vs: sum(weigh(v.meta) or 0 for v in vs)))
-    return found
+            anchors.update(min(crossing, key=lambda values: sum(weigh(v.meta) or 0 for v in values)))
+    return anchors
 
 
-def _kept(split: _Split, weigh: Weigh, anchors: Collection[Value]) -> set[Value]:
-    """The values to keep, of those made before the place: a minimum cut between what is there and what is read."""
+def _live_spans(split: _Split) -> list[tuple[int, int, Value]]:
+    """Return where each early value that takes memory is made and last read, within the early part."""
+    made = [
+        (i, v) for i, node in enumerate(split.nodes[: split.peak]) if not _takes_no_memory(node) for v in node.outputs
+    ]
+    return [(i, max(split.readers[v]), v) for i, v in made if split.readers[v]]
+
+
+def _minimum_cut(split: _Split, weigh: Weigh, anchors: Collection[Value]) -> set[Value]:
+    """Return the early values to keep: a minimum cut between what is there and what is read."""
     flow: Any = networkx.DiGraph()
     flow.add_nodes_from(["there", "read"])
-    for node in split.nodes[: split.place]:
-        for v in node.outputs:
-            flow.add_edge((v, "in"), (v, "out"), capacity=0 if v in split.free else weigh(v.meta) or 0)
-            again = split.maker.get(v) if v not in anchors else None
-            if again is None:
-                flow.add_edge("there", (v, "in"))
-            for operand in again.inputs if again is not None else ():
-                if (operand, "out") in flow:  # what is no input of the program
-                    flow.add_edge((operand, "out"), (v, "in"))
-            if v in split.waiting:
-                flow.add_edge((v, "out"), "read")
+    for value in [v for node in split.nodes[: split.peak] for v in node.outputs]:
+        flow.add_edge((value, "in"), (value, "out"), capacity=0 if value in split.free else weigh(value.meta) or 0)
+        node = split.maker.get(value) if value not in anchors else None
+        if node is None:
+            flow.add_edge("there", (value, "in"))
+        for operand in node.inputs if node is not None else ():
+            if (operand, "out") in flow:  # inputs of the program are not
+                flow.add_edge((operand, "out"), (value, "in"))
+        if value in split.live:
+            flow.add_edge((value, "out"), "read")
     _, (reached, _) = networkx.minimum_cut(flow, "there", "read")
-    return {v for v, side in (key for key in flow if isinstance(key, tuple)) if side == "in"
-            and (v, "in") in reached and (v, "out") not in reached}  # fmt: skip
+    values = [key[0] for key in flow if isinstance(key, tuple) and key[1] == "in"]
+    return {v for v in values if (v, "in") in reached and (v, "out") not in reached}
 
 
-def _rewritten(graph: Graph, split: _Split, kept: set[Value]) -> Graph:
-    """The graph whose second part reads what is kept, and computes the rest again just before."""
-    turn = 1 + max([dict(n.params)["turn"] for n in graph.nodes if n.op is enter_checkpoint_op], default=0)
-    params = params_tuple({"keep": "", "turn": turn})
-    nodes, again = list(split.nodes[: split.place]), dict[Value, Value]()
+class _Recomputation:
+    """Builds the graph whose late part reads kept values, and recomputes the others just before.
 
-    def make(value: Value) -> Value:
-        """What stands for a value in the second part: made of what is kept, but not the same to other passes."""
+    A recomputed value starts with a checkpoint mark, so that no other pass takes it for a common subexpression.
+    """
+
+    def __init__(self, graph: Graph, split: _Split, kept_values: set[Value]) -> None:
+        self.graph, self.split, self.kept_values = graph, split, kept_values
+        numbers = [dict(n.params)["turn"] for n in graph.nodes if n.op is enter_checkpoint_op]
+        self.mark = params_tuple({"keep": "", "turn": 1 + max(numbers, default=0)})
+        self.nodes = list(split.nodes[: split.peak])
+        self.copies: dict[Value, Value] = {}  # recomputed and marked values, by the early ones
+
+    def run(self) -> Graph:
+        for node in self.split.nodes[self.split.peak :]:
+            inputs = tuple([self._late(v) for v in node.inputs])
+            self.nodes.append(replace(node, inputs=inputs))
+        return replace(self.graph, nodes=tuple(self.nodes))
+
+    def _maker(self, value: Value) -> Node | None:
+        """Return the node that recomputes a value, or None for a value that is there."""
+        return None if value in self.kept_values else self.split.maker.get(value)
+
+    def _late(self, value: Value) -> Value:
+        """Return the value that the late part reads in place of an early one."""
+        if self._maker(value) is None:
+            return value
         todo = [value]
         while todo:
-            v = todo[-1]
-            node = None if v in kept else split.maker.get(v)
-            missing = [x for x in node.inputs if x not in again] if node is not None and v not in again else []
-            todo.extend(missing)
+            node = self._maker(todo[-1])
+            missing = (
+                [x for x in node.inputs if x not in self.copies]
+                if node is not None and todo[-1] not in self.copies
+                else []
+            )
             if missing:
-                continue
-            todo.pop()
-            if v in again:
-                continue
-            if node is None:
-                again[v] = Value(v.meta)
-                nodes.append(Node(enter_checkpoint_op, (v,), (), params, (again[v],)))
+                todo.extend(missing)
             else:
-                again.update({x: Value(x.meta) for x in node.outputs})
-                inputs = tuple([again[x] for x in node.inputs])
-                nodes.append(replace(node, inputs=inputs, outputs=tuple([again[x] for x in node.outputs])))
-        return again[value]
+                self._copy(todo.pop(), node)
+        return self.copies[value]
 
-    def read(values: Sequence[Value]) -> tuple[Value, ...]:
-        return tuple([make(v) if v in split.maker and v not in kept else v for v in values])
-
-    for node in split.nodes[split.place :]:
-        inputs = read(node.inputs)
-        nodes.append(replace(node, inputs=inputs))
-    return replace(graph, nodes=tuple(nodes))
+    def _copy(self, value: Value, node: Node | None) -> None:
+        """Add the node that recomputes a value, or the mark of a kept one."""
+        if value in self.copies:
+            return
+        if node is None:
+            self.copies[value] = Value(value.meta)
+            self.nodes.append(Node(enter_checkpoint_op, (value,), (), self.mark, (self.copies[value],)))
+            return
+        self.copies.update({x: Value(x.meta) for x in node.outputs})
+        inputs = tuple([self.copies[x] for x in node.inputs])
+        self.nodes.append(replace(node, inputs=inputs, outputs=tuple([self.copies[x] for x in node.outputs])))

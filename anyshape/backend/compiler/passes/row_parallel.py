@@ -32,7 +32,9 @@ class ParallelAxis(NamedTuple):
 
     def read_whole(self, step: Step) -> set[str]:
         """What the step reads that has no rows."""
-        return {slot for slot, flag in zip(step.inputs, self.operands, strict=True) if isinstance(slot, str) and not flag}
+        return {
+            slot for slot, flag in zip(step.inputs, self.operands, strict=True) if isinstance(slot, str) and not flag
+        }
 
 
 class RowAnalysis:

@@ -1,83 +1,93 @@
-"""Elementwise steps wait until something reads them, where what they read is kept until then anyway.
+"""Sink elementwise steps to their first use, when this extends no live range.
 
-`1 - tanh(x)**2`, which only the derivative reads, is computed with the derivative: nothing of it is kept in between, it
-joins the steps along the same rows there, and no step runs twice.
+`1 - tanh(x)**2`, which only the derivative reads, is computed with the derivative. Nothing of it is live in between, it
+can join the fusion group there, and no step runs twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from anyshape.backend.compiler.op_traits import find_traits
-from anyshape.backend.compiler.plan import Literal, Step
+from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 
-MOST = 16  # steps that are looked at to move one: what makes an operand may have to wait with it
+MAX_MOVED = 16  # steps moved together: the maker of an operand may have to sink with its reader
 
 
-def delay(steps: Sequence[Step], outputs: Sequence[str | Literal], scope: Scope) -> list[Step]:
-    """The same steps in another order."""
-    return _Delay(steps, outputs, ShapeGuardContext(scope, "delay", rule="pass")).run()
+def sink(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
+    """Return the same steps in another order."""
+    return _Sinking(steps, outputs, ShapeGuardContext(scope, "sink", rule="pass")).run()
 
 
-class _Delay:
-    """`place` is, for each step, the step that it runs right before, or itself; with equal ones the order stays."""
+class _Sinking:
+    """`position` is, for each step, the step that it runs right before, or itself; ties keep their order."""
 
-    def __init__(self, steps: Sequence[Step], outputs: Sequence[str | Literal], ctx: ShapeGuardContext) -> None:
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], ctx: ShapeGuardContext) -> None:
         self.steps, self.ctx = steps, ctx
-        self.kept = {o for o in outputs if isinstance(o, str)}
+        self.outputs = {o for o in outputs if isinstance(o, str)}
         self.maker = {slot: i for i, step in enumerate(steps) for slot in step.outputs}
         self.readers: dict[str, list[int]] = {}
         for i, step in enumerate(steps):
-            for slot in {*step.inputs, *step.sources}:
+            for slot in set(step.reads):
                 if isinstance(slot, str):
                     self.readers.setdefault(slot, []).append(i)
-        self.place: dict[int, int] = {}
+        self.position: dict[int, int] = {}
 
     def run(self) -> list[Step]:
         for i in range(len(self.steps) - 1, -1, -1):
-            if i not in self.place:
-                self.place[i] = i
-                if self._movable(i):
-                    readers = self.readers.get(self.steps[i].outputs[0], ())
-                    later = min([self.place[r] for r in readers], default=len(self.steps))
-                    if later > i + 1:
-                        self.place |= dict.fromkeys(self._together(i, later), later)
-        return [self.steps[i] for i in sorted(range(len(self.steps)), key=lambda i: (self.place[i], i))]
+            if i not in self.position:
+                self.position[i] = i
+                self._sink(i)
+        return [self.steps[i] for i in sorted(range(len(self.steps)), key=lambda i: (self.position[i], i))]
 
-    def _movable(self, i: int) -> bool:
-        """It works on elements, gives one value, and that is a number or no result of the plan."""
+    def _sink(self, i: int) -> None:
+        """Move a step to its first reader, if it is movable and anything lies in between."""
+        if not self._is_movable(i):
+            return
+        readers = self.readers.get(self.steps[i].outputs[0], ())
+        first_use = min([self.position[r] for r in readers], default=len(self.steps))
+        if first_use > i + 1:
+            self.position |= dict.fromkeys(self._moved_together(i, first_use), first_use)
+
+    def _is_movable(self, i: int) -> bool:
+        """Tell whether a step is elementwise with one result, which is a number or no output of the plan."""
         step = self.steps[i]
         alone = find_traits(step.op).elementwise and len(step.outputs) == 1 and not step.fallback and not step.sources
-        return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.kept)
+        return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.outputs)
 
-    def _together(self, i: int, later: int) -> set[int]:
-        """The steps that move so that step i may, itself among them; none if more would be kept for them than now.
+    def _moved_together(self, i: int, first_use: int) -> set[int]:
+        """Return the steps that sink so that step i may, itself among them; none if more would be live than now.
 
-        One array that is read again, though not for as long, may be kept instead of the result.
+        One array that is read later, though not as late as `first_use`, may stay live instead of the result.
         """
         moved, todo, room = {i}, [i], self.steps[i].results[0].dtype.itemsize
         while todo:
-            for maker, slot, itemsize in self._large(todo.pop()):
+            for maker, slot, itemsize in self._same_size_operands(todo.pop()):
                 others = [r for r in self.readers[slot] if r not in moved]
-                if slot in self.kept or any(self.place.get(r, -1) >= later for r in others):
+                if self._is_live(slot, others, first_use):
                     continue
-                if any(r in self.place for r in others) and itemsize <= room:
+                if itemsize <= room and any(r in self.position for r in others):
                     room = 0
-                elif others or not self._movable(maker) or len(moved) == MOST:
+                elif others or not self._is_movable(maker) or len(moved) == MAX_MOVED:
                     return set()
                 else:
                     moved.add(maker)
                     todo.append(maker)
         return moved
 
-    def _large(self, i: int) -> list[tuple[int, str, int]]:
-        """The arrays that a step reads, of the shape of its result: the steps that make them, and the item sizes."""
+    def _is_live(self, slot: str, readers: Sequence[int], position: int) -> bool:
+        """Tell whether a slot is live at a position without the steps that move."""
+        return slot in self.outputs or any(self.position.get(r, -1) >= position for r in readers)
+
+    def _same_size_operands(self, i: int) -> Iterator[tuple[int, str, int]]:
+        """Yield the maker, the slot and the item size of each computed operand with the shape of the result."""
         step = self.steps[i]
         if not self.ctx.rank(step.results[0]):
-            return []
+            return
         shape = self.ctx.sizes(step.results[0], field="bytes")
-        made = [(s, m) for s, m in zip(step.inputs, step.metas, strict=True) if isinstance(s, str) and s in self.maker]
-        large = [(s, m) for s, m in made if shape is None or self.ctx.sizes(m, field="bytes") == shape]
-        return [(self.maker[slot], slot, meta.dtype.itemsize) for slot, meta in large]
+        for slot, meta in zip(step.inputs, step.metas, strict=True):
+            computed = isinstance(slot, str) and slot in self.maker
+            if computed and (shape is None or self.ctx.sizes(meta, field="bytes") == shape):
+                yield self.maker[str(slot)], str(slot), meta.dtype.itemsize

@@ -1,0 +1,133 @@
+"""Derive graphs from subgraphs: JVP, transpose and batching, for the rules of ops whose params are graphs.
+
+Each function takes the subgraphs of one node, which have the same inputs and outputs, and returns one graph for each,
+not yet closed. `close` makes them subgraphs of a new node, and `further_operands` gives the operands that they read
+besides their arguments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from anyshape.autodiff.jvp import push
+from anyshape.autodiff.linearize_transpose import transpose
+from anyshape.autodiff.vmap import batch
+from anyshape.graph.ir.builder import Builder, Traced, activate
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.ops.creation import full
+from anyshape.ops.elementwise import lift
+from anyshape.ops.movement import broadcast_in_dim
+
+Handle = type[Traced]
+
+
+def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs of the tangents of the outputs, and for each output whether it has a tangent in one of them.
+
+    The inputs are those of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are left
+    out.
+    """
+    metas = [v.meta for v in graphs[0].inputs]
+    tangent_metas = [m for m, flag in zip(metas, active, strict=True) if flag]
+    derived, has_tangent = [], []
+    for graph in graphs:
+        with _derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
+            remaining = iter(inputs[len(metas) :])
+            tangents = [next(remaining) if flag else None for flag in active]
+            outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
+            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
+            derived.append(builder.finish(filled, graph.name))
+        has_tangent.append([t is not None for t in slopes])
+    return _with_live_outputs(derived, has_tangent)
+
+
+def transposed_graphs(
+    graphs: Sequence[Graph], linear: Sequence[bool], live: Sequence[bool], handle: Handle
+) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs of the cotangents of the `linear` inputs, and for each of these whether one of them has it.
+
+    The inputs are the other inputs of the subgraphs, then the cotangents of the `live` outputs. Inputs without a
+    cotangent are left out.
+    """
+    metas = [v.meta for v, flag in zip(graphs[0].inputs, linear, strict=True) if not flag]
+    linear_metas = [v.meta for v, flag in zip(graphs[0].inputs, linear, strict=True) if flag]
+    cotangent_metas = [v.meta for v, flag in zip(graphs[0].outputs, live, strict=True) if flag]
+    derived, has_cotangent = [], []
+    for graph in graphs:
+        order = sorted(range(len(graph.inputs)), key=lambda i: not linear[i])
+        reordered = replace(graph, inputs=tuple([graph.inputs[i] for i in order]))
+        with _derived(graph, [*metas, *cotangent_metas], handle) as (builder, inputs):
+            remaining = iter(inputs[len(metas) :])
+            cotangents = [next(remaining) if flag else None for flag in live]
+            pulled = transpose(builder, reordered, len(linear_metas), inputs[: len(metas)], cotangents)
+            ctx = ShapeGuardContext(builder.scope, graph.name, rule="transpose")
+            filled = [
+                full(ctx.shape(m), 0, m.dtype) if ct is None else ct for m, ct in zip(linear_metas, pulled, strict=True)
+            ]
+            derived.append(builder.finish(filled, graph.name))
+        has_cotangent.append([ct is not None for ct in pulled])
+    return _with_live_outputs(derived, has_cotangent)
+
+
+def batched_graphs(
+    graphs: Sequence[Graph], batched: Sequence[bool], size: Size, handle: Handle
+) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs of whole batches, and for each output whether it carries the batch.
+
+    Inputs and outputs that carry the batch have it as their first axis. An output that carries it in one graph does in
+    all.
+    """
+    inner = size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
+    metas = [
+        TensorMeta(v.meta.dtype, (Exact(inner), *v.meta.extents)) if flag else v.meta
+        for v, flag in zip(graphs[0].inputs, batched, strict=True)
+    ]
+    count, derived, carries = len(graphs[0].outputs), [], []
+    for graph in graphs:
+        with _derived(graph, metas, handle) as (builder, inputs):
+            outputs = batch(builder, graph, inputs, batched, inner)
+            ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
+            stretched = [y if flag else _stretched(ctx, y, inner) for y, flag in outputs]
+            derived.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
+        carries.append([flag for _, flag in outputs])
+    flags = [any(column) for column in zip(*carries, strict=True)]
+    chosen = [i if flag else count + i for i, flag in enumerate(flags)]
+    return [replace(g, outputs=tuple([g.outputs[i] for i in chosen])) for g in derived], flags
+
+
+@contextlib.contextmanager
+def _derived(graph: Graph, metas: Sequence[TensorMeta], handle: Handle) -> Iterator[tuple[Builder, list[Any]]]:
+    """Build a graph that knows the sizes and conditions of a subgraph: give its builder, and its inputs of these types.
+
+    A variable of the subgraph that has no axis of its own among these inputs gets a hidden input.
+    """
+    about_inputs = [c for c in graph.conditions if graph.runtime.keys().isdisjoint(c.claim.variables())]
+    builder = Builder(Scope(conditions=about_inputs), handle=handle)
+    with activate(builder):
+        inputs = [builder.input(meta) for meta in metas]
+        axes = axes_of_variables(builder.inputs)
+        builder.hidden = [s.variable for s in graph.dims if s.variable not in axes]
+        builder.hide()
+        for variable, axis in axes_of_variables(builder.inputs).items():
+            builder.define_dim(variable, axis)
+        yield builder, inputs
+
+
+def _with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs with the outputs that are live in one of them, and which these are."""
+    flags = [any(column) for column in zip(*live, strict=True)]
+    return [replace(g, outputs=tuple([v for v, f in zip(g.outputs, flags, strict=True) if f])) for g in graphs], flags
+
+
+def _stretched(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+    """Return x repeated along a new first axis."""
+    return broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, 1 + ctx.rank(x)))

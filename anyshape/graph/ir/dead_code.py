@@ -1,0 +1,26 @@
+"""Dead code elimination: keep the nodes that outputs and conditions need, as NumPy would raise for dead code too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anyshape.graph.ir.graph import Graph, Value, raises
+
+
+def asserted_values(graph: Graph) -> set[Value]:
+    """Return the values that must be computed for a check: of a run-time size, or by an op that raises."""
+    claims = [c.claim for c in graph.conditions if c.kind == "assertion"] if graph.runtime else []
+    sized = {graph.runtime[v][0] for claim in claims for v in claim.variables() if v in graph.runtime}
+    return sized | {v for n in graph.nodes if raises(n) for v in n.outputs}
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Return the graph without nodes that no output needs, and without constants that no node reads."""
+    live: set[Value] = {*graph.outputs, *asserted_values(graph)}
+    nodes = []
+    for node in reversed(graph.nodes):
+        if not live.isdisjoint(node.outputs):
+            nodes.append(node)
+            live.update(node.operands)
+    constants = tuple([(v, a) for v, a in graph.constants if v in live])
+    return replace(graph, nodes=tuple(reversed(nodes)), constants=constants)

@@ -1,0 +1,250 @@
+"""Close graphs, so that they can be parameters of a node, and derive the types of their results there.
+
+A subgraph is closed:
+
+- It has no constants. Constants and captured values of enclosing graphs are inputs, so operands of the node.
+- Each of its dimension variables is the size of an axis of its inputs, on which it stands alone. A variable without
+  such an axis gets an input of its own, a size carrier: a bool array of that size whose elements are never read.
+- Its conditions are about these variables and about run-time sizes of its own.
+
+So a subgraph means the same wherever its node stands, and passes that substitute sizes leave it as it is. Its variables
+are bound by it. They may be the variables of the graph that it was traced in, without a connection to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anyshape.errors import IllegalGraphError
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.graph.ir.graph import DimSource, Graph, Value
+from anyshape.graph.ir.validate import check_subgraph
+from anyshape.graph.prover.constraints import Claim, Condition
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
+from anyshape.graph.sizes.substitute import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Subgraphs with the same inputs: their arguments, then the captures, the constants and the size carriers.
+
+    `carried` are the variables of the size carriers, in their order.
+    """
+
+    graphs: tuple[Graph, ...]
+    captures: tuple[Traced, ...]
+    constants: tuple[np.ndarray, ...]
+    carried: tuple[DimVar, ...]
+
+
+def axes_of_variables(inputs: Sequence[Value]) -> dict[DimVar, Size]:
+    """Return the first axis, as an op-local size, of each variable that is the size of an axis of an input."""
+    axes: dict[DimVar, Size] = {}
+    for operand, value in enumerate(inputs):
+        for variable, axis in value.meta.variable_axes():
+            axes.setdefault(variable, expr.input_axis(operand, axis))
+    return axes
+
+
+def close(graphs: Sequence[Graph], captures: Sequence[Sequence[Traced]] = ()) -> Closed:
+    """Return finished graphs with the same arguments as subgraphs with the same inputs, without dead code.
+
+    `captures` gives for each graph the values of enclosing graphs that its last inputs stand for, as `Builder.captures`
+    does. Hidden inputs become size carriers. Raises IllegalGraphError where a graph is not legal.
+    """
+    parts = [_Parts(g, c) for g, c in zip(graphs, captures or [()] * len(graphs), strict=True)]
+    captured = {x.value: x for part in parts for x in part.captured.values()}
+    constants = {id(array): array for part in parts for _, array in part.graph.constants}
+    try:
+        closed, carried = _with_shared_inputs(parts, [*captured], constants, [part.conditions() for part in parts])
+    except IllegalGraphError:  # a proof goes through variables that a graph itself does not have
+        relied = [_connected(part.graph.conditions, part.variables()) for part in parts]
+        closed, carried = _with_shared_inputs(parts, [*captured], constants, relied)
+    return Closed(closed, tuple(captured.values()), tuple(constants.values()), carried)
+
+
+def _with_shared_inputs(
+    parts: Sequence[_Parts],
+    captured: Sequence[Value],
+    constants: Mapping[int, np.ndarray],
+    relied: Sequence[Sequence[Condition]],
+) -> tuple[tuple[Graph, ...], tuple[DimVar, ...]]:
+    """Return the closed graphs, each with the conditions that it relies on, and the variables that need a carrier."""
+    known = axes_of_variables([*parts[0].arguments, *captured])
+    stated = [c.claim for conditions in relied for c in conditions]
+    needed = dict.fromkeys([v for part in parts for v in part.variables()])
+    minted = {v for part in parts for v in part.graph.runtime}
+    needed |= dict.fromkeys([v for claim in stated for v in claim.variables() if v not in minted])
+    carried = tuple([v for v in needed if v not in known])
+    graphs = [part.closed(captured, constants, carried, held) for part, held in zip(parts, relied, strict=True)]
+    for graph in graphs:
+        check_subgraph(graph)
+    return tuple(graphs), carried
+
+
+class _Parts:
+    """The inputs of a finished graph by kind: arguments, captures by inner value, and size carriers by variable."""
+
+    def __init__(self, graph: Graph, captures: Sequence[Traced]) -> None:
+        visible = graph.inputs[: len(graph.inputs) - graph.hidden]
+        count = len(visible) - len(captures)
+        self.graph, self.arguments = remove_dead_code(graph), visible[:count]
+        read = {v for n in self.graph.nodes for v in n.operands} | {*graph.outputs}
+        self.captured = {v: x for v, x in zip(visible[count:], captures, strict=True) if v in read}
+        self.carriers = {
+            variable: value
+            for value in graph.inputs[len(visible) :]
+            for variable, _ in value.meta.variable_axes()
+            if value in read
+        }
+
+    def variables(self) -> list[DimVar]:
+        """Return the variables in the types of its values, without the run-time sizes that it makes."""
+        values = [*self.arguments, *self.captured, *[v for n in self.graph.nodes for v in n.outputs]]
+        extents = [e for v in [*values, *self.carriers.values()] for e in v.meta.extents]
+        named = dict.fromkeys(v for e in extents if not isinstance(e, Unknown) for v in expr.variables(e.size))
+        return [v for v in named if v not in self.graph.runtime]
+
+    def conditions(self) -> list[Condition]:
+        """Return the conditions about its own variables alone."""
+        own = {*self.variables(), *self.graph.runtime}
+        return [c for c in self.graph.conditions if own.issuperset(c.claim.variables()) and c.claim.variables()]
+
+    def closed(
+        self,
+        captured: Sequence[Value],
+        constants: Mapping[int, np.ndarray],
+        carried: Sequence[DimVar],
+        conditions: Sequence[Condition],
+    ) -> Graph:
+        """Return the graph with an input for each capture, constant and carried variable, read or not."""
+        inner = {x.value: value for value, x in self.captured.items()}
+        constant = {id(array): value for value, array in self.graph.constants}
+        inputs = (
+            *self.arguments,
+            *[inner.get(v) or Value(v.meta) for v in captured],
+            *[constant.get(i) or Value(tensor(a.dtype, a.shape)) for i, a in constants.items()],
+            *[self.carriers.get(v) or Value(tensor(np.dtype(bool), [expr.from_atom(v)])) for v in carried],
+        )
+        return replace(
+            self.graph,
+            inputs=inputs,
+            constants=(),
+            dims=tuple([DimSource(v, size) for v, size in axes_of_variables(inputs).items()]),
+            conditions=tuple([self._stated(c) for c in conditions]),
+            input_names=(),
+            values=(),
+            hidden=0,
+        )
+
+    def _stated(self, condition: Condition) -> Condition:
+        """A fact about a run-time size of an enclosing graph is a constraint on an input here."""
+        own = not self.graph.runtime.keys().isdisjoint(condition.claim.variables())
+        return condition if own or condition.kind != "fact" else replace(condition, kind="constraint")
+
+
+def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> list[Condition]:
+    """Return the conditions about these variables, and about others that such conditions connect with them."""
+    reached, left = set(variables), [c for c in conditions if c.claim.variables()]
+    connected: list[Condition] = []
+    grown = True
+    while grown:
+        grown = False
+        for condition in left:
+            if condition not in connected and not reached.isdisjoint(condition.claim.variables()):
+                connected.append(condition)
+                reached.update(condition.claim.variables())
+                grown = True
+    return connected
+
+
+# -- at a node -----------------------------------------------------------------------------------------------------
+
+
+def call_type(
+    ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta], first: int = 0
+) -> tuple[TensorMeta, ...]:
+    """Return the types of the outputs of a subgraph for these operands of a node, which start at operand `first`.
+
+    For shape rules. Requires of the operands what the subgraph states of its inputs: their types, the ranges of its
+    variables and its conditions. Run-time sizes of the subgraph become bounds.
+    """
+    if len(operands) != len(graph.inputs):
+        raise ctx.fail(f"{graph.name or 'a subgraph'} takes {len(graph.inputs)} operands, not {len(operands)}")
+    sizes = _Sizes(ctx, graph, first)
+    for operand, value in zip(operands, graph.inputs, strict=True):
+        if operand.dtype != value.meta.dtype:
+            advice = "convert the operand with astype"
+            raise ctx.bad_dtype(f"an operand is {operand.dtype}, and the subgraph takes {value.meta.dtype}", advice)
+        if operand.rank != value.meta.rank:
+            raise ctx.fail(f"an operand is {operand}, and the subgraph takes {value.meta}")
+        for axis, extent in enumerate(value.meta.extents):
+            sizes.require_extent(operand, axis, extent)
+    sizes.require_conditions()
+    return tuple([TensorMeta(m.dtype, tuple([sizes.extent(e) for e in m.extents])) for m in graph.results])
+
+
+class _Sizes:
+    """The sizes of a subgraph in terms of the operands of a node."""
+
+    def __init__(self, ctx: ShapeGuardContext, graph: Graph, first: int) -> None:
+        self.ctx, self.graph = ctx, graph
+        self.axes: dict[Atom, Size] = {}
+        for source in graph.dims:
+            axis = expr.as_atom(source.size)
+            if not isinstance(axis, InputAxis):
+                raise ctx.fail(f"the size {source.variable} of {graph.name or 'a subgraph'} is no axis of its inputs")
+            self.axes[source.variable] = expr.input_axis(first + axis.operand, axis.axis)
+
+    def extent(self, extent: ShapeExtent) -> ShapeExtent:
+        """Return an extent of the subgraph as one of the node."""
+        if isinstance(extent, Unknown):
+            return extent
+        resolved = self.ctx.resolve(substitute(extent.size, self.axes.get))
+        return UpperBound(resolved.size) if isinstance(extent, UpperBound) and isinstance(resolved, Exact) else resolved
+
+    def require_extent(self, operand: TensorMeta, axis: int, extent: ShapeExtent) -> None:
+        """Require that an axis of an operand is as the subgraph takes it."""
+        promised = self.extent(extent)
+        if isinstance(promised, Unknown) or promised == operand.extents[axis]:
+            return
+        size = self.ctx.exact(operand, axis, field="operands")
+        why = f"the subgraph takes {promised} as axis {axis} of an operand"
+        if isinstance(promised, Exact):
+            self.ctx.require_equal(size, promised.size, why)
+        else:
+            self.ctx.require_at_least(promised.size, size, why)
+
+    def require_conditions(self) -> None:
+        """Require the ranges of variables, and the conditions that are about inputs alone."""
+        for source in self.graph.dims:
+            variable, size = source.variable, self.value(self.axes[source.variable])
+            self.ctx.require_at_least(size, variable.lower, f"{variable} is at least {variable.lower}")
+            if variable.upper is not None:
+                self.ctx.require_at_least(variable.upper, size, f"{variable} is at most {variable.upper}")
+        for condition in self.graph.conditions:
+            claim = condition.claim
+            if condition.kind != "fact" and all(v in self.axes for v in claim.variables()):
+                self.ctx.require(Claim(claim.relation, self.value(claim.left), self.value(claim.right)), condition.why)
+
+    def value(self, size: Size) -> Size:
+        """Return a size of the subgraph as an exact size of the node."""
+        local: Size = self.ctx.bind(substitute(size, self.axes.get), field="operands")
+        return local
+
+
+def sizes_at(ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta]) -> dict[DimVar, Size]:
+    """Return the size that each variable of a subgraph has where it is applied to these operands."""
+    sizes: dict[DimVar, Size] = {}
+    for source in graph.dims:
+        axis = expr.as_atom(source.size)
+        if isinstance(axis, InputAxis):
+            sizes[source.variable] = ctx.exact(operands[axis.operand], axis.axis, field="operands")
+    return sizes
