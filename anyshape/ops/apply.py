@@ -51,7 +51,6 @@ class Kernel:
     """How an op runs: `run(*arrays, **params)` on arrays and ints that the op's shape rule has accepted.
 
     `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument ("keyword": named).
-    `view`: the result may share memory with the first operand; `stretch`: so that one element stands for several.
     `specialise(params, metas)`, given params without symbolic sizes
     and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
     of a large array, where the bits of `run` depend on how many elements there are. `write(site)` gives lines of Python
@@ -62,8 +61,6 @@ class Kernel:
 
     run: Callable[..., Any]
     out: bool | str = False
-    view: bool = False
-    stretch: bool = False
     specialise: Callable[..., Callable[..., Any] | None] | None = None
     tiled: Callable[..., Any] | None = None
     write: Callable[[Site], Sequence[str] | None] | None = None

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, clock_read_seconds
+from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Group, Step
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.errors import ArgumentError
@@ -15,7 +16,6 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_d
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
 from anyshape.inspect.profile.data import Profile, Row
-from anyshape.ops.apply import find_kernel
 from anyshape.ops.flop_counts import find_cost
 from anyshape.program.program import Program
 from anyshape.transforms.jit import Jitted
@@ -142,7 +142,7 @@ class _Costing:
         """What is placed by tiles was written by the step before: as a view, it moves nothing."""
         made = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
         name = (step.fallback[-1] if step.fallback else step).op.name
-        if placed or find_kernel(step.op).view:
+        if placed or find_traits(step.op).alias.may_share:
             return Row(name, seconds, share, made, 0, 0, where=step.where)
         found = of_op(find_cost(step.op), step.metas, step.results, dict(step.params))
         flops, read, written = [self._number(e) for e in found.parts()]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyshape.backend.compiler.codegen.tiles import FEW, MAY_COPY, GroupSource, Key, least
+from anyshape.backend.compiler.codegen.tiles import FEW, GroupSource, Key, least
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.scratch import bytes_of
@@ -25,7 +25,6 @@ from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
-from anyshape.ops.apply import find_kernel
 
 
 def scratch_bytes(step: Step) -> Size | None:
@@ -240,11 +239,10 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
 
 def _enter(memory: _Memory, step: Step) -> Size | None:
     """Take in the results of a step; what it needs besides, None if that is not known."""
-    kernel = find_kernel(step.op)
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
-        elif kernel.view and step.op not in MAY_COPY and not step.fallback:
+        elif not find_traits(step.op).alias.may_allocate and not step.fallback:
             memory.share(slot, step.inputs[0])
         else:
             size = bytes_of(meta)

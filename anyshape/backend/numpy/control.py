@@ -17,7 +17,7 @@ def _check(x, *, message):
     return x
 
 
-kernel(ct.stop_gradient_op, lambda x: x, view=True)
-kernel(ct.check_op, _check, view=True)
-kernel(ct.enter_checkpoint_op, lambda x, *, keep, turn: x, view=True)
-kernel(ct.leave_checkpoint_op, lambda x, *, keep: x, view=True)
+kernel(ct.stop_gradient_op, lambda x: x)
+kernel(ct.check_op, _check)
+kernel(ct.enter_checkpoint_op, lambda x, *, keep, turn: x)
+kernel(ct.leave_checkpoint_op, lambda x, *, keep: x)

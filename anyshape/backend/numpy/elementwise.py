@@ -269,8 +269,8 @@ def _select_case(params, metas):
     return _select_numbers if numbers else None
 
 
-kernel(ew.real_op, lambda x: x.real, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
-kernel(ew.imag_op, lambda x: x.imag, view=True, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
+kernel(ew.real_op, lambda x: x.real, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
+kernel(ew.imag_op, lambda x: x.imag, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
 kernel(ew.complex_op, _complex)
 kernel(ew.select_op, _select, specialise=_select_case, write=_write_select)
 kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)

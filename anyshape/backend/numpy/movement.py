@@ -167,14 +167,14 @@ def _padded_view(x, *, shape, strides, offset, value, starts, stops):
     return out
 
 
-kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, view=True, stretch=True, write=_write_broadcast)
-kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), view=True, write=_write_reshape)
-kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), view=True, write=_write_transpose)
-kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], view=True, specialise=_slice_case, write=_write_slice)
-kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], view=True, specialise=_rev_case, write=_write_rev)
+kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, write=_write_broadcast)
+kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), write=_write_reshape)
+kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), write=_write_transpose)
+kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], specialise=_slice_case, write=_write_slice)
+kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_case, write=_write_rev)
 kernel(mv.pad_op, _pad, write=_write_pad)
 kernel(po.add_part_op, _add_part, out=True, write=_write_add_part)
-kernel(po.view_op, _view, view=True)
-kernel(po.stretched_view_op, _view, view=True, stretch=True)
+kernel(po.view_op, _view)
+kernel(po.stretched_view_op, _view)
 kernel(po.padded_view_op, _padded_view)
 kernel(mv.concatenate_op, lambda *xs, axis: np.concatenate(xs, axis))

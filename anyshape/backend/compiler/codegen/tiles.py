@@ -28,14 +28,12 @@ from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimExpr, Size
-from anyshape.ops import movement, reduction
 from anyshape.ops.apply import find_kernel
 
 STEP = 25_000.0  # nanoseconds
 PAYS = 500_000.0  # nanoseconds of work for which tiles pay: to start threads and to make buffers takes about 100,000
 SMALLEST, LARGEST = 1 << 13, 1 << 17  # elements of a tile, as steps take long or short
 WIDE, BUFFERS = 1 << 18, 1 << 22  # bytes of the widest value of a tile, and of all buffers of a thread
-MAY_COPY = (movement.reshape_op, reduction.sum_to_op)  # views of their operand, or arrays of their own
 FEW = 16  # blocks of tiles at least where totals are arrays; these are a sixteenth of what is read, if blocks are more
 Key = tuple[np.dtype, tuple[Size, ...]]  # of what has equally many bytes in a row
 forced: tuple[int, int] | None = None  # (least, tile): what tests set so that small arrays are cut, or none are
@@ -309,10 +307,10 @@ class GroupSource:
 
     def _hold(self, slot: str, step: Step) -> None:
         """The memory of a value without a buffer, and that of a value that is seen through a view, lives with both."""
-        base = str(step.inputs[0]) if find_kernel(step.op).view else ""
+        base = str(step.inputs[0]) if find_traits(step.op).alias.may_share else ""
         if base in self.buffer:
             self.buffer[slot] = self.buffer[base]
-        copies = not base or step.op in MAY_COPY
+        copies = not base or find_traits(step.op).alias.may_allocate
         self.holds[slot] = ({slot} if copies else set()) | self.holds.get(base, set())
 
     def _let_go(self, i: int, step: Step) -> None:
