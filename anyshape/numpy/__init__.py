@@ -128,7 +128,6 @@ from anyshape.numpy.elementwise import (
     bitwise_xor,
     cbrt,
     ceil,
-    clip,
     conj,
     conjugate,
     copysign,
@@ -188,11 +187,9 @@ from anyshape.numpy.elementwise import (
     mod,
     modf,
     multiply,
-    nan_to_num,
     negative,
     nextafter,
     not_equal,
-    piecewise,
     positive,
     pow,
     power,
@@ -204,7 +201,6 @@ from anyshape.numpy.elementwise import (
     right_shift,
     rint,
     round,
-    select,
     sign,
     signbit,
     sin,
@@ -217,32 +213,38 @@ from anyshape.numpy.elementwise import (
     tanh,
     true_divide,
     trunc,
-    where,
 )
 from anyshape.numpy.at_update import at, put_along_axis
 from anyshape.numpy.indexing import diag, diagonal, diff, ediff1d, pad, take, take_along_axis, trace
 from anyshape.numpy.operands.array_queries import ndim, result_type, shape, size
-from anyshape.numpy.movement import (
+from anyshape.numpy.joining import (
     append,
     array_split,
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
     block,
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
     column_stack,
     concat,
     concatenate,
     dsplit,
     dstack,
+    hsplit,
+    hstack,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)
+from anyshape.numpy.movement import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
     expand_dims,
     flip,
     fliplr,
     flipud,
-    hsplit,
-    hstack,
     matrix_transpose,
     moveaxis,
     permute_dims,
@@ -252,15 +254,10 @@ from anyshape.numpy.movement import (
     roll,
     rollaxis,
     rot90,
-    split,
     squeeze,
-    stack,
     swapaxes,
     tile,
     transpose,
-    unstack,
-    vsplit,
-    vstack,
 )
 from anyshape.numpy.norms import matrix_norm, norm, vector_norm
 from anyshape.numpy.reduction import (
@@ -284,6 +281,7 @@ from anyshape.numpy.reduction import (
     softmax,
     sum,
 )
+from anyshape.numpy.selection import clip, nan_to_num, piecewise, select, where
 from anyshape.numpy.sorting import argsort, median, percentile, quantile, searchsorted, sort
 from anyshape.numpy.special import numpy_i0 as i0
 from anyshape.numpy.special import sinc

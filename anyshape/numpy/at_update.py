@@ -14,11 +14,10 @@ import numpy as np
 from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise
-from anyshape.numpy.array_parts import lifted
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.index_parser import Key, Target, fit_mask, mask_alone
 from anyshape.numpy.movement import ravel, reshape
-from anyshape.numpy.operands.promotion import axis_of, is_weak, sizes, typed
+from anyshape.numpy.operands.promotion import as_traced, axis_of, is_weak, sizes, typed
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
@@ -31,7 +30,7 @@ _WRITE = _READ | {"fill": "drop", "drop": "drop"}
 
 def at(x: Any) -> _At:
     """x to be read or updated at a key: `at(x)[key].set(v)` is x with the elements that x[key] names set to v."""
-    return _At(lifted(x))
+    return _At(as_traced(x))
 
 
 class _At:
@@ -235,7 +234,7 @@ def _like(x: Any, mask: Any) -> Any:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
     """A new array: `arr` as `numpy.put_along_axis` would leave it."""
-    x, index = lifted(arr), lifted(asarray(indices))
+    x, index = as_traced(arr), as_traced(asarray(indices))
     if axis is None:
         return reshape(put_along_axis(ravel(x), index, values, 0), sizes(x))
     rank = meta_of(x).rank

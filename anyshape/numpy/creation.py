@@ -1,4 +1,7 @@
-"""NumPy's functions that make arrays, for symbolic sizes too: `zeros(x.shape)`, `arange(x.shape[0])`, `eye(n)`."""
+"""Define NumPy's functions that make arrays, for symbolic sizes too.
+
+Examples are `zeros(x.shape)`, `arange(x.shape[0])` and `eye(n)`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.array_parts import diagonal_matrix, lifted
-from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel, stack
+from anyshape.numpy.joining import stack
+from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
 from anyshape.numpy.operands import promotion as cv
+from anyshape.numpy.operands.promotion import as_traced, is_int
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -32,18 +37,26 @@ _EXACT = 1024  # steps are fractions with numerator and denominator up to this, 
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
-    """As `numpy.asarray`; nested lists may hold traced arrays, which are stacked."""
+    """Return `a` as an array of its own dtype or of `dtype`.
+
+    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device`, `copy` and `like` have
+    no effect.
+    """
     if not cv.is_traced(a):
         return np.asarray(a, dtype, order, device=device, copy=copy)
     x = stack([asarray(member) for member in a]) if isinstance(a, (list, tuple)) else a
-    return lifted(x, dtype)
+    return as_traced(x, dtype)
 
 
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     like: Any = None,
 ) -> Any:  # fmt: skip
-    """As `numpy.array`; nested lists may hold traced arrays, which are stacked."""
+    """Return `object` as an array of its own dtype or of `dtype`, with at least `ndmin` axes.
+
+    Nested lists may hold traced arrays, which are stacked. For traced arrays `copy`, `order`, `subok` and `like` have
+    no effect. NumPy's `ndmax` is not taken.
+    """
     if not cv.is_traced(object):
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     x = asarray(object, dtype)
@@ -51,17 +64,23 @@ def array(
 
 
 def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """As `numpy.asanyarray`."""
+    """Return `a` as an array of its own dtype or of `dtype`; NumPy's subclasses pass through.
+
+    NumPy's `device`, `copy` and `like` are not taken.
+    """
     return asarray(a, dtype) if cv.is_traced(a) else np.asanyarray(a, dtype, order)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
-    """As `numpy.ascontiguousarray`: of at least one axis."""
+    """Return `a` as a contiguous array with at least one axis.
+
+    Traced arrays have no memory layout. NumPy's `like` is not taken.
+    """
     return array(a, dtype, ndmin=1) if cv.is_traced(a) else np.ascontiguousarray(a, dtype)
 
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """As `numpy.copy`; values of a program are never changed, so it is the value itself."""
+    """Return a copy of `a`; a value of a program never changes, so a traced array is returned itself."""
     return asarray(a) if cv.is_traced(a) else np.copy(a, order, subok)
 
 
@@ -69,7 +88,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 
 def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
-    """An array of a (possibly symbolic) shape, filled with a number or a traced value."""
+    """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
     target = cv.new_shape(shape, "full")
     if isinstance(value, (int, float, complex, np.generic)):
         return cr.full(target, value, dtype)
@@ -79,32 +98,46 @@ def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    """As `numpy.full`; sizes and the value may be traced."""
+    """Return an array of a shape filled with a value.
+
+    Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
+    value. `order`, `device` and `like` have no effect.
+    """
     if not cv.is_traced(shape, fill_value):
         return np.full(shape, fill_value, dtype)
-    return _filled(shape, fill_value, np.dtype(dtype) if dtype is not None else lifted(fill_value).dtype)
+    return _filled(shape, fill_value, np.dtype(dtype) if dtype is not None else as_traced(fill_value).dtype)
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """As `numpy.zeros`; sizes may be symbolic."""
+    """Return an array of zeros; sizes may be symbolic.
+
+    The dtype is float64 by default. `order`, `device` and `like` have no effect.
+    """
     dtype = float if dtype is None else dtype
     return _filled(shape, 0, np.dtype(dtype)) if cv.is_traced(shape) else np.zeros(shape, dtype)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """As `numpy.ones`; sizes may be symbolic."""
+    """Return an array of ones; sizes may be symbolic.
+
+    The dtype is float64 by default. `order`, `device` and `like` have no effect.
+    """
     dtype = float if dtype is None else dtype
     return _filled(shape, 1, np.dtype(dtype)) if cv.is_traced(shape) else np.ones(shape, dtype)
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """As `numpy.empty`; in a program it holds zeros, so that a run has one result."""
+    """Return an array of a shape; sizes may be symbolic.
+
+    In a program it holds zeros, so that runs agree. The dtype is float64 by default. `order`, `device` and `like` have
+    no effect.
+    """
     return zeros(shape, dtype) if cv.is_traced(shape) else np.empty(shape, float if dtype is None else dtype)
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Any:
-    """An array with the dtype and shape of another one, each unless it is given."""
-    x = lifted(a) if cv.is_traced(a) else np.asarray(a)
+    """Return a filled array with the shape and dtype of another array, or with `shape` and `dtype`."""
+    x = as_traced(a) if cv.is_traced(a) else np.asarray(a)
     target = cv.sizes(x) if shape is None else shape
     return _filled(target, value, np.dtype(dtype) if dtype is not None else x.dtype)
 
@@ -113,7 +146,10 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
 ) -> Any:  # fmt: skip
-    """As `numpy.full_like`."""
+    """Return an array filled with a value, with the shape and dtype of `a` unless `shape` and `dtype` differ.
+
+    The value may be traced. `order`, `subok` and `device` have no effect.
+    """
     if not cv.is_traced(a, fill_value, shape):
         return np.full_like(a, fill_value, dtype, shape=shape)
     return _like("full_like", a, fill_value, dtype, shape)
@@ -122,7 +158,10 @@ def full_like(
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """As `numpy.zeros_like`."""
+    """Return an array of zeros with the shape and dtype of `a` unless `shape` and `dtype` differ.
+
+    `order`, `subok` and `device` have no effect.
+    """
     if not cv.is_traced(a, shape):
         return np.zeros_like(a, dtype, shape=shape)
     return _like("zeros_like", a, 0, dtype, shape)
@@ -131,7 +170,10 @@ def zeros_like(
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """As `numpy.ones_like`."""
+    """Return an array of ones with the shape and dtype of `a` unless `shape` and `dtype` differ.
+
+    `order`, `subok` and `device` have no effect.
+    """
     if not cv.is_traced(a, shape):
         return np.ones_like(a, dtype, shape=shape)
     return _like("ones_like", a, 1, dtype, shape)
@@ -140,7 +182,10 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """As `numpy.empty_like`; in a program it holds zeros."""
+    """Return an array with the shape and dtype of `prototype` unless `shape` and `dtype` differ.
+
+    In a program it holds zeros. `order`, `subok` and `device` have no effect.
+    """
     if not cv.is_traced(prototype, shape):
         return np.empty_like(prototype, dtype, shape=shape)
     return _like("empty_like", prototype, 0, dtype, shape)
@@ -150,11 +195,11 @@ def empty_like(
 
 
 def _exact(x: Any, function: str) -> Size | Fraction:
-    """A bound of a range as a size, or as a fraction if it is a float."""
+    """Return a bound of a range as a size, or as a fraction if it is a float."""
     if isinstance(x, (float, np.floating)):
-        found = Fraction(float(x)) if np.isfinite(x) else None
-        if found is not None and max(abs(found.numerator), found.denominator) <= _EXACT:
-            return found.numerator if found.denominator == 1 else found
+        fraction = Fraction(float(x)) if np.isfinite(x) else None
+        if fraction is not None and max(abs(fraction.numerator), fraction.denominator) <= _EXACT:
+            return fraction.numerator if fraction.denominator == 1 else fraction
     elif isinstance(x, (int, np.integer, SymbolicSize)):
         return cv.size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
@@ -165,7 +210,11 @@ def _exact(x: Any, function: str) -> Size | Fraction:
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, like: Any = None
 ) -> Any:
-    """As `numpy.arange`; integers may be symbolic. Next to symbolic ones, floats must be simple fractions."""
+    """Return the numbers from `start` to before `stop`, `step` apart; one argument counts from 0.
+
+    Bounds and step may be symbolic sizes, or traced integer scalars, which give a new symbolic size. Next to symbolic
+    ones, floats must be fractions with numerator and denominator up to 1024. The dtype is `dtype` or the promoted one.
+    """
     if not cv.is_traced(start, stop, step):
         return np.arange(start, stop, step, dtype) if stop is not None else np.arange(0, start, step, dtype)
     start, stop = (0, start) if stop is None else (start, stop)
@@ -176,22 +225,21 @@ def arange(
     first, last, by = (_exact(x, "arange") for x in (start, stop, step))
     count = _range_length(first, last, by)
     values = cr.iota(count, target)
-    scaled = values if isinstance(by, int) and by == 1 else values * _scalar(by, target)
-    return scaled if isinstance(first, int) and first == 0 else scaled + _scalar(first, target)
+    scaled = values if is_int(by, 1) else values * _scalar(by, target)
+    return scaled if is_int(first, 0) else scaled + _scalar(first, target)
 
 
 def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
-    """A range of integers of which some are known by their values alone."""
+    """Return a range of integers whose start, stop or step is known by its value alone."""
     for x in (start, stop, step):
-        if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "iu"):
-            _exact(x, "arange")
-    from_zero, by_one = (isinstance(x, int) and x == known for x, known in ((start, 0), (step, 1)))
+        _check_integer_scalar(x)
+    from_zero, by_one = is_int(start, 0), is_int(step, 1)
     if from_zero and by_one:
         return cr.iota(dy.count_of(stop), target)
-    first, last, by = (lifted(cv.asarray(x, np.int64)) for x in (start, stop, step))
+    first, last, by = (as_traced(cv.asarray(x, np.int64)) for x in (start, stop, step))
     if isinstance(step, Traced):
         check(ew.ne(by, cr.full((), 0, np.int64)), "arange: the step of a range cannot be zero")
-    elif isinstance(step, int) and step == 0:
+    elif is_int(step, 0):
         raise context_of("arange").fail("the step of a range cannot be zero")
     count = dy.count_of(ew.neg(ew.floor_divide(ew.sub(first, last), by)))
     values = cr.iota(count, target)
@@ -199,14 +247,20 @@ def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
     return scaled if from_zero else scaled + ew.convert(first, target)
 
 
+def _check_integer_scalar(x: Any) -> None:
+    """Refuse a traced array that is not an integer scalar, as a bound of a range."""
+    if isinstance(x, Traced) and (x.meta.rank or x.dtype.kind not in "iu"):
+        _exact(x, "arange")
+
+
 def _range_length(first: Any, last: Any, by: Any) -> Size:
-    """The smallest integer not below (last - first) / by, if it is positive."""
+    """Return ceil((last - first) / by), or 0 if that is negative."""
     scale = np.lcm.reduce([x.denominator for x in (first, last, by) if isinstance(x, Fraction)] or [1])
     first, last, by = (
         expr.mul(int(scale), x) if not isinstance(x, Fraction) else int(x * int(scale)) for x in (first, last, by)
     )
     ctx = context_of("arange")
-    if isinstance(by, int) and by == 0:
+    if is_int(by, 0):
         raise ctx.fail("the step of a range cannot be zero")
     forward = by > 0 if isinstance(by, int) else ctx.scope.ask(at_least(by, 1), ctx.where)
     span = expr.maximum(last - first if forward else first - last, 0)
@@ -214,7 +268,7 @@ def _range_length(first: Any, last: Any, by: Any) -> Size:
 
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
-    """A size or a fraction as a scalar of the program."""
+    """Return a size or a fraction as a scalar of the program."""
     if isinstance(x, Fraction):
         return cr.full((), float(x), dtype)
     return ew.convert(cr.size_value(x), dtype) if not isinstance(x, int) else cr.full((), x, dtype)
@@ -224,12 +278,16 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
-    """As `numpy.linspace`; bounds may be traced and the number symbolic."""
+    """Return `num` evenly spaced numbers from `start` to `stop`, along a new axis.
+
+    Bounds may be traced arrays, which broadcast, and `num` may be symbolic. With `endpoint` the last number is `stop`.
+    `retstep` also returns the step. Integers are rounded down. `device` has no effect.
+    """
     if not cv.is_traced(start, stop, num):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
     (count,) = cv.new_shape(num, "linspace")
     inexact = np.result_type(cv.result_type(start, stop), 0.0)
-    first, last = broadcast_arrays(lifted(start, inexact), lifted(stop, inexact))
+    first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
     step = ew.div(ew.sub(last, first), _scalar(gaps, inexact))
     shape = (count, *cv.sizes(first))
@@ -251,7 +309,11 @@ def linspace(
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """As `numpy.meshgrid`."""
+    """Return coordinate arrays for the grid of the given vectors, as a tuple.
+
+    With indexing "xy" the first two axes are exchanged; `sparse` gives arrays that broadcast to the grid.
+    For traced arrays `copy` has no effect.
+    """
     if not cv.is_traced(*xi):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
     if indexing not in ("xy", "ij"):
@@ -259,16 +321,19 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         order[:2] = [1, 0]
-    flat = [ravel(lifted(x)) for x in xi]
+    flat = [ravel(as_traced(x)) for x in xi]
     open_grid = [
-        mv.reshape(x, [cv.sizes(x)[0] if axis == place else 1 for axis in range(len(xi))])
-        for x, place in zip(flat, order, strict=True)
+        mv.reshape(x, [cv.sizes(x)[0] if axis == own_axis else 1 for axis in range(len(xi))])
+        for x, own_axis in zip(flat, order, strict=True)
     ]
     return tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """As `numpy.indices`; sizes may be symbolic."""
+    """Return the index of each position of a grid along each axis, stacked; sizes may be symbolic.
+
+    `sparse` gives a tuple of arrays that broadcast to the grid.
+    """
     if not cv.is_traced(dimensions):
         return np.indices(dimensions, dtype, sparse)
     shape = cv.new_shape(dimensions, "indices")
@@ -280,10 +345,13 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def ix_(*args: Any) -> Any:
-    """As `numpy.ix_`, for index arrays; masks select numbers of elements that depend on data."""
+    """Return index vectors reshaped so that together they select an open grid, as a tuple.
+
+    A traced mask raises UnsupportedFunctionError.
+    """
     if not cv.is_traced(*args):
         return np.ix_(*args)
-    arrays = [lifted(x) for x in args]
+    arrays = [as_traced(x) for x in args]
     if any(x.dtype.kind == "b" for x in arrays):
         raise UnsupportedFunctionError("ix_", "a mask", "pass index arrays", user_line())
     if any(x.meta.rank != 1 for x in arrays):
@@ -295,7 +363,7 @@ def ix_(*args: Any) -> Any:
 
 
 def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
-    """The row index plus k and the column index, each of shape (rows, columns)."""
+    """Return the row index plus k and the column index, each of shape (rows, columns)."""
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))
@@ -303,12 +371,15 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
 
 
 def _count(x: Any) -> Size:
-    """A number of rows or columns, none if it is negative."""
+    """Return a number of rows or columns as a size, 0 if it is negative."""
     return dy.count_of(x) if isinstance(x, Traced) else expr.maximum(cv.size_of(x), 0)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
-    """As `numpy.tri`; sizes may be symbolic."""
+    """Return a matrix with ones on and below diagonal k and zeros above it.
+
+    Sizes and k may be symbolic or traced integer scalars. `like` has no effect.
+    """
     if not cv.is_traced(N, M, k):
         return np.tri(N, M, k, dtype)
     rows = _count(N)
@@ -317,8 +388,8 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
 
 def _triangle(m: Any, k: Any, below: bool) -> Any:
-    """The elements on and below diagonal k, or on and above it; zeros elsewhere."""
-    x = lifted(m)
+    """Return the elements on and below diagonal k, or on and above it, with zeros elsewhere."""
+    x = as_traced(m)
     if x.meta.rank == 1:
         x = mv.broadcast_to(x, (cv.sizes(x)[0],) * 2)
     if x.meta.rank == 0:
@@ -329,19 +400,22 @@ def _triangle(m: Any, k: Any, below: bool) -> Any:
 
 
 def tril(m: Any, k: Any = 0) -> Any:
-    """As `numpy.tril`."""
+    """Return the matrices of an array with zeros above diagonal k; a vector counts as each row of one."""
     return _triangle(m, k, True) if cv.is_traced(m, k) else np.tril(m, k)
 
 
 def triu(m: Any, k: Any = 0) -> Any:
-    """As `numpy.triu`."""
+    """Return the matrices of an array with zeros below diagonal k; a vector counts as each row of one."""
     return _triangle(m, k, False) if cv.is_traced(m, k) else np.triu(m, k)
 
 
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    """As `numpy.eye`; sizes may be symbolic."""
+    """Return a matrix with ones on diagonal k and zeros elsewhere; sizes may be symbolic.
+
+    `order`, `device` and `like` have no effect.
+    """
     if not cv.is_traced(N, M, k):
         return np.eye(N, M, k, dtype)
     (rows,) = cv.new_shape(N, "eye")
@@ -350,11 +424,24 @@ def eye(
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """As `numpy.identity`."""
+    """Return the identity matrix with n rows; n may be symbolic. `like` has no effect."""
     dtype = float if dtype is None else dtype
     return eye(n, dtype=dtype) if cv.is_traced(n) else np.identity(n, dtype)
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:
-    """As `numpy.diagflat`."""
+    """Return a square matrix with the flattened elements of `v` on diagonal k and zeros elsewhere."""
     return diagonal_matrix(ravel(v), cv.size_of(k)) if cv.is_traced(v, k) else np.diagflat(v, k)
+
+
+def diagonal_matrix(x: Any, k: Size) -> Any:
+    """Return a matrix with the elements of a vector on diagonal k.
+
+    It is built as rows of n + 1 elements that are read as rows of n.
+    """
+    (n,) = cv.sizes(x)
+    rows = mv.pad(mv.expand(x, (1,)), (0, 0), (0, n))
+    flat = mv.reshape(rows, (numel(cv.sizes(rows)),))
+    square = mv.reshape(mv.strided(flat, (0,), (expr.mul(n, n),)), (n, n))
+    right, down = expr.maximum(k, 0), expr.maximum(expr.mul(-1, k), 0)
+    return mv.pad(square, (down, right), (right, down))

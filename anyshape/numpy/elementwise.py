@@ -1,5 +1,7 @@
-"""NumPy's elementwise functions: promote as the ufunc would, then apply the core op, which broadcasts.
-Concrete arguments go to NumPy itself.
+"""Define NumPy's elementwise functions.
+
+A call with concrete arguments goes to NumPy. With a traced one, operands are promoted as the ufunc would and a core op,
+which broadcasts, is applied.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.operands.promotion import (
     NUMERIC,
@@ -23,47 +25,52 @@ from anyshape.numpy.operands.promotion import (
     is_traced,
     is_weak,
     loop_dtypes,
-    operand,
     promoted,
     result_type,
     sizes,
     typed,
 )
-from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
-from anyshape.numpy.reduction_args import infinite
+from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
+from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
+from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
-from anyshape.ops.dynamic import nonzero
 from anyshape.ops.reduction import reduce_and
+
+_TIES = "Where x1 equals x2, each has half of the derivative."
 
 _function = functools.partial(of_ufunc, module=__name__)
 
 # -- arithmetic
 
-add = _function(np.add, ew.add)
-subtract = _function(np.subtract, ew.sub)
-multiply = _function(np.multiply, ew.mul)
-divide = true_divide = _function(np.true_divide, ew.div)
-floor_divide = _function(np.floor_divide, ew.floor_divide)
-remainder = mod = _function(np.remainder, ew.remainder)
-fmod = _function(np.fmod, ew.fmod)
-divmod = _function(np.divmod, lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)))
-negative = _function(np.negative, ew.neg)
-positive = _function(np.positive, lambda x: x)
-absolute = abs = _function(np.absolute, ew.absolute)
-fabs = _function(np.fabs, ew.absolute)
-sign = _function(np.sign, ew.sign)
-square = _function(np.square, ew.square)
-reciprocal = _function(np.reciprocal, ew.reciprocal)
-sqrt = _function(np.sqrt, ew.sqrt)
-cbrt = _function(np.cbrt, ew.cbrt)
-hypot = _function(np.hypot, ew.hypot)
-gcd = _function(np.gcd, ew.gcd)
-lcm = _function(np.lcm, ew.lcm)
+add = _function(np.add, ew.add, "Return x1 + x2.")
+subtract = _function(np.subtract, ew.sub, "Return x1 - x2.")
+multiply = _function(np.multiply, ew.mul, "Return x1 * x2.")
+divide = true_divide = _function(np.true_divide, ew.div, "Return x1 / x2; integers become floats.")
+floor_divide = _function(np.floor_divide, ew.floor_divide, "Return the largest integer not above x1 / x2.")
+remainder = mod = _function(np.remainder, ew.remainder, "Return x1 - x2 * floor(x1 / x2), which has the sign of x2.")
+fmod = _function(np.fmod, ew.fmod, "Return the remainder of x1 / x2 truncated towards 0, which has the sign of x1.")
+divmod = _function(
+    np.divmod,
+    lambda x, y: (ew.floor_divide(x, y), ew.remainder(x, y)),
+    "Return floor_divide(x1, x2) and remainder(x1, x2).",
+)
+negative = _function(np.negative, ew.neg, "Return -x.")
+positive = _function(np.positive, lambda x: x, "Return x unchanged.")
+absolute = abs = _function(np.absolute, ew.absolute, "Return |x|, a real array.")
+fabs = _function(np.fabs, ew.absolute, "Return |x| as floats, for real x.")
+sign = _function(np.sign, ew.sign, "Return -1, 0 or 1 for real x, and x / |x| for complex x.")
+square = _function(np.square, ew.square, "Return x * x.")
+reciprocal = _function(np.reciprocal, ew.reciprocal, "Return 1 / x, in the dtype of x.")
+sqrt = _function(np.sqrt, ew.sqrt, "Return the square root of x.")
+cbrt = _function(np.cbrt, ew.cbrt, "Return the cube root of x, which is real for negative x.")
+hypot = _function(np.hypot, ew.hypot, "Return sqrt(x1**2 + x2**2) without overflow on the way.")
+gcd = _function(np.gcd, ew.gcd, "Return the greatest common divisor of |x1| and |x2|.")
+lcm = _function(np.lcm, ew.lcm, "Return the least common multiple of |x1| and |x2|.")
 
 
 def _literal(x: Any) -> Any:
-    """The Python number that x is known to be while tracing, or None."""
+    """Return the Python number that x is known to be while tracing, or None."""
     if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return x
     if isinstance(x, (np.ndarray, np.generic)) and np.ndim(x) == 0 and x.dtype.kind in NUMERIC:
@@ -72,7 +79,7 @@ def _literal(x: Any) -> Any:
 
 
 def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A literal exponent gets the cheapest op, whose slope is exact at 0; any other one the general power."""
+    """Return x1**x2. A literal exponent gets the cheapest op, whose derivative is exact at 0."""
     if not is_traced(*args, *options.values()):
         return ufunc(*args, **options)
     dtype = check_options(ufunc, args, options)
@@ -88,13 +95,26 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     return ew.power_by(typed(args[0], target), exponent)
 
 
+@signed_as(ufunc_signature(np.power))
 def power(*args: Any, **options: Any) -> Any:
-    """As `numpy.power`. The derivative at 0 is exact for literal exponents: `x**2` has slope 0, `x**1` slope 1."""
+    """Return x1 to the power of x2.
+
+    x1 and x2 broadcast to the shape of the result. Dtypes follow `numpy.power`, and `dtype` chooses the loop.
+    The derivative at 0 is exact for literal exponents: `x**2` has slope 0 there and `x**1` slope 1.
+
+    A traced integer to a negative literal power raises DTypeError while tracing, where NumPy raises ValueError.
+    With a traced operand the options besides `dtype` keep their defaults.
+    """
     return _power(np.power, args, options)
 
 
+@signed_as(ufunc_signature(np.float_power))
 def float_power(*args: Any, **options: Any) -> Any:
-    """As `numpy.float_power`."""
+    """Return x1 to the power of x2, computed at least in double precision.
+
+    x1 and x2 broadcast to the shape of the result. Dtypes follow `numpy.float_power`, and `dtype` chooses the loop.
+    With a traced operand the other options keep their defaults.
+    """
     return _power(np.float_power, args, options)
 
 
@@ -102,181 +122,160 @@ pow = power
 
 # -- larger and smaller
 
-maximum = _function(np.maximum, ew.maximum)
-minimum = _function(np.minimum, ew.minimum)
-fmax = _function(np.fmax, ew.fmax)
-fmin = _function(np.fmin, ew.fmin)
-heaviside = _function(np.heaviside, ew.heaviside)
-copysign = _function(np.copysign, ew.copysign)
-
-
-def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
-) -> Any:
-    """As `numpy.clip`; at a bound the slope is shared by the array and the bound, half each."""
-    low, high = a_min if min is None else min, a_max if max is None else max
-    if not is_traced(a, low, high):
-        return np.clip(a, low, high, out=out, **options)
-    if out is not None or options:
-        advice = "use the result instead of `out`"
-        raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
-    dtype = result_type(a)
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        low = None if type(low) is int and low <= info.min else low
-        high = None if type(high) is int and high >= info.max else high
-    target = result_type(dtype, *[x for x in (low, high) if x is not None])  # NumPy takes even a scalar `a` as an array
-    clipped = typed(a, target, "clip")
-    if low is not None:
-        clipped = ew.maximum(clipped, _bound(low, dtype, target, -1))
-    return ew.minimum(clipped, _bound(high, dtype, target, 1)) if high is not None else clipped
-
-
-def _bound(bound: Any, dtype: np.dtype, target: np.dtype, sign: int) -> Any:
-    """A bound of `clip` in the dtype of the result. As in NumPy, a Python int that no element reaches is none; of one
-    that is traced this is seen when the program runs.
-    """
-    if dtype.kind not in "iu" or not is_weak(bound) or not is_traced(bound):
-        return typed(bound, target, "clip")
-    given = operand(bound, "clip")
-    if given.dtype.kind not in "iu" or given.dtype == dtype == target:
-        return typed(bound, target, "clip")
-    compare, nearer = (greater_equal, ew.minimum) if sign > 0 else (less_equal, ew.maximum)
-    idle, edge = compare(given, infinite(dtype, sign)), infinite(target, sign)
-    if target.kind not in "iu":
-        return ew.select(idle, full((), edge, target), ew.convert(given, target))
-    if not _beyond(edge, given):
-        given = nearer(given, ew.lift(edge, given))
-    return ew.select(idle, full((), edge, target), ew.narrow(given, target))
+maximum = _function(np.maximum, ew.maximum, "Return the larger of x1 and x2, or NaN if either is NaN.", note=_TIES)
+minimum = _function(np.minimum, ew.minimum, "Return the smaller of x1 and x2, or NaN if either is NaN.", note=_TIES)
+fmax = _function(np.fmax, ew.fmax, "Return the larger of x1 and x2, ignoring a NaN.", note=_TIES)
+fmin = _function(np.fmin, ew.fmin, "Return the smaller of x1 and x2, ignoring a NaN.", note=_TIES)
+heaviside = _function(np.heaviside, ew.heaviside, "Return the step function of x1: 0 below 0, x2 at 0 and 1 above.")
+copysign = _function(np.copysign, ew.copysign, "Return |x1| with the sign of x2.")
 
 
 # -- exponentials, logarithms, trigonometry
 
-exp = _function(np.exp, ew.exp)
-exp2 = _function(np.exp2, ew.exp2)
-expm1 = _function(np.expm1, ew.expm1)
-log = _function(np.log, ew.log)
-log2 = _function(np.log2, ew.log2)
-log10 = _function(np.log10, ew.log10)
-log1p = _function(np.log1p, ew.log1p)
-logaddexp = _function(np.logaddexp, ew.logaddexp)
-logaddexp2 = _function(np.logaddexp2, ew.logaddexp2)
-sin = _function(np.sin, ew.sin)
-cos = _function(np.cos, ew.cos)
-tan = _function(np.tan, ew.tan)
-arcsin = asin = _function(np.arcsin, ew.arcsin)
-arccos = acos = _function(np.arccos, ew.arccos)
-arctan = atan = _function(np.arctan, ew.arctan)
-arctan2 = atan2 = _function(np.arctan2, ew.arctan2)
-sinh = _function(np.sinh, ew.sinh)
-cosh = _function(np.cosh, ew.cosh)
-tanh = _function(np.tanh, ew.tanh)
-arcsinh = asinh = _function(np.arcsinh, ew.arcsinh)
-arccosh = acosh = _function(np.arccosh, ew.arccosh)
-arctanh = atanh = _function(np.arctanh, ew.arctanh)
-deg2rad = _function(np.deg2rad, lambda x: ew.mul(x, pi / 180))
-radians = _function(np.radians, lambda x: ew.mul(x, pi / 180))
-rad2deg = _function(np.rad2deg, lambda x: ew.mul(x, 180 / pi))
-degrees = _function(np.degrees, lambda x: ew.mul(x, 180 / pi))
+exp = _function(np.exp, ew.exp, "Return e to the power of x.")
+exp2 = _function(np.exp2, ew.exp2, "Return 2 to the power of x.")
+expm1 = _function(np.expm1, ew.expm1, "Return exp(x) - 1, accurate near 0.")
+log = _function(np.log, ew.log, "Return the natural logarithm of x.")
+log2 = _function(np.log2, ew.log2, "Return the logarithm of x to base 2.")
+log10 = _function(np.log10, ew.log10, "Return the logarithm of x to base 10.")
+log1p = _function(np.log1p, ew.log1p, "Return log(1 + x), accurate near 0.")
+logaddexp = _function(np.logaddexp, ew.logaddexp, "Return log(exp(x1) + exp(x2)) without overflow.")
+logaddexp2 = _function(np.logaddexp2, ew.logaddexp2, "Return log2(2**x1 + 2**x2) without overflow.")
+sin = _function(np.sin, ew.sin, "Return the sine of x, an angle in radians.")
+cos = _function(np.cos, ew.cos, "Return the cosine of x, an angle in radians.")
+tan = _function(np.tan, ew.tan, "Return the tangent of x, an angle in radians.")
+arcsin = asin = _function(np.arcsin, ew.arcsin, "Return the angle in [-pi/2, pi/2] whose sine is x.")
+arccos = acos = _function(np.arccos, ew.arccos, "Return the angle in [0, pi] whose cosine is x.")
+arctan = atan = _function(np.arctan, ew.arctan, "Return the angle in [-pi/2, pi/2] whose tangent is x.")
+arctan2 = atan2 = _function(
+    np.arctan2, ew.arctan2, "Return the angle in [-pi, pi] between the point (x2, x1) and the positive first axis."
+)
+sinh = _function(np.sinh, ew.sinh, "Return the hyperbolic sine of x.")
+cosh = _function(np.cosh, ew.cosh, "Return the hyperbolic cosine of x.")
+tanh = _function(np.tanh, ew.tanh, "Return the hyperbolic tangent of x.")
+arcsinh = asinh = _function(np.arcsinh, ew.arcsinh, "Return the number whose hyperbolic sine is x.")
+arccosh = acosh = _function(
+    np.arccosh, ew.arccosh, "Return the number that is not negative and whose hyperbolic cosine is x."
+)
+arctanh = atanh = _function(np.arctanh, ew.arctanh, "Return the number whose hyperbolic tangent is x.")
+deg2rad = _function(np.deg2rad, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
+radians = _function(np.radians, lambda x: ew.mul(x, pi / 180), "Return x degrees in radians.")
+rad2deg = _function(np.rad2deg, lambda x: ew.mul(x, 180 / pi), "Return x radians in degrees.")
+degrees = _function(np.degrees, lambda x: ew.mul(x, 180 / pi), "Return x radians in degrees.")
 
 # -- rounding and the parts of a float
 
 
 def _fraction_and_whole(x: Any) -> tuple[Any, Any]:
-    """Both with the sign of x; the fraction of an infinity is 0."""
+    """Return the fraction and the integral part of x, with its sign; the fraction of an infinity is 0."""
     finite = ew.select(ew.isinf(x), ew.copysign(ew.lift(0, x), x), x)
     return ew.fmod(finite, ew.lift(1, x)), ew.trunc(x)
 
 
-floor = _function(np.floor, ew.floor)
-ceil = _function(np.ceil, ew.ceil)
-trunc = _function(np.trunc, ew.trunc)
-rint = _function(np.rint, ew.rint)
-nextafter = _function(np.nextafter, ew.nextafter)
-spacing = _function(np.spacing, ew.spacing)
-ldexp = _function(np.ldexp, ew.ldexp)
-frexp = _function(np.frexp, ew.frexp)
-modf = _function(np.modf, _fraction_and_whole)
-
-
-def _no_out(function: str, out: Any) -> None:
-    if out is not None:
-        advice = "use the result instead"
-        raise UnsupportedFunctionError(function, "option 'out' of a traced array", advice, user_line())
+floor = _function(np.floor, ew.floor, "Return the largest integer not above x, in the dtype of x.")
+ceil = _function(np.ceil, ew.ceil, "Return the smallest integer not below x, in the dtype of x.")
+trunc = _function(np.trunc, ew.trunc, "Return x rounded towards 0.")
+rint = _function(np.rint, ew.rint, "Return x rounded to the nearest integer, and halves to the even one.")
+nextafter = _function(np.nextafter, ew.nextafter, "Return the float next to x1 in the direction of x2.")
+spacing = _function(np.spacing, ew.spacing, "Return the distance from x to the next float away from 0.")
+ldexp = _function(np.ldexp, ew.ldexp, "Return x1 * 2**x2, for integers x2.")
+frexp = _function(np.frexp, ew.frexp, "Return the mantissa in (-1, 1) and the exponent of x = mantissa * 2**exponent.")
+modf = _function(np.modf, _fraction_and_whole, "Return the fractional and the integral part of x, both with its sign.")
 
 
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    """As `numpy.round`."""
+    """Return `a` rounded to a number of decimals, and halves to the even digit.
+
+    The result has the shape of `a`; its dtype follows `numpy.round`. `decimals` is an int known while tracing, and a
+    negative one rounds to tens, hundreds and so on. A traced array takes no `out`.
+    """
     if not is_traced(a):
         return np.round(a, decimals, out)
-    _no_out("round", out)
-    places = fixed(0 if decimals is None else decimals, "round", "the number of decimals")
+    refuse_out("round", out)
+    digits = fixed(0 if decimals is None else decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
     if x.dtype.kind in "iu":
-        return x if places >= 0 else ew.round(x, places)
-    return rint(x) if places == 0 or x.dtype.kind == "b" else ew.round(x, places)
+        return x if digits >= 0 else ew.round(x, digits)
+    return rint(x) if digits == 0 or x.dtype.kind == "b" else ew.round(x, digits)
 
 
 around = round
 
 
 def fix(x: Any, out: Any = None) -> Any:
-    """As `numpy.fix`: x rounded towards 0."""
-    _no_out("fix", out if is_traced(x, out) else None)
-    return trunc(x) if is_traced(x) else np.fix(x, out)
+    """Return x rounded towards 0, in the shape and dtype of x.
+
+    A traced array takes no `out`.
+    """
+    if not is_traced(x, out):
+        return np.fix(x, out)
+    refuse_out("fix", out)
+    return trunc(x)
 
 
 # -- comparison and logic
 
 
-def _comparison(ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..., bool]) -> Callable[..., Any]:
-    """A comparison; a Python integer beyond the range of an integer dtype compares by its value, as in NumPy."""
-    general = _function(ufunc, apply)
+def _comparison(
+    ufunc: np.ufunc, apply: Callable[..., Any], compare: Callable[..., bool], summary: str
+) -> Callable[..., Any]:
+    """Build a comparison.
+
+    A Python int beyond the range of an integer dtype compares by its value, as in NumPy.
+    """
+    general = _function(ufunc, apply, summary)
 
     def function(*args: Any, **options: Any) -> Any:
         if len(args) == 2 and is_traced(*args):
             x, y = args
-            if _beyond(y, x):
+            if exceeds_dtype(y, x):
                 return full(sizes(asarray(x)), compare(0, y), bool)
-            if _beyond(x, y):
+            if exceeds_dtype(x, y):
                 return full(sizes(asarray(y)), compare(x, 0), bool)
         return general(*args, **options)
 
-    return functools.update_wrapper(function, general)
+    return publish(function, ufunc.__name__, __name__, ufunc_doc(ufunc, summary), ufunc_signature(ufunc))
 
 
-def _beyond(number: Any, x: Any) -> bool:
-    """The number is a Python integer that the integer dtype of x cannot hold."""
+def exceeds_dtype(number: Any, x: Any) -> bool:
+    """Return whether a number is a Python int that the integer dtype of x cannot hold."""
     if type(number) is not int or (is_weak(x) and not isinstance(x, Traced)):
         return False
     dtype = result_type(x)
     return dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
 
 
-equal = _comparison(np.equal, ew.eq, operator.eq)
-not_equal = _comparison(np.not_equal, ew.ne, operator.ne)
-less = _comparison(np.less, ew.lt, operator.lt)
-less_equal = _comparison(np.less_equal, ew.le, operator.le)
-greater = _comparison(np.greater, ew.gt, operator.gt)
-greater_equal = _comparison(np.greater_equal, ew.ge, operator.ge)
-isnan = _function(np.isnan, ew.isnan)
-isinf = _function(np.isinf, ew.isinf)
-isfinite = _function(np.isfinite, ew.isfinite)
-signbit = _function(np.signbit, ew.signbit)
-logical_and = _function(np.logical_and, ew.logical_and)
-logical_or = _function(np.logical_or, ew.logical_or)
-logical_xor = _function(np.logical_xor, ew.logical_xor)
-logical_not = _function(np.logical_not, ew.logical_not)
-bitwise_and = _function(np.bitwise_and, ew.bitwise_and)
-bitwise_or = _function(np.bitwise_or, ew.bitwise_or)
-bitwise_xor = _function(np.bitwise_xor, ew.bitwise_xor)
-invert = bitwise_not = bitwise_invert = _function(np.invert, ew.invert)
-left_shift = bitwise_left_shift = _function(np.left_shift, ew.left_shift)
-right_shift = bitwise_right_shift = _function(np.right_shift, ew.right_shift)
-bitwise_count = _function(np.bitwise_count, ew.bitwise_count)
+equal = _comparison(np.equal, ew.eq, operator.eq, "Return whether x1 == x2.")
+not_equal = _comparison(np.not_equal, ew.ne, operator.ne, "Return whether x1 != x2.")
+less = _comparison(np.less, ew.lt, operator.lt, "Return whether x1 < x2.")
+less_equal = _comparison(np.less_equal, ew.le, operator.le, "Return whether x1 <= x2.")
+greater = _comparison(np.greater, ew.gt, operator.gt, "Return whether x1 > x2.")
+greater_equal = _comparison(np.greater_equal, ew.ge, operator.ge, "Return whether x1 >= x2.")
+isnan = _function(np.isnan, ew.isnan, "Return whether each element is NaN.")
+isinf = _function(np.isinf, ew.isinf, "Return whether each element is infinite.")
+isfinite = _function(np.isfinite, ew.isfinite, "Return whether each element is neither infinite nor NaN.")
+signbit = _function(np.signbit, ew.signbit, "Return whether the sign bit of x is set, as it is for -0.0.")
+logical_and = _function(np.logical_and, ew.logical_and, "Return whether x1 and x2 are both nonzero.")
+logical_or = _function(np.logical_or, ew.logical_or, "Return whether x1 or x2 is nonzero.")
+logical_xor = _function(np.logical_xor, ew.logical_xor, "Return whether exactly one of x1 and x2 is nonzero.")
+logical_not = _function(np.logical_not, ew.logical_not, "Return whether x is 0.")
+bitwise_and = _function(np.bitwise_and, ew.bitwise_and, "Return the bits set in both x1 and x2.")
+bitwise_or = _function(np.bitwise_or, ew.bitwise_or, "Return the bits set in x1 or x2.")
+bitwise_xor = _function(np.bitwise_xor, ew.bitwise_xor, "Return the bits set in exactly one of x1 and x2.")
+invert = bitwise_not = bitwise_invert = _function(
+    np.invert, ew.invert, "Return x with each bit flipped; booleans are negated."
+)
+left_shift = bitwise_left_shift = _function(
+    np.left_shift, ew.left_shift, "Return x1 * 2**x2, the bits of x1 shifted to the left."
+)
+right_shift = bitwise_right_shift = _function(
+    np.right_shift, ew.right_shift, "Return floor(x1 / 2**x2), the bits of x1 shifted to the right."
+)
+bitwise_count = _function(np.bitwise_count, ew.bitwise_count, "Return the number of bits set in |x|.")
 
 
-def _infinite(name: str, x: Any, infinity: float) -> Any:
+def _equals_infinity(name: str, x: Any, infinity: float) -> Any:
+    """Return where x equals an infinity; nowhere if its dtype holds none."""
     x = asarray(x, function=name)
     if x.dtype.kind == "c":
         raise DTypeError(name, f"a {x.dtype} infinity has no sign", "take x.real or x.imag", user_line())
@@ -284,19 +283,32 @@ def _infinite(name: str, x: Any, infinity: float) -> Any:
 
 
 def isposinf(x: Any, out: Any = None) -> Any:
-    """As `numpy.isposinf`."""
-    _no_out("isposinf", out if is_traced(x, out) else None)
-    return _infinite("isposinf", x, np.inf) if is_traced(x) else np.isposinf(x, out)
+    """Return where x is positive infinity, as booleans in the shape of x.
+
+    Complex x raise DTypeError. A traced array takes no `out`.
+    """
+    if not is_traced(x, out):
+        return np.isposinf(x, out)
+    refuse_out("isposinf", out)
+    return _equals_infinity("isposinf", x, np.inf)
 
 
 def isneginf(x: Any, out: Any = None) -> Any:
-    """As `numpy.isneginf`."""
-    _no_out("isneginf", out if is_traced(x, out) else None)
-    return _infinite("isneginf", x, -np.inf) if is_traced(x) else np.isneginf(x, out)
+    """Return where x is negative infinity, as booleans in the shape of x.
+
+    Complex x raise DTypeError. A traced array takes no `out`.
+    """
+    if not is_traced(x, out):
+        return np.isneginf(x, out)
+    refuse_out("isneginf", out)
+    return _equals_infinity("isneginf", x, -np.inf)
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """As `numpy.isclose`."""
+    """Return where |a - b| <= atol + rtol * |b|, as booleans.
+
+    The arguments broadcast. Equal infinities are close; NaNs are close to each other if `equal_nan`.
+    """
     if not is_traced(a, b, rtol, atol):
         return np.isclose(a, b, rtol, atol, equal_nan)
     number = _literal(b)
@@ -308,86 +320,75 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """As `numpy.allclose`; a boolean scalar of the program."""
+    """Return whether all elements are close, as `isclose` defines it.
+
+    With a traced operand the result is a boolean scalar of the program, not a Python bool.
+    """
     if not is_traced(a, b, rtol, atol):
         return np.allclose(a, b, rtol, atol, equal_nan)
     near = isclose(a, b, rtol, atol, equal_nan)
     return reduce_and(near, range(near.meta.rank))
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """As `numpy.nan_to_num`; a replaced element has no slope."""
-    if not is_traced(x, nan, posinf, neginf):
-        return np.nan_to_num(x, copy, nan, posinf, neginf)
-    x = asarray(x, function="nan_to_num")
-    if x.dtype.kind == "c":
-        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (ew.real(x), ew.imag(x))]
-        return ew.make_complex(*parts)
-    if x.dtype.kind != "f":
-        return x
-    top = float(np.finfo(x.dtype).max)
-    high, low = top if posinf is None else posinf, -top if neginf is None else neginf
-    for condition, value in (
-        (ew.isnan(x), nan),
-        (ew.eq(x, ew.lift(np.inf, x)), high),
-        (ew.eq(x, ew.lift(-np.inf, x)), low),
-    ):
-        x = ew.select(condition, typed(value, x.dtype), x)
-    return x
-
-
 # -- complex parts
 
 
 def real(val: Any) -> Any:
-    """As `numpy.real`."""
+    """Return the real part of `val`, in its shape; real arrays are returned as they are."""
     return ew.real(asarray(val)) if is_traced(val) else np.real(val)
 
 
 def imag(val: Any) -> Any:
-    """As `numpy.imag`."""
+    """Return the imaginary part of `val`, in its shape; that of a real array is 0."""
     return ew.imag(asarray(val)) if is_traced(val) else np.imag(val)
 
 
-conjugate = conj = _function(np.conjugate, ew.conj)
+conjugate = conj = _function(np.conjugate, ew.conj, "Return the complex conjugate of x.")
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    """As `numpy.angle`."""
+    """Return the angle of the complex number z from the positive real axis.
+
+    The result is real, in the shape of z, in radians or with `deg` in degrees.
+    """
     if not is_traced(z):
         return np.angle(z, deg)
     z = asarray(z)
     if z.dtype.kind == "b":
         z = ew.convert(z, np.dtype(float))
-    found = arctan2(ew.imag(z), ew.real(z))
-    return ew.mul(found, 180 / pi) if deg else found
+    radians = arctan2(ew.imag(z), ew.real(z))
+    return ew.mul(radians, 180 / pi) if deg else radians
 
 
 def isreal(x: Any) -> Any:
-    """As `numpy.isreal`."""
+    """Return where the imaginary part of x is 0, as booleans in the shape of x."""
     return equal(imag(x), 0) if is_traced(x) else np.isreal(x)
 
 
 def iscomplex(x: Any) -> Any:
-    """As `numpy.iscomplex`."""
+    """Return where the imaginary part of x is not 0, as booleans in the shape of x."""
     return not_equal(imag(x), 0) if is_traced(x) else np.iscomplex(x)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """As `numpy.iscomplexobj`."""
+    """Return whether the dtype of x is complex, a Python bool for traced arrays too."""
     return result_type(x).kind == "c" if is_traced(x) else np.iscomplexobj(x)
 
 
 def isrealobj(x: Any) -> bool:
-    """As `numpy.isrealobj`."""
+    """Return whether the dtype of x is not complex, a Python bool for traced arrays too."""
     return not iscomplexobj(x)
 
 
-# -- choice and conversion
+# -- conversion
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """As `numpy.astype`; complex to real warns while tracing."""
+    """Return x converted to a dtype.
+
+    A traced array converts to bool, integer, float and complex dtypes; others raise DTypeError. A cast from complex to
+    real warns with NumPy's ComplexWarning while tracing. `copy` and `device` have no effect on traced arrays.
+    """
     if not is_traced(x):
         return np.astype(x, dtype, copy=copy, device=device)
     target = np.dtype(dtype)
@@ -397,54 +398,3 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
     return typed(x, target, "astype")
-
-
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """As `numpy.where`: x where the condition holds, else y; without these, the positions where it does."""
-    if x is None and y is None:
-        if not is_traced(condition):
-            return np.where(condition)
-        return nonzero(asarray(condition))
-    if not is_traced(condition, x, y):
-        return np.where(condition, x, y)
-    dtype = result_type(x, y)
-    return ew.select(typed(condition, np.dtype(bool)), typed(x, dtype, "where"), typed(y, dtype, "where"))
-
-
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """As `numpy.select`: the first choice whose condition holds."""
-    if not is_traced(condlist, choicelist, default):
-        return np.select(condlist, choicelist, default)
-    if len(condlist) != len(choicelist) or not len(condlist):
-        problem = f"has {len(choicelist)} choices for {len(condlist)} conditions"
-        raise ArgumentError("select", "choicelist", problem, "pass one choice for each condition")
-    dtype = result_type(*choicelist, default)
-    result = typed(default, dtype, "select")
-    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
-        if result_type(condition).kind != "b":
-            raise DTypeError("select", "a condition is not boolean", "compare it to make it bool", user_line())
-        result = ew.select(typed(condition, np.dtype(bool)), typed(choice, dtype, "select"), result)
-    return result
-
-
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """As `numpy.piecewise` for elementwise functions: each is computed everywhere, then one is chosen."""
-    if not is_traced(x, condlist):
-        return np.piecewise(x, condlist, funclist, *args, **kw)
-    x = asarray(x, function="piecewise")
-    given = condlist if isinstance(condlist, (list, tuple)) else [condlist]
-    conditions = [typed(c, np.dtype(bool)) for c in given]
-    if len(funclist) not in (len(conditions), len(conditions) + 1):
-        problem = f"has {len(funclist)} functions for {len(conditions)} conditions"
-        raise ArgumentError("piecewise", "funclist", problem, "pass one for each condition and perhaps a default")
-    functions = list(funclist)
-    default = functions.pop() if len(functions) > len(conditions) else 0
-    result = _piece(default, x, args, kw)
-    for condition, function in zip(conditions, functions, strict=True):
-        result = ew.select(condition, _piece(function, x, args, kw), result)
-    return result
-
-
-def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
-    value = function(x, *args, **kw) if callable(function) else function
-    return ew.broadcast_operands("piecewise", x, typed(value, x.dtype, "piecewise"))[1]

@@ -1,6 +1,6 @@
-"""Reading parts of arrays: NumPy's indexing, `take` and its kin, diagonals, padding and differences.
+"""Define the functions that read parts of arrays: indexing, `take`, diagonals, padding and differences.
 
-`keys` takes keys apart.
+`index_parser` reads the keys.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import numpy as np
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
-from anyshape.numpy.array_parts import diagonal_matrix, lifted, part
-from anyshape.numpy.creation import asarray
+from anyshape.numpy.creation import asarray, diagonal_matrix
 from anyshape.numpy.index_parser import Key
-from anyshape.numpy.movement import broadcast_to, concatenate, ravel
-from anyshape.numpy.operands.promotion import axis_of, fixed, is_traced, size_of, sizes
+from anyshape.numpy.joining import concatenate
+from anyshape.numpy.movement import broadcast_to, ravel, slice_axis
+from anyshape.numpy.operands.promotion import as_traced, axis_of, fixed, is_int, is_traced, size_of, sizes
 from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -32,38 +33,46 @@ from anyshape.ops.apply import context_of
 
 
 def getitem(x: Any, key: Any) -> Any:
-    """x[key], as NumPy reads it: integers, slices, `...`, None, integer arrays and masks in any mixture."""
+    """Return x[key] as NumPy reads it.
+
+    A key mixes integers, slices, `...`, None, integer arrays and masks.
+    """
     if not is_traced(x, key):
         return x[key]
-    return Key(lifted(x), key if isinstance(key, tuple) else (key,)).read()
+    return Key(as_traced(x), key if isinstance(key, tuple) else (key,)).read()
 
 
 # -- take and its kin --------------------------------------------------------------------------------------------
 
 
 def _as_index(x: Any) -> Any:
-    """Indices as an operand: lists and Python integers too."""
-    found = lifted(asarray(x))
-    if found.dtype.kind == "b":
+    """Return indices as a traced array of integers; they may be lists or Python ints."""
+    index = as_traced(asarray(x))
+    if index.dtype.kind == "b":
         raise context_of("take").bad_dtype("indices are bool", "convert them with astype(int), or use np.where")
-    return found
+    return index
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """As `numpy.take`. An index out of range is NumPy's IndexError when the program runs."""
+    """Return the elements of an array at positions along an axis; None flattens it first.
+
+    The axes of `indices` take the place of the axis; negative positions count from the end. With mode "raise", one out
+    of range is NumPy's IndexError when the program runs; "wrap" and "clip" bring it into range.
+    Traced arrays take no `out`.
+    """
     if not is_traced(a, indices):
         return np.take(a, indices, axis, out, mode)
     refuse_out("take", out)
-    x = ravel(a) if axis is None else lifted(a)
-    place = axis_of(axis or 0, x.meta.rank, "take")
+    x = ravel(a) if axis is None else as_traced(a)
+    taken_axis = axis_of(axis or 0, x.meta.rank, "take")
     index = ew.convert(_as_index(indices), np.int64)
     if mode != "raise":
-        index = _into_range(index, sizes(x)[place], mode)
-    return ix.take(x, index, place)
+        index = _into_range(index, sizes(x)[taken_axis], mode)
+    return ix.take(x, index, taken_axis)
 
 
 def _into_range(index: Any, size: Size, mode: str) -> Any:
-    """Indices brought into 0..size-1 by clipping or by wrapping around."""
+    """Return positions brought into 0..size-1 by clipping or wrapping."""
     top = cr.size_value(size)
     if mode == "clip":
         return ew.maximum(ew.minimum(index, top - 1), cr.full((), 0, np.int64))
@@ -73,30 +82,37 @@ def _into_range(index: Any, size: Size, mode: str) -> Any:
 
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """As `numpy.take_along_axis`."""
+    """Return the elements at positions along an axis that each vector along it has of its own.
+
+    `arr` and `indices` broadcast on the other axes; None flattens both. The result has the dtype of `arr`.
+    """
     if not is_traced(arr, indices):
         return np.take_along_axis(arr, indices, axis)
-    x, index = ravel(arr) if axis is None else lifted(arr), _as_index(indices)
-    place = axis_of(0 if axis is None else axis, x.meta.rank, "take_along_axis")
+    x, index = ravel(arr) if axis is None else as_traced(arr), _as_index(indices)
+    taken_axis = axis_of(0 if axis is None else axis, x.meta.rank, "take_along_axis")
     ctx = context_of("take_along_axis", x, index)
     if index.meta.rank != x.meta.rank:
         raise ctx.fail("indices and array must have the same number of axes")
-    shapes = [[1 if i == place else s for i, s in enumerate(sizes(v))] for v in (x, index)]
+    shapes = [[1 if i == taken_axis else s for i, s in enumerate(sizes(v))] for v in (x, index)]
     shape = broadcast_sizes(ctx, [tuple(s) for s in shapes])
     x, index = (
-        mv.broadcast_to(v, [sizes(v)[place] if i == place else s for i, s in enumerate(shape)]) for v in (x, index)
+        mv.broadcast_to(v, [sizes(v)[taken_axis] if i == taken_axis else s for i, s in enumerate(shape)])
+        for v in (x, index)
     )
-    return ix.take_along_axis(x, index, place)
+    return ix.take_along_axis(x, index, taken_axis)
 
 
 # -- diagonals ---------------------------------------------------------------------------------------------------
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
-    """As `numpy.diagonal`: every (columns + 1)-th element of the matrices written in a row."""
+    """Return diagonal `offset` of the matrices in two axes, as the last axis of the result.
+
+    The offset may be symbolic. The diagonal is every (columns + 1)-th element of a matrix written in a row.
+    """
     if not is_traced(a, offset):
         return np.diagonal(a, offset, axis1, axis2)
-    x = lifted(a)
+    x = as_traced(a)
     i, j = (axis_of(axis, x.meta.rank, "diagonal") for axis in (axis1, axis2))
     if i == j:
         raise context_of("diagonal", x).fail("the two axes must differ")
@@ -113,17 +129,20 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 
 
 def diag(v: Any, k: Any = 0) -> Any:
-    """As `numpy.diag`."""
+    """Return diagonal k of a matrix, or a matrix with a vector on diagonal k; k may be symbolic."""
     if not is_traced(v, k):
         return np.diag(v, k)
-    x = lifted(v)
+    x = as_traced(v)
     if x.meta.rank not in (1, 2):
         raise context_of("diag", x).fail("an array of 1 or 2 axes is needed")
     return diagonal_matrix(x, size_of(k)) if x.meta.rank == 1 else diagonal(x, k)
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
-    """As `numpy.trace`."""
+    """Return the sum of diagonal `offset` of the matrices in two axes.
+
+    Small integers are added in the default integer. Traced arrays take no `out`.
+    """
     if not is_traced(a, offset):
         return np.trace(a, offset, axis1, axis2, dtype, out)
     refuse_out("trace", out)
@@ -134,19 +153,28 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """As `numpy.pad`, modes constant, edge, reflect, symmetric and wrap; widths and sizes may be symbolic."""
+    """Return an array extended along its axes by the widths `pad_width`.
+
+    Widths and sizes may be symbolic. For traced arrays the modes are "constant", "empty" (zeros), "edge", "reflect",
+    "symmetric" and "wrap"; other modes, and reflect_type="odd", raise UnsupportedFunctionError.
+    """
     if not is_traced(array, pad_width, *kwargs.values()):
         return np.pad(array, pad_width, mode, **kwargs)
-    x = lifted(array)
+    x = as_traced(array)
     widths = [(size_of(a), size_of(b)) for a, b in _pairs(pad_width, x.meta.rank)]
     if mode in ("constant", "empty") and set(kwargs) <= {"constant_values"}:
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
     if mode not in _SOURCE or kwargs.get("reflect_type", "even") != "even" or set(kwargs) - {"reflect_type"}:
         advice = f"use constant, {', '.join(_SOURCE)}, or join parts with np.concatenate"
         raise UnsupportedFunctionError("pad", f"mode {mode!r} with {kwargs}", advice, user_line())
+    return _pad_from_axis(x, widths, mode)
+
+
+def _pad_from_axis(x: Any, widths: list[tuple[Size, Size]], mode: str) -> Any:
+    """Return x with copies of its own elements around it, each taken from the position that the mode gives."""
     ctx = context_of("pad", x)
     for axis, (low, high) in enumerate(widths):
-        if not all(isinstance(w, int) and w == 0 for w in (low, high)):
+        if not (is_int(low, 0) and is_int(high, 0)):
             for width in (low, high):
                 ctx.require(at_least(width, 0), f"a pad of {width} is negative")
             size = sizes(x)[axis]
@@ -156,18 +184,21 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     return x
 
 
-def _pairs(given: Any, rank: int) -> Any:
-    """One value, a pair, or a pair for each axis (a dict by axis too), as a pair for each axis."""
-    if isinstance(given, dict):
+def _pairs(widths: Any, rank: int) -> Any:
+    """Return a pair for each axis.
+
+    `widths` is one value, a pair, a pair for each axis, or a dict of these by axis.
+    """
+    if isinstance(widths, dict):
         pairs: list[Any] = [(0, 0)] * rank
-        for axis, value in given.items():
+        for axis, value in widths.items():
             pairs[axis] = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
         return pairs
-    return np.broadcast_to(_objects(given), (rank, 2)).tolist()
+    return np.broadcast_to(_objects(widths), (rank, 2)).tolist()
 
 
 def _objects(nested: Any) -> np.ndarray:
-    """Nested sequences as an array of their leaves as they are: sizes and traced values stay what they are."""
+    """Return nested sequences as an object array of their leaves; sizes and traced values stay as they are."""
     if not isinstance(nested, (list, tuple, np.ndarray)) or (isinstance(nested, np.ndarray) and nested.ndim == 0):
         cell = np.empty((), object)
         cell[()] = nested
@@ -176,7 +207,10 @@ def _objects(nested: Any) -> np.ndarray:
 
 
 def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
-    """Literal values by one pad, if they are all one; others as blocks joined to each axis in turn."""
+    """Return x with constants around it.
+
+    Literal values that are all equal take one pad. Others are joined to each axis in turn, as blocks.
+    """
     pairs = _pairs(values, x.meta.rank)
     flat = [v for pair in pairs for v in pair]
     if all(_is_number(v) and v == flat[0] for v in flat):
@@ -185,14 +219,17 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
         return mv.pad(x, low, high, value=value) if widths else x
     ctx = context_of("pad", x)
     for axis, (amounts, fills) in enumerate(zip(widths, pairs, strict=True)):
-        blocks = []
-        for amount, fill in zip(amounts, fills, strict=True):
-            ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
-            shape = [amount if i == axis else s for i, s in enumerate(sizes(x))]
-            value = _fill(fill, x.dtype) if _is_number(fill) else fill
-            blocks.append(mv.broadcast_to(lifted(value, x.dtype), shape))
-        x = mv.concatenate([blocks[0], x, blocks[1]], axis)
+        before, after = (_pad_block(ctx, x, axis, n, fill) for n, fill in zip(amounts, fills, strict=True))
+        x = mv.concatenate([before, x, after], axis)
     return x
+
+
+def _pad_block(ctx: ShapeGuardContext, x: Any, axis: int, amount: Size, fill: Any) -> Any:
+    """Return the block of one value that is joined to an end of an axis."""
+    ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
+    value = _fill(fill, x.dtype) if _is_number(fill) else fill
+    shape = [amount if i == axis else s for i, s in enumerate(sizes(x))]
+    return mv.broadcast_to(as_traced(value, x.dtype), shape)
 
 
 def _is_number(value: Any) -> bool:
@@ -200,31 +237,29 @@ def _is_number(value: Any) -> bool:
 
 
 def _fill(value: Any, dtype: np.dtype) -> Any:
-    """A number as NumPy pads with it, which has errors and warnings of its own for what does not fit."""
+    """Return a number as NumPy pads with it, with its errors and warnings for a value that does not fit."""
     return np.pad(np.zeros(1, dtype), (1, 0), constant_values=value)[0]
 
 
 def _edge(position: Any, size: Size) -> Any:
+    """Return positions clamped to the axis."""
     return _into_range(position, size, "clip")
 
 
 def _wrap(position: Any, size: Size) -> Any:
+    """Return positions repeated with the period of the axis."""
     return _into_range(position, size, "wrap")
 
 
 def _reflect(position: Any, size: Size) -> Any:
-    """There and back without repeating the ends; a single element repeats."""
+    """Return positions that run there and back without repeating the ends; a single element repeats."""
     period = expr.maximum(2 * size - 2, 1)
     there = _into_range(position, period, "wrap")
-    return ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there)) if not _is_one(size) else there
-
-
-def _is_one(size: Size) -> bool:
-    return isinstance(size, int) and size == 1
+    return there if is_int(size, 1) else ew.minimum(there, ew.sub(cr.size_value(2 * size - 2), there))
 
 
 def _symmetric(position: Any, size: Size) -> Any:
-    """There and back with the ends repeated."""
+    """Return positions that run there and back and repeat the ends."""
     there = _into_range(position, 2 * size, "wrap")
     return ew.minimum(there, ew.sub(cr.size_value(2 * size - 1), there))
 
@@ -236,41 +271,48 @@ _SOURCE = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric, "wrap": 
 
 
 def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """As `numpy.diff`."""
+    """Return the n-th differences along an axis; booleans are compared instead of subtracted.
+
+    `prepend` and `append` are joined to the axis first, a scalar as one element. n is an int known while tracing.
+    The axis gets shorter by n, and is empty rather than negative.
+    """
     if not is_traced(a, prepend, append):
         return np.diff(a, n, axis, prepend, append)
-    x, n = lifted(a), fixed(n, "diff", "the order")
+    x, n = as_traced(a), fixed(n, "diff", "the order")
     if x.meta.rank == 0 or n < 0:
         raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     if n == 0:
         return x
-    place = axis_of(axis, x.meta.rank, "diff")
-    ends = [_end(v, x, place) for v in (prepend, append)]
+    diff_axis = axis_of(axis, x.meta.rank, "diff")
+    ends = [_end(v, x, diff_axis) for v in (prepend, append)]
     parts = [*ends[:1], x, *ends[1:]]
-    x = concatenate([p for p in parts if p is not None], place)
+    x = concatenate([p for p in parts if p is not None], diff_axis)
     for _ in range(n):
-        size = expr.maximum(sizes(x)[place] - 1, 0)
-        first = part(x, place, 0, size)
-        second = part(x, place, expr.minimum(sizes(x)[place], 1), size)
+        size = expr.maximum(sizes(x)[diff_axis] - 1, 0)
+        first = slice_axis(x, diff_axis, 0, size)
+        second = slice_axis(x, diff_axis, expr.minimum(sizes(x)[diff_axis], 1), size)
         x = elementwise.not_equal(second, first) if x.dtype.kind == "b" else ew.sub(second, first)
     return x
 
 
 def _end(value: Any, x: Any, axis: int) -> Any:
-    """What is joined to an axis before differences are taken; a scalar stands for one element."""
+    """Return what is joined to an axis before differences are taken; a scalar stands for one element."""
     if value is np._NoValue:
         return None
-    end = lifted(value)
+    end = as_traced(value)
     if end.meta.rank:
         return end
     return broadcast_to(end, tuple([1 if i == axis else s for i, s in enumerate(sizes(x))]))
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """As `numpy.ediff1d`."""
+    """Return the differences of the flattened elements, between `to_begin` and `to_end`.
+
+    The ends are cast to the dtype of `ary`.
+    """
     if not is_traced(ary, to_end, to_begin):
         return np.ediff1d(ary, to_end, to_begin)
     x = ravel(ary)
-    ends = [None if v is None else ravel(lifted(v, x.dtype)) for v in (to_begin, to_end)]
+    ends = [None if v is None else ravel(as_traced(v, x.dtype)) for v in (to_begin, to_end)]
     parts = [ends[0], diff(x), ends[1]]
     return concatenate([p for p in parts if p is not None])

@@ -1,4 +1,4 @@
-"""np.linalg.norm and its kin, for the norms that need no decomposition."""
+"""Define the norms of numpy.linalg that need no decomposition."""
 
 from __future__ import annotations
 
@@ -10,47 +10,43 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
 from anyshape.numpy.reduction import max as maximum
-from anyshape.numpy.reduction_args import keep, numel
+from anyshape.numpy.reduction_args import count_along, restore_axes, squared_magnitude
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 
 
 def _inexact(a: Any) -> Any:
+    """Return an operand as floats or complex numbers."""
     x = asarray(a)
     return x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(np.float64))
 
 
 def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
-    """The square root of the sum of squares."""
-    if x.dtype.kind == "c":
-        real, imag = ew.real(x), ew.imag(x)
-        squares = ew.add(ew.mul(real, real), ew.mul(imag, imag))
-    else:
-        squares = ew.mul(x, x)
-    return ew.sqrt(rd.reduce_sum(squares, axes))
+    """Return the square root of the sum of squares."""
+    return ew.sqrt(rd.reduce_sum(squared_magnitude(x), axes))
 
 
 def _vector(x: Any, order: Any, axis: int) -> Any:
-    """The norm of each vector along the axis."""
+    """Return the norm of each vector along the axis."""
     if order is None or order == 2:
         return _euclidean(x, (axis,))
-    sizes_of_elements = ew.absolute(x)
+    magnitudes = ew.absolute(x)
     if order == np.inf:
-        return maximum(sizes_of_elements, axis, initial=0)
+        return maximum(magnitudes, axis, initial=0)
     if order == -np.inf:
-        return rd.reduce_min(sizes_of_elements, (axis,))
+        return rd.reduce_min(magnitudes, (axis,))
     if order == 0:
-        return rd.reduce_sum(ew.convert(ew.ne(x, ew.lift(0, x)), sizes_of_elements.dtype), (axis,))
+        return rd.reduce_sum(ew.convert(ew.ne(x, ew.lift(0, x)), magnitudes.dtype), (axis,))
     if order == 1:
-        return rd.reduce_sum(sizes_of_elements, (axis,))
+        return rd.reduce_sum(magnitudes, (axis,))
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    return ew.power_by(rd.reduce_sum(ew.power_by(sizes_of_elements, order), (axis,)), 1 / order)
+    return ew.power_by(rd.reduce_sum(ew.power_by(magnitudes, order), (axis,)), 1 / order)
 
 
 def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
-    """The norm of each matrix in the two axes."""
+    """Return the norm of each matrix in the two axes."""
     if order is None or order in ("fro", "f"):
         return _euclidean(x, tuple(sorted((rows, columns))))
     if order in (1, -1, np.inf, -np.inf):
@@ -64,27 +60,38 @@ def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """As `numpy.linalg.norm`, except for ord=2, -2 and 'nuc' of matrices."""
+    """Return the norm of vectors along one axis, or of matrices in two.
+
+    Without an axis and order it is the Euclidean norm of all elements. `keepdims` keeps reduced axes with size 1.
+    For a traced matrix the orders 2, -2 and "nuc" raise UnsupportedFunctionError: they need a decomposition.
+    """
     if not is_traced(x):
         return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
     value = _inexact(x)
     rank = value.ndim
     if axis is None:
-        every = tuple(range(rank))
-        if ord is None or (rank == 2 and ord in ("f", "fro")) or (rank == 1 and ord == 2):
-            return keep(_euclidean(value, every), every, keepdims)
-        axis = every
+        axis = tuple(range(rank))
+        if _is_euclidean(ord, rank):
+            return restore_axes(_euclidean(value, axis), axis, keepdims)
     chosen = tuple([axis_of(a, rank, "norm") for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     if len(chosen) == 1:
-        return keep(_vector(value, ord, chosen[0]), chosen, keepdims)
+        return restore_axes(_vector(value, ord, chosen[0]), chosen, keepdims)
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         advice = "name the axes of a vector or matrix"
         raise ArgumentError("norm", f"axis {axis}", "does not name one or two axes", advice)
-    return keep(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
+    return restore_axes(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
+
+
+def _is_euclidean(order: Any, rank: int) -> bool:
+    """Return whether the norm of a whole array of this rank is the square root of the sum of squares."""
+    return order is None or (rank == 2 and order in ("f", "fro")) or (rank == 1 and order == 2)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """As `numpy.linalg.vector_norm`."""
+    """Return the norm of the vectors along axes, which are flattened together; None takes all axes.
+
+    `keepdims` keeps reduced axes with size 1.
+    """
     if not is_traced(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     value = _inexact(x)
@@ -93,10 +100,14 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     axes = tuple(sorted(axis_of(a, rank, "vector_norm") for a in named))
     rest = [a for a in range(rank) if a not in axes]
     moved = mv.transpose(value, [*rest, *axes])
-    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], numel(value, axes)))
-    return keep(_vector(vectors, ord, len(rest)), axes, keepdims)
+    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], count_along(value, axes)))
+    return restore_axes(_vector(vectors, ord, len(rest)), axes, keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """As `numpy.linalg.matrix_norm`, except for ord=2, -2 and 'nuc'."""
+    """Return the norm of the matrices in the last two axes, by default the Frobenius norm.
+
+    `keepdims` keeps reduced axes with size 1. For a traced matrix the orders 2, -2 and "nuc" raise
+    UnsupportedFunctionError: they need a decomposition.
+    """
     return norm(x, ord, (-2, -1), keepdims)

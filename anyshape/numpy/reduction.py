@@ -1,4 +1,4 @@
-"""NumPy's reductions and cumulative functions, and scipy.special's logsumexp and softmax, as compositions of ops."""
+"""Define NumPy's reductions and cumulative functions, and SciPy's logsumexp and softmax, as compositions of ops."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import scipy.special
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.operands.symdim import is_shape, reduce_sizes
+from anyshape.numpy.operands.shape_tuple import is_shape, reduce_sizes
+from anyshape.numpy.operands.signatures import publish
 from anyshape.numpy.reduction_args import (
     ABSENT,
-    along,
+    accumulation_dtype,
+    apply_mask,
+    broadcast_back,
+    count_along,
+    extreme_value,
     finite_or_zero,
-    infinite,
-    keep,
-    masked,
-    numel,
+    flat_if_no_axis,
     reduced_axes,
     refuse_out,
-    spread,
-    summed,
-    summed_dtype,
+    restore_axes,
+    sum_over,
 )
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -34,13 +35,35 @@ from anyshape.ops.creation import full
 
 _BOOL = np.dtype(bool)
 
+_AXES_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+Elements where `where` is false are left out. A traced array takes no `out`."""
+_SUM_DOC = f"""{_AXES_DOC}
+
+Small integers accumulate in the default integer unless `dtype` says otherwise. `initial` is one number.
+A list of sizes, as x.shape, is reduced to a size without asking for values."""
+_EXTREME_DOC = f"""{_AXES_DOC}
+
+`initial` is one number and needed with `where`, or ArgumentError is raised. Without it, each call requires at least
+one element. A list of sizes, as x.shape, is reduced to a size without asking for values."""
+_LOGICAL_DOC = f"""{_AXES_DOC}
+
+The result is boolean, and for traced arrays not a Python bool."""
+_POSITION_DOC = """The result is int64. At ties it is the first position, and NaN counts as the extreme.
+Without an axis, positions count the flattened elements. `keepdims` keeps the axis with size 1.
+A traced array takes no `out`."""
+_RUNNING_DOC = """Without an axis the flattened elements accumulate. Small integers accumulate in the default integer
+unless `dtype` says otherwise. A traced array takes no `out`."""
+_CUMULATIVE_DOC = """`axis` may be left out if x has one axis; a traced array of another rank raises ArgumentError.
+With `include_initial` the result starts with the neutral element. Small integers accumulate in the default integer
+unless `dtype` says otherwise. A traced array takes no `out`."""
+
 # -- sums and products -------------------------------------------------------------------------------------------
 
 
 def _accumulated(
-    ufunc: np.ufunc, name: str, reduce: Callable[..., Any], combine: Callable[..., Any], identity: int
+    ufunc: np.ufunc, name: str, reduce: Callable[..., Any], combine: Callable[..., Any], identity: int, summary: str
 ) -> Callable[..., Any]:
-    """np.sum or np.prod."""
+    """Build `sum` or `prod`."""
     numpy_function = getattr(np, name)
 
     def function(
@@ -52,23 +75,21 @@ def _accumulated(
         if is_shape(a, axis, dtype, out) and keepdims is initial is where is ABSENT:
             return reduce_sizes(ufunc, a)
         refuse_out(name, out)
-        x = asarray(a, summed_dtype(ufunc, a, dtype))
+        x = asarray(a, accumulation_dtype(ufunc, a, dtype))
         axes = reduced_axes(name, axis, x.ndim)
-        x = masked(name, x, where, identity)
+        x = apply_mask(name, x, where, identity)
         if initial is ABSENT or initial is None:
-            return keep(reduce(x, axes), axes, keepdims)
-        first = _initial(name, initial, x.dtype)
-        if axes and ufunc is np.multiply and x.dtype.kind in "fc":  # one that comes last may meet an overflow too late
-            return keep(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
-        return combine(keep(reduce(x, axes) if axes else x, axes, keepdims), first)
+            return restore_axes(reduce(x, axes), axes, keepdims)
+        first = _start_value(name, initial, x.dtype)
+        if axes and ufunc is np.multiply and x.dtype.kind in "fc":  # last, it could meet an overflow too late
+            return restore_axes(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
+        return combine(restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_SUM_DOC}")
 
 
-def _initial(name: str, initial: Any, dtype: np.dtype) -> Any:
-    """What a reduction starts from: one number."""
+def _start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
+    """Return the number that a reduction starts from."""
     first = asarray(initial, dtype)
     if first.ndim:
         raise ArgumentError(name, "initial", f"has {first.ndim} axes", "pass a number, and combine arrays afterwards")
@@ -76,31 +97,36 @@ def _initial(name: str, initial: Any, dtype: np.dtype) -> Any:
 
 
 def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """What is reduced on one axis in front, behind a number."""
-    kept = [a for a in range(x.ndim) if a not in axes]
-    shape = [sizes(x)[a] for a in kept]
-    rows = mv.reshape(mv.transpose(x, (*axes, *kept)), (numel(x, axes), *shape))
+    """Return the reduced axes of x as one axis in front, with a number before its elements."""
+    remaining = [a for a in range(x.ndim) if a not in axes]
+    shape = [sizes(x)[a] for a in remaining]
+    rows = mv.reshape(mv.transpose(x, (*axes, *remaining)), (count_along(x, axes), *shape))
     return mv.concatenate([mv.broadcast_to(first, (1, *shape)), rows], 0)
 
 
-sum = _accumulated(np.add, "sum", summed, ew.add, 0)
-prod = _accumulated(np.multiply, "prod", rd.reduce_prod, ew.mul, 1)
+sum = _accumulated(np.add, "sum", sum_over, ew.add, 0, "Return the sum of the elements along axes.")
+prod = _accumulated(np.multiply, "prod", rd.reduce_prod, ew.mul, 1, "Return the product of the elements along axes.")
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """As `numpy.count_nonzero`."""
+    """Return the number of nonzero elements along axes, as int64.
+
+    `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+    """
     if not is_traced(a):
         return np.count_nonzero(a, axis=axis, keepdims=keepdims)
     x = ew.convert(asarray(a, _BOOL), np.dtype(np.int64))
     axes = reduced_axes("count_nonzero", axis, x.ndim)
-    return keep(rd.reduce_sum(x, axes), axes, keepdims)
+    return restore_axes(rd.reduce_sum(x, axes), axes, keepdims)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------
 
 
-def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any], sign: int) -> Callable[..., Any]:
-    """np.max (sign -1: of nothing it is the least value) or np.min."""
+def _extreme(
+    name: str, reduce: Callable[..., Any], combine: Callable[..., Any], sign: int, summary: str
+) -> Callable[..., Any]:
+    """Build `max` (sign -1: over no elements it is the least value) or `min`."""
     numpy_function = getattr(np, name)
 
     def function(
@@ -116,31 +142,37 @@ def _extreme(name: str, reduce: Callable[..., Any], combine: Callable[..., Any],
         if initial is ABSENT or initial is None:
             if where is not ABSENT and where is not True:
                 raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
-            return keep(reduce(x, axes), axes, keepdims)
-        x = masked(name, x, where, infinite(x.dtype, sign))
-        return combine(keep(reduce(x, axes, empty=True), axes, keepdims), _initial(name, initial, x.dtype))
+            return restore_axes(reduce(x, axes), axes, keepdims)
+        x = apply_mask(name, x, where, extreme_value(x.dtype, sign))
+        return combine(restore_axes(reduce(x, axes, empty=True), axes, keepdims), _start_value(name, initial, x.dtype))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
 
 
-max = amax = _extreme("max", rd.reduce_max, ew.maximum, -1)
-min = amin = _extreme("min", rd.reduce_min, ew.minimum, 1)
+max = amax = _extreme(
+    "max", rd.reduce_max, ew.maximum, -1, "Return the largest element along axes, or NaN if any is NaN."
+)
+min = amin = _extreme(
+    "min", rd.reduce_min, ew.minimum, 1, "Return the smallest element along axes, or NaN if any is NaN."
+)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> Any:
-    """As `numpy.ptp`."""
+    """Return the largest minus the smallest element along axes.
+
+    `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+    A traced array takes no `out`.
+    """
     if not is_traced(a):
         return np.ptp(a, axis=axis, out=out, keepdims=keepdims)
     refuse_out("ptp", out)
     x = asarray(a)
     axes = reduced_axes("ptp", axis, x.ndim)
-    return keep(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
+    return restore_axes(ew.sub(rd.reduce_max(x, axes), rd.reduce_min(x, axes)), axes, keepdims)
 
 
-def _position(name: str, find: Callable[[Any, int], Any]) -> Callable[..., Any]:
-    """np.argmax or np.argmin."""
+def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Callable[..., Any]:
+    """Build `argmax` or `argmin`."""
     numpy_function = getattr(np, name)
 
     def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = ABSENT) -> Any:
@@ -151,24 +183,22 @@ def _position(name: str, find: Callable[[Any, int], Any]) -> Callable[..., Any]:
         rank = x.ndim
         if axis is None or rank == 0:
             reduced_axes(name, axis, rank)
-            return keep(find(mv.reshape(x, (numel(x),)), 0), tuple(range(rank)), keepdims)
+            return restore_axes(find(mv.reshape(x, (count_along(x),)), 0), tuple(range(rank)), keepdims)
         chosen = axis_of(axis, rank, name)
-        return keep(find(x, chosen), (chosen,), keepdims)
+        return restore_axes(find(x, chosen), (chosen,), keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_POSITION_DOC}")
 
 
-argmax = _position("argmax", rd.argmax)
-argmin = _position("argmin", rd.argmin)
+argmax = _position("argmax", rd.argmax, "Return the position of the largest element along an axis.")
+argmin = _position("argmin", rd.argmin, "Return the position of the smallest element along an axis.")
 
 
 # -- logic -------------------------------------------------------------------------------------------------------
 
 
-def _logical(name: str, reduce: Callable[..., Any], identity: bool) -> Callable[..., Any]:
-    """np.any or np.all."""
+def _logical(name: str, reduce: Callable[..., Any], identity: bool, summary: str) -> Callable[..., Any]:
+    """Build `any` or `all`."""
     numpy_function = getattr(np, name)
 
     def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT) -> Any:
@@ -177,40 +207,38 @@ def _logical(name: str, reduce: Callable[..., Any], identity: bool) -> Callable[
         refuse_out(name, out)
         x = asarray(a, _BOOL)
         axes = reduced_axes(name, axis, x.ndim)
-        return keep(reduce(masked(name, x, where, identity), axes), axes, keepdims)
+        return restore_axes(reduce(apply_mask(name, x, where, identity), axes), axes, keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_LOGICAL_DOC}")
 
 
-any = _logical("any", rd.reduce_or, False)
-all = _logical("all", rd.reduce_and, True)
+any = _logical("any", rd.reduce_or, False, "Return whether any element along axes is nonzero.")
+all = _logical("all", rd.reduce_and, True, "Return whether all elements along axes are nonzero.")
 
 # -- cumulative --------------------------------------------------------------------------------------------------
 
 
-def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any]) -> Callable[..., Any]:
-    """np.cumsum or np.cumprod."""
+def _running(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], summary: str) -> Callable[..., Any]:
+    """Build `cumsum` or `cumprod`."""
     numpy_function = getattr(np, name)
 
     def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         if not is_traced(a):
             return numpy_function(a, axis=axis, dtype=dtype, out=out)
         refuse_out(name, out)
-        return accumulate(*along(name, asarray(a, summed_dtype(ufunc, a, dtype)), axis))
+        return accumulate(*flat_if_no_axis(name, asarray(a, accumulation_dtype(ufunc, a, dtype)), axis))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_RUNNING_DOC}")
 
 
-cumsum = _running(np.add, "cumsum", rd.cumsum)
-cumprod = _running(np.multiply, "cumprod", rd.cumprod)
+cumsum = _running(np.add, "cumsum", rd.cumsum, "Return the running sums along an axis.")
+cumprod = _running(np.multiply, "cumprod", rd.cumprod, "Return the running products along an axis.")
 
 
-def _cumulative(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], identity: int) -> Callable[..., Any]:
-    """np.cumulative_sum or np.cumulative_prod, of the array API."""
+def _cumulative(
+    ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], identity: int, summary: str
+) -> Callable[..., Any]:
+    """Build `cumulative_sum` or `cumulative_prod` of the array API."""
     numpy_function = getattr(np, name)
 
     def function(
@@ -219,7 +247,7 @@ def _cumulative(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], iden
         if not is_traced(x):
             return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
         refuse_out(name, out)
-        value = asarray(x, summed_dtype(ufunc, x, dtype))
+        value = asarray(x, accumulation_dtype(ufunc, x, dtype))
         if axis is None and value.ndim != 1:
             raise ArgumentError(name, "axis", f"is needed for an array of rank {value.ndim}", "give the axis")
         chosen = 0 if axis is None else axis_of(axis, value.ndim, name)
@@ -229,27 +257,31 @@ def _cumulative(ufunc: np.ufunc, name: str, accumulate: Callable[..., Any], iden
         shape = tuple([1 if i == chosen else s for i, s in enumerate(sizes(value))])
         return mv.concatenate([full(shape, identity, value.dtype), result], chosen)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, for arrays of a program too."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_CUMULATIVE_DOC}")
 
 
-cumulative_sum = _cumulative(np.add, "cumulative_sum", rd.cumsum, 0)
-cumulative_prod = _cumulative(np.multiply, "cumulative_prod", rd.cumprod, 1)
+cumulative_sum = _cumulative(np.add, "cumulative_sum", rd.cumsum, 0, "Return the running sums along an axis.")
+cumulative_prod = _cumulative(
+    np.multiply, "cumulative_prod", rd.cumprod, 1, "Return the running products along an axis."
+)
 
 # -- exponentials (scipy.special) --------------------------------------------------------------------------------
 
 
 def _floating(name: str, x: Any) -> Any:
-    """An operand as floats, as SciPy takes it."""
-    found = asarray(x)
-    if found.dtype.kind == "c":
+    """Return an operand as floats, as SciPy takes it."""
+    array = asarray(x)
+    if array.dtype.kind == "c":
         raise DTypeError(name, "a traced operand is complex", "take its real part, or compose it", user_line())
-    return found if found.dtype.kind == "f" else ew.convert(found, np.dtype(np.float64))
+    return array if array.dtype.kind == "f" else ew.convert(array, np.dtype(np.float64))
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """As `scipy.special.logsumexp`: log(sum(b * exp(a))) without overflow."""
+    """Return log(sum(b * exp(a))) along axes without overflow.
+
+    `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
+    float64. For traced arrays, complex `a` raises DTypeError and `return_sign` raises UnsupportedFunctionError.
+    """
     if not is_traced(a, b):
         return scipy.special.logsumexp(a, axis=axis, b=b, keepdims=keepdims, return_sign=return_sign)
     if return_sign:
@@ -261,15 +293,18 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         x, weights = _floating("logsumexp", a), None
     axes = reduced_axes("logsumexp", axis, x.ndim)
     if weights is None:
-        return keep(rd.reduce_logsumexp(x, axes), axes, keepdims)
+        return restore_axes(rd.reduce_logsumexp(x, axes), axes, keepdims)
     x = ew.select(ew.eq(weights, ew.lift(0, x)), ew.lift(float("-inf"), x), x)
     shift = finite_or_zero(stop_gradient(rd.reduce_max(x, axes, empty=True)))
-    total = rd.reduce_sum(ew.mul(weights, ew.exp(ew.sub(x, spread(shift, x, axes)))), axes)
-    return keep(ew.add(ew.log(total), shift), axes, keepdims)
+    total = rd.reduce_sum(ew.mul(weights, ew.exp(ew.sub(x, broadcast_back(shift, x, axes)))), axes)
+    return restore_axes(ew.add(ew.log(total), shift), axes, keepdims)
 
 
 def softmax(x: Any, axis: Any = None) -> Any:
-    """As `scipy.special.softmax`: exp(x) / sum(exp(x)) without overflow."""
+    """Return exp(x) / sum(exp(x)) along axes, by default all, without overflow.
+
+    The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
+    """
     if not is_traced(x):
         return scipy.special.softmax(x, axis=axis)
     value = _floating("softmax", x)
@@ -278,11 +313,14 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """As `scipy.special.log_softmax`: the logarithm of softmax(x), without overflow or loss of small values."""
+    """Return the logarithm of softmax(x), without overflow or loss of small values.
+
+    The result has the shape of x; integers become float64. A traced complex x raises DTypeError.
+    """
     if not is_traced(x):
         return scipy.special.log_softmax(x, axis=axis)
     value = _floating("log_softmax", x)
     axes = reduced_axes("log_softmax", axis, value.ndim)
     shift = finite_or_zero(stop_gradient(rd.reduce_max(value, axes)))
-    shifted = ew.sub(value, spread(shift, value, axes))
-    return ew.sub(shifted, spread(rd.reduce_logsumexp(shifted, axes), value, axes))
+    shifted = ew.sub(value, broadcast_back(shift, value, axes))
+    return ew.sub(shifted, broadcast_back(rd.reduce_logsumexp(shifted, axes), value, axes))

@@ -1,4 +1,4 @@
-"""NumPy's functions that order elements, and order statistics, as compositions of sorting ops."""
+"""Define NumPy's sorting functions and order statistics, as compositions of sorting ops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.reduction_args import keep, numel, reduced_axes, refuse_out
+from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.reduction_args import count_along, reduced_axes, refuse_out, restore_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -23,17 +24,22 @@ _FLOAT = np.dtype(np.float64)
 
 
 def _along(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+    """Return the operand and the axis to sort along; None flattens it."""
     x = asarray(a)
-    return (mv.reshape(x, (numel(x),)), 0) if axis is None else (x, axis_of(axis, x.ndim, name))
+    return (mv.reshape(x, (count_along(x),)), 0) if axis is None else (x, axis_of(axis, x.ndim, name))
 
 
 def _refuse_order(name: str, order: Any) -> None:
+    """Refuse `order`: traced arrays have no fields."""
     if order is not None:
         raise UnsupportedFunctionError(name, "option 'order', for fields", "leave it out", user_line())
 
 
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """As `numpy.sort`; every algorithm gives the same values."""
+    """Return an array sorted along an axis; None flattens it first.
+
+    NaNs come last. All values of `kind` give the same result. A traced array takes no `order`.
+    """
     if not is_traced(a):
         return np.sort(a, axis=axis, kind=kind, order=order, stable=stable)
     _refuse_order("sort", order)
@@ -41,7 +47,10 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """As `numpy.argsort`."""
+    """Return the positions that sort an array along an axis, as int64; None flattens it first.
+
+    With `stable` or a stable `kind`, equal elements keep their order. A traced array takes no `order`.
+    """
     if not is_traced(a):
         return np.argsort(a, axis=axis, kind=kind, order=order, stable=stable)
     _refuse_order("argsort", order)
@@ -49,7 +58,11 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """As `numpy.searchsorted`."""
+    """Return the positions at which to insert `v` into the sorted vector `a`, as int64 in the shape of `v`.
+
+    side="left" gives the first such position and "right" the last. With traced operands `sorter` raises
+    UnsupportedFunctionError.
+    """
     if not is_traced(a, v, sorter):
         return np.searchsorted(a, v, side=side, sorter=sorter)
     if sorter is not None:
@@ -64,30 +77,34 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 
 def _merged(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-    """The operand with the reduced axes as one last axis, and which they were."""
+    """Return the operand with the reduced axes as one last axis, and these axes."""
     rank = x.ndim
     axes = reduced_axes(name, axis, rank)
     rest = [a for a in range(rank) if a not in axes]
     moved = mv.transpose(x, [*rest, *axes])
-    return mv.reshape(moved, (*[sizes(x)[a] for a in rest], numel(x, axes))), axes
+    return mv.reshape(moved, (*[sizes(x)[a] for a in rest], count_along(x, axes))), axes
 
 
 def _at(ordered: Any, position: Any) -> Any:
-    """The element of the last axis at an integer position: a scalar of the program."""
+    """Return the elements of the last axis at an integer position, which is a scalar of the program."""
     shape = sizes(ordered)
-    place = mv.broadcast_in_dim(iota(shape[-1]), shape, (len(shape) - 1,))
-    chosen = ew.eq(place, mv.broadcast_to(position, shape))
+    index = mv.broadcast_in_dim(iota(shape[-1]), shape, (len(shape) - 1,))
+    chosen = ew.eq(index, mv.broadcast_to(position, shape))
     return rd.reduce_sum(ew.select(chosen, ordered, ew.lift(0, ordered)), (len(shape) - 1,))
 
 
 def _or_nan(result: Any, ordered: Any) -> Any:
-    """NaN where there was one among the elements: it sorts last."""
+    """Return a result with NaN where an element is NaN; NaNs sort last."""
     bad = rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,))
     return ew.select(bad, ew.lift(float("nan"), result), result)
 
 
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    """As `numpy.median`; of nothing it is NaN."""
+    """Return the median along axes, or NaN if any element is NaN; over no elements it is NaN.
+
+    `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
+    float64. A traced array takes no `out` and is never overwritten.
+    """
     if not is_traced(a):
         return np.median(a, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims)
     refuse_out("median", out)
@@ -100,11 +117,19 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     middle = ew.select(mv.broadcast_to(odd, sizes(low)), low, ew.div(ew.add(low, high), ew.lift(2, low)))
     filled = ew.ne(size_value(n), ew.lift(0, size_value(n)))
     middle = ew.select(mv.broadcast_to(filled, sizes(low)), middle, ew.lift(float("nan"), middle))
-    return keep(_or_nan(middle, ordered), axes, keepdims)
+    return restore_axes(_or_nan(middle, ordered), axes, keepdims)
 
 
-def _quantile(name: str, scale: float) -> Callable[..., Any]:
-    """np.quantile (scale 1) or np.percentile (scale 100), interpolated linearly."""
+_QUANTILE_DOC = """The result has the shape of q followed by the axes that stay. Integers become float64.
+`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
+A NaN among the elements gives NaN.
+
+With traced operands the method is "linear", and other methods, `weights` and `out` raise UnsupportedFunctionError.
+Each call requires at least one element."""
+
+
+def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
+    """Build `quantile` (scale 1) or `percentile` (scale 100)."""
     numpy_function = getattr(np, name)
 
     def function(
@@ -126,20 +151,21 @@ def _quantile(name: str, scale: float) -> Callable[..., Any]:
             level = ew.div(level, ew.lift(scale, level))
         return _interpolated(so.sort(x, x.ndim - 1), level, axes, keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `numpy.{name}`, interpolated linearly."
-    return function
+    return publish(function, name, __name__, f"{summary}\n\n{_QUANTILE_DOC}")
 
 
 def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """Between the two elements of the last axis that the level lies between; the axes of the level come first."""
+    """Return the values at a level between two elements of the last axis, interpolated linearly.
+
+    The axes of the level come first.
+    """
     rank, count = level.ndim, ordered.ndim
     shape = (*sizes(level), *sizes(ordered))
     wide = mv.broadcast_to(ordered, shape)
     last = ew.convert(size_value(shape[-1] - 1), level.dtype)
-    place = ew.mul(level, mv.broadcast_to(last, sizes(level)))
-    below = ew.floor(place)
-    fraction = mv.broadcast_in_dim(ew.sub(place, below), shape[:-1], range(rank))
+    fractional_index = ew.mul(level, mv.broadcast_to(last, sizes(level)))
+    below = ew.floor(fractional_index)
+    fraction = mv.broadcast_in_dim(ew.sub(fractional_index, below), shape[:-1], range(rank))
     low = ew.convert(below, np.dtype(np.int64))
     top = mv.broadcast_to(size_value(shape[-1] - 1), sizes(level))
     high = ew.minimum(ew.add(low, ew.lift(1, low)), top)
@@ -149,8 +175,10 @@ def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: boo
     falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, fraction), fraction)))
     result = ew.select(ew.ge(fraction, ew.lift(0.5, fraction)), falling, rising)
     result = _or_nan(result, wide)
-    return keep(result, tuple([a + rank for a in axes]), keepdims) if count else result
+    return restore_axes(result, tuple([a + rank for a in axes]), keepdims) if count else result
 
 
-quantile = _quantile("quantile", 1)
-percentile = _quantile("percentile", 100)
+quantile = _quantile("quantile", 1, "Return the quantiles of the elements along axes at the levels q, between 0 and 1.")
+percentile = _quantile(
+    "percentile", 100, "Return the percentiles of the elements along axes at the levels q, between 0 and 100."
+)

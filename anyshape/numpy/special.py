@@ -1,8 +1,8 @@
-"""SciPy's special functions under the names of `scipy.special`, for arrays of a program and for concrete ones.
+"""Define the functions of `scipy.special` for traced and concrete arrays.
 
-The ufuncs of `scipy.special` may be called on traced arrays directly (`scipy.special.erf(x)`); those that are Python
-functions there (`polygamma`, `zeta`) are taken from here. Orders of Bessel and polygamma functions are literal
-integers.
+The ufuncs of `scipy.special` may be called on traced arrays directly, as in `scipy.special.erf(x)`. Functions that are
+plain Python there (`polygamma`, `zeta`) must be called from here. Orders of Bessel and polygamma functions are
+literal integers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import scipy.special as sc
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, is_traced, loop_dtypes, promoted, result_type, typed
-from anyshape.numpy.operands.ufuncs import of_ufunc
-from anyshape.numpy.reduction import log_softmax as log_softmax
-from anyshape.numpy.reduction import logsumexp as logsumexp
-from anyshape.numpy.reduction import softmax as softmax
+from anyshape.numpy.operands.signatures import publish, ufunc_signature
+from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
+from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
 
@@ -28,31 +27,43 @@ _function = functools.partial(of_ufunc, module=__name__)
 
 # -- error functions and the normal distribution
 
-erf = _function(sc.erf, sp.erf)
-erfc = _function(sc.erfc, sp.erfc)
-erfcx = _function(sc.erfcx, sp.erfcx)
-erfi = _function(sc.erfi, sp.erfi)
-erfinv = _function(sc.erfinv, sp.erfinv)
-erfcinv = _function(sc.erfcinv, sp.erfcinv)
-dawsn = _function(sc.dawsn, sp.dawsn)
-ndtr = _function(sc.ndtr, sp.ndtr)
-ndtri = _function(sc.ndtri, sp.ndtri)
-log_ndtr = _function(sc.log_ndtr, sp.log_ndtr)
+erf = _function(sc.erf, sp.erf, "Return the error function of x.")
+erfc = _function(sc.erfc, sp.erfc, "Return 1 - erf(x), accurate for large x.")
+erfcx = _function(sc.erfcx, sp.erfcx, "Return exp(x**2) * erfc(x), the scaled complementary error function.")
+erfi = _function(sc.erfi, sp.erfi, "Return -i * erf(i * x), the imaginary error function.")
+erfinv = _function(sc.erfinv, sp.erfinv, "Return the number whose error function is y.", operands="y")
+erfcinv = _function(sc.erfcinv, sp.erfcinv, "Return the number whose complementary error function is y.", operands="y")
+dawsn = _function(
+    sc.dawsn, sp.dawsn, "Return Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x."
+)
+ndtr = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the standard normal distribution at x.")
+ndtri = _function(
+    sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability y.", operands="y"
+)
+log_ndtr = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
 
-# -- gamma and its kin
+# -- gamma and beta functions
 
-gamma = _function(sc.gamma, sp.gamma)
-gammaln = _function(sc.gammaln, sp.gammaln)
-digamma = psi = _function(sc.psi, sp.digamma)
-beta = _function(sc.beta, sp.beta)
-betaln = _function(sc.betaln, sp.betaln)
-gammainc = _function(sc.gammainc, sp.gammainc)
-gammaincc = _function(sc.gammaincc, sp.gammaincc)
-betainc = _function(sc.betainc, sp.betainc)
+gamma = _function(sc.gamma, sp.gamma, "Return the gamma function of z.", operands="z")
+gammaln = _function(sc.gammaln, sp.gammaln, "Return log(|gamma(x)|).")
+digamma = psi = _function(
+    sc.psi, sp.digamma, "Return the digamma function of z, the derivative of log(gamma(z)).", operands="z"
+)
+beta = _function(sc.beta, sp.beta, "Return gamma(a) * gamma(b) / gamma(a + b).", operands="a, b")
+betaln = _function(sc.betaln, sp.betaln, "Return log(|beta(a, b)|).", operands="a, b")
+gammainc = _function(
+    sc.gammainc, sp.gammainc, "Return the regularised lower incomplete gamma function P(a, x).", operands="a, x"
+)
+gammaincc = _function(
+    sc.gammaincc, sp.gammaincc, "Return the regularised upper incomplete gamma function Q(a, x).", operands="a, x"
+)
+betainc = _function(
+    sc.betainc, sp.betainc, "Return the regularised incomplete beta function of x for a and b.", operands="a, b, x"
+)
 
 
 def _order(function: str, n: Any) -> int:
-    """A literal integer order."""
+    """Return the order n as an int; it must be a literal integer."""
     value = n.item() if isinstance(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
         raise ArgumentError(function, "the order", f"is {n!r}, not an integer", "pass a Python int")
@@ -60,7 +71,10 @@ def _order(function: str, n: Any) -> int:
 
 
 def polygamma(n: Any, x: Any) -> Any:
-    """As `scipy.special.polygamma`, for one order n."""
+    """Return the n-th derivative of the digamma function at x, as float64 in the shape of x.
+
+    With a traced operand n is one literal integer that is not negative, or ArgumentError is raised.
+    """
     if not is_traced(n, x):
         return sc.polygamma(n, x)
     order = _order("polygamma", n)
@@ -70,29 +84,38 @@ def polygamma(n: Any, x: Any) -> Any:
 
 
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
-    """As `scipy.special.zeta` of real arguments; differentiable in q."""
+    """Return the Hurwitz zeta function of x and q; for q=None the Riemann zeta function of x.
+
+    x and q broadcast; both are real if either is traced. Derivatives exist with respect to q alone.
+    """
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
-    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # no ufunc itself; promotes as this one
+    return sp.zeta(*promoted(sc.rel_entr, x, 1.0 if q is None else q))  # zeta is no ufunc; it promotes like rel_entr
 
 
 # -- logistic functions, entropies, integrals of exponentials
 
-expit = _function(sc.expit, sp.expit)
-logit = _function(sc.logit, sp.logit)
-log_expit = _function(sc.log_expit, sp.log_expit)
-xlogy = _function(sc.xlogy, sp.xlogy)
-xlog1py = _function(sc.xlog1py, sp.xlog1py)
-entr = _function(sc.entr, sp.entr)
-rel_entr = _function(sc.rel_entr, sp.rel_entr)
-kl_div = _function(sc.kl_div, sp.kl_div)
-exp10 = _function(sc.exp10, sp.exp10)
-exp1 = _function(sc.exp1, sp.exp1)
-expi = _function(sc.expi, sp.expi)
+expit = _function(sc.expit, sp.expit, "Return 1 / (1 + exp(-x)), the logistic function.")
+logit = _function(sc.logit, sp.logit, "Return log(x / (1 - x)), the inverse of expit.")
+log_expit = _function(sc.log_expit, sp.log_expit, "Return log(expit(x)), accurate for negative x.")
+xlogy = _function(sc.xlogy, sp.xlogy, "Return x * log(y), and 0 where x is 0.", operands="x, y")
+xlog1py = _function(sc.xlog1py, sp.xlog1py, "Return x * log1p(y), and 0 where x is 0.", operands="x, y")
+entr = _function(sc.entr, sp.entr, "Return -x * log(x), 0 at 0 and -inf below.")
+rel_entr = _function(
+    sc.rel_entr, sp.rel_entr, "Return x * log(x / y), 0 where x is 0 and y is not negative.", operands="x, y"
+)
+kl_div = _function(
+    sc.kl_div, sp.kl_div, "Return x * log(x / y) - x + y, a term of the Kullback-Leibler divergence.", operands="x, y"
+)
+exp10 = _function(sc.exp10, sp.exp10, "Return 10 to the power of x.")
+exp1 = _function(
+    sc.exp1, sp.exp1, "Return the exponential integral E1, of exp(-t) / t from z to infinity.", operands="z"
+)
+expi = _function(sc.expi, sp.expi, "Return the exponential integral Ei, of exp(t) / t from -infinity to x.")
 
 
 def _huber(delta: Any, r: Any) -> Any:
-    """r**2 / 2 up to delta, then straight; infinite for negative delta."""
+    """Return r**2 / 2 up to |r| = delta, a line beyond, and infinity for negative delta."""
     delta, r = ew.broadcast_operands("huber", delta, r)
     size = ew.absolute(r)
     loss = ew.select(ew.le(size, delta), 0.5 * ew.square(r), delta * (size - 0.5 * delta))
@@ -100,7 +123,10 @@ def _huber(delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
-    """delta**2 (sqrt(1 + (r / delta)**2) - 1), without its cancellation; smooth, and 0 where either is 0."""
+    """Return delta**2 (sqrt(1 + (r / delta)**2) - 1) without its cancellation.
+
+    It is smooth, and 0 where either operand is 0.
+    """
     delta, r = ew.broadcast_operands("pseudo_huber", delta, r)
     root = ew.hypot(ew.ratio(r, delta), ew.lift(1, r))
     loss = r * (r / ew.add(root, 1))
@@ -108,72 +134,109 @@ def _pseudo_huber(delta: Any, r: Any) -> Any:
     return ew.select(ew.lt(delta, ew.lift(0, delta)), np.inf, loss)
 
 
-huber = _function(sc.huber, _huber)
-pseudo_huber = _function(sc.pseudo_huber, _pseudo_huber)
+huber = _function(
+    sc.huber, _huber, "Return Huber's loss: r**2 / 2 up to |r| = delta, then a line.", operands="delta, r"
+)
+pseudo_huber = _function(
+    sc.pseudo_huber,
+    _pseudo_huber,
+    "Return delta**2 * (hypot(1, r / delta) - 1), a smooth Huber loss.",
+    operands="delta, r",
+)
 
-# -- what NumPy has too, under the same name but with other dtypes of the result
+# -- SciPy's ufuncs that share a name with one of NumPy's but promote differently
 
 UFUNCS = {
-    ufunc: _function(ufunc, apply)
-    for ufunc, apply in (
-        (sc.cbrt, ew.cbrt), (sc.exp2, ew.exp2), (sc.expm1, ew.expm1), (sc.log1p, ew.log1p), (sc.round, ew.rint),
-    )
-}  # fmt: skip
+    sc.cbrt: _function(sc.cbrt, ew.cbrt, "Return the cube root of x."),
+    sc.exp2: _function(sc.exp2, ew.exp2, "Return 2 to the power of x."),
+    sc.expm1: _function(sc.expm1, ew.expm1, "Return exp(x) - 1, accurate near 0."),
+    sc.log1p: _function(sc.log1p, ew.log1p, "Return log(1 + x), accurate near 0."),
+    sc.round: _function(sc.round, ew.rint, "Return x rounded to the nearest integer, and halves to the even one."),
+}
 
 # -- Bessel functions of integer order, and sinc
 
 
-def _bessel(ufunc: np.ufunc, apply: Callable[[int, Any], Any]) -> Callable[..., Any]:
-    """A Bessel function `f(order, x)` of SciPy's."""
+_BESSEL_DOC = """{summary}
+
+{order} and {argument} broadcast to the shape of the result. Dtypes follow `scipy.special.{name}`.
+With a traced operand, {order} is a literal integer and {argument} is real: anything else raises ArgumentError for
+{order} and DTypeError for {argument}. The options keep their defaults then.
+"""
+
+
+def _bessel(
+    ufunc: np.ufunc, apply: Callable[[int, Any], Any], summary: str, operands: str = "v, z"
+) -> Callable[..., Any]:
+    """Build a Bessel function of an order and an argument."""
     name = ufunc.__name__
 
-    def function(v: Any, z: Any, /, **options: Any) -> Any:
-        if not is_traced(v, z, *options.values()):
-            return ufunc(v, z, **options)
-        order = _order(name, v)
-        dtype = loop_dtypes(ufunc, v, z)[-1]
-        if dtype.kind == "c":
+    def function(*args: Any, **options: Any) -> Any:
+        if not is_traced(*args, *options.values()):
+            return ufunc(*args, **options)
+        dtype = check_options(ufunc, args, options)
+        order = _order(name, args[0])
+        argument_dtype = loop_dtypes(ufunc, *args, dtype=dtype)[-1]
+        if argument_dtype.kind == "c":
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
-        return apply(order, typed(z, dtype, name))
+        return apply(order, typed(args[1], argument_dtype, name))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `scipy.special.{name}`, for literal integer orders and real arguments."
-    return function
+    doc = _BESSEL_DOC.format(summary=summary, name=name, order=operands[0], argument=operands[-1])
+    return publish(function, name, __name__, doc, ufunc_signature(ufunc, operands))
 
 
-j0 = _function(sc.j0, lambda x: sp.bessel_j(0, x))
-j1 = _function(sc.j1, lambda x: sp.bessel_j(1, x))
-y0 = _function(sc.y0, lambda x: sp.bessel_y(0, x))
-y1 = _function(sc.y1, lambda x: sp.bessel_y(1, x))
-i0 = _function(sc.i0, lambda x: sp.bessel_i(0, x))
-i1 = _function(sc.i1, lambda x: sp.bessel_i(1, x))
-k0 = _function(sc.k0, lambda x: sp.bessel_k(0, x))
-k1 = _function(sc.k1, lambda x: sp.bessel_k(1, x))
-i0e = _function(sc.i0e, lambda x: sp.scaled_bessel_i(0, x))
-i1e = _function(sc.i1e, lambda x: sp.scaled_bessel_i(1, x))
-k0e = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x))
-k1e = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x))
-jv = jn = _bessel(sc.jv, sp.bessel_j)
-yv = _bessel(sc.yv, sp.bessel_y)
-yn = _bessel(sc.yn, sp.bessel_y)
-iv = _bessel(sc.iv, sp.bessel_i)
-kv = _bessel(sc.kv, sp.bessel_k)
-kn = _bessel(sc.kn, sp.bessel_k)
-ive = _bessel(sc.ive, sp.scaled_bessel_i)
-kve = _bessel(sc.kve, sp.scaled_bessel_k)
+j0 = _function(sc.j0, lambda x: sp.bessel_j(0, x), "Return the Bessel function of the first kind of order 0.")
+j1 = _function(sc.j1, lambda x: sp.bessel_j(1, x), "Return the Bessel function of the first kind of order 1.")
+y0 = _function(sc.y0, lambda x: sp.bessel_y(0, x), "Return the Bessel function of the second kind of order 0.")
+y1 = _function(sc.y1, lambda x: sp.bessel_y(1, x), "Return the Bessel function of the second kind of order 1.")
+i0 = _function(sc.i0, lambda x: sp.bessel_i(0, x), "Return the modified Bessel function of the first kind of order 0.")
+i1 = _function(sc.i1, lambda x: sp.bessel_i(1, x), "Return the modified Bessel function of the first kind of order 1.")
+k0 = _function(sc.k0, lambda x: sp.bessel_k(0, x), "Return the modified Bessel function of the second kind of order 0.")
+k1 = _function(sc.k1, lambda x: sp.bessel_k(1, x), "Return the modified Bessel function of the second kind of order 1.")
+i0e = _function(sc.i0e, lambda x: sp.scaled_bessel_i(0, x), "Return exp(-|x|) * i0(x), a scaled Bessel function.")
+i1e = _function(sc.i1e, lambda x: sp.scaled_bessel_i(1, x), "Return exp(-|x|) * i1(x), a scaled Bessel function.")
+k0e = _function(sc.k0e, lambda x: sp.scaled_bessel_k(0, x), "Return exp(x) * k0(x), a scaled Bessel function.")
+k1e = _function(sc.k1e, lambda x: sp.scaled_bessel_k(1, x), "Return exp(x) * k1(x), a scaled Bessel function.")
+jv = jn = _bessel(sc.jv, sp.bessel_j, "Return the Bessel function of the first kind of order v.")
+yv = _bessel(sc.yv, sp.bessel_y, "Return the Bessel function of the second kind of order v.")
+yn = _bessel(sc.yn, sp.bessel_y, "Return the Bessel function of the second kind of integer order n.", "n, x")
+iv = _bessel(sc.iv, sp.bessel_i, "Return the modified Bessel function of the first kind of order v.")
+kv = _bessel(sc.kv, sp.bessel_k, "Return the modified Bessel function of the second kind of order v.")
+kn = _bessel(sc.kn, sp.bessel_k, "Return the modified Bessel function of the second kind of integer order n.", "n, x")
+ive = _bessel(sc.ive, sp.scaled_bessel_i, "Return exp(-|z|) * iv(v, z) for real z, a scaled Bessel function.")
+kve = _bessel(sc.kve, sp.scaled_bessel_k, "Return exp(z) * kv(v, z), a scaled Bessel function.")
 
 
 def sinc(x: Any) -> Any:
-    """As `numpy.sinc`: sin(pi x) / (pi x), smooth at 0."""
+    """Return sin(pi * x) / (pi * x), a smooth function that is 1 at 0.
+
+    The result has the shape of x; integers become floats.
+    """
     if not is_traced(x):
         return np.sinc(x)
     return sp.sinc(typed(x, result_type(x, 1.0), "sinc"))
 
 
 def numpy_i0(x: Any) -> Any:
-    """As `numpy.i0`: unlike SciPy's, it gives half precision for half precision."""
+    """Return the modified Bessel function of the first kind of order 0.
+
+    The result has the shape of x. As in NumPy and unlike in SciPy, half precision stays half precision.
+    """
     x = asarray(x, function="i0")
     return ew.convert(i0(x), x.dtype) if x.dtype.kind == "f" else i0(x)
 
 
 FUNCTIONS = {np.i0: numpy_i0}
+
+__all__ = [
+    "beta", "betainc", "betaln", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv",
+    "exp1", "exp10", "expi", "expit", "gamma", "gammainc", "gammaincc", "gammaln", "huber", "i0", "i0e", "i1", "i1e",
+    "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kv", "kve", "log_expit",
+    "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "pseudo_huber", "psi", "rel_entr",
+    "sinc", "softmax", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

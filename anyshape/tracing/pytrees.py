@@ -16,7 +16,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
-from anyshape.numpy.operands.symdim import Sizes
+from anyshape.numpy.operands.shape_tuple import Sizes
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)

@@ -13,14 +13,15 @@ from anyshape.errors import SpecError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import Condition, Verdict, at_least, substitute_claim
 from anyshape.graph.prover.scope import Scope, SymbolicSize
-from anyshape.graph.prover.spec_parser import LARGEST
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.limits import LARGEST_SIZE
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.numpy.operands.shape_tuple import Sizes
 from anyshape.numpy.operands.size_operands import common_scope
-from anyshape.numpy.operands.symdim import Sizes, SymDim, symdim
+from anyshape.numpy.operands.symdim import SymDim, symdim
 from anyshape.tracing.pytrees import register_as_tuple
 
 _NUMBERS = (int, np.integer)
@@ -189,8 +190,8 @@ def _checked(size: Any) -> Any:
     if isinstance(size, (bool, np.bool_)) or not isinstance(size, _NUMBERS) or size < 0:
         advice = "give ints that are at least 0, symbolic sizes, or a text such as 'n, 3'"
         raise SpecError(f"a shape with {size!r}", f"{size!r} is not a size", advice)
-    if size > LARGEST:
-        raise SpecError("a shape", "has a size that is larger than any array", f"give sizes of at most {LARGEST}")
+    if size > LARGEST_SIZE:
+        raise SpecError("a shape", "has a size that is larger than any array", f"give sizes of at most {LARGEST_SIZE}")
     return int(size)
 
 
@@ -267,9 +268,9 @@ def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condit
     found = []
     for variable, size in values.items():
         low, high = variable.bounds()
-        if isinstance(size, int) and size > LARGEST:
+        if isinstance(size, int) and size > LARGEST_SIZE:
             problem = f"{variable} is bound to a number that is larger than any array"
-            raise SpecError(str(shape), problem, f"bind sizes of at most {LARGEST}")
+            raise SpecError(str(shape), problem, f"bind sizes of at most {LARGEST_SIZE}")
         if isinstance(size, int) and (size < variable.lower or (high is not None and size > high)):
             advice = f"its range is {low} to {high}" if high is not None else f"it is at least {low}"
             raise SpecError(str(shape), f"{variable} = {size} is out of range", advice)

@@ -20,9 +20,9 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.operands.promotion import is_weak, typed
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
+from anyshape.numpy.operands.shape_tuple import as_shape
 from anyshape.numpy.operands.size_operands import check_divisor
 from anyshape.numpy.operands.size_quotient import Quotient, exactly
-from anyshape.numpy.operands.symdim import as_shape
 from anyshape.ops.callback import name_sizes
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")

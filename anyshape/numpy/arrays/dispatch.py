@@ -17,9 +17,11 @@ from anyshape.numpy import (
     einsum_function,
     elementwise,
     indexing,
+    joining,
     movement,
     norms,
     reduction,
+    selection,
     sorting,
     special,
     statistics,
@@ -29,8 +31,10 @@ from anyshape.numpy.operands import array_queries
 
 _MODULES = (
     elementwise,
+    selection,
     special,
     movement,
+    joining,
     creation,
     indexing,
     at_update,

@@ -13,7 +13,7 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, sizes
-from anyshape.numpy.reduction_args import ABSENT, along, masked, refuse_out
+from anyshape.numpy.reduction_args import ABSENT, apply_mask, flat_if_no_axis, refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -57,7 +57,7 @@ def _accumulate_as(name: str, apply: Callable[[Any, int], Any], integers: bool =
         x = asarray(array, dtype)
         if x.dtype.kind in "biu" and not integers:
             x = asarray(x, np.float64)
-        return apply(*along(name, x, axis))
+        return apply(*flat_if_no_axis(name, x, axis))
 
     return _accumulate(function)
 
@@ -67,7 +67,7 @@ def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = 
     refuse_out("logaddexp.reduce", out)
     x = asarray(a, dtype)
     x = x if x.dtype.kind == "f" else asarray(x, np.float64)
-    x = masked("logaddexp.reduce", x, options.get("where", ABSENT), float("-inf"))
+    x = apply_mask("logaddexp.reduce", x, options.get("where", ABSENT), float("-inf"))
     result = reduction.logsumexp(x, axis, keepdims=keepdims)
     return ew.logaddexp(result, asarray(options["initial"], x.dtype)) if "initial" in options else result
 

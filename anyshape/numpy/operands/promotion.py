@@ -1,8 +1,8 @@
-"""From what users pass to operands of ops: lifting, NumPy 2 promotion with weak Python scalars, sizes and axes.
+"""Turn arguments into operands of ops: lifting, NumPy 2 promotion with weak Python scalars, sizes and axes.
 
-A traced Python scalar (and what Python operators make of such scalars alone) is weak: it takes the dtype of the array
-it meets, as the Python scalar itself would. Its own dtype says what it may be: a Python int that is traced as uint64
-is one that no int64 holds.
+A traced Python scalar is weak: it takes the dtype of the array it is combined with, as the Python scalar would.
+So is the result of Python operators on weak scalars alone. The dtype of a weak scalar bounds its value: a Python int
+traced as uint64 is one that int64 cannot hold.
 """
 
 from __future__ import annotations
@@ -40,9 +40,12 @@ _PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def enter(size: SymbolicSize) -> Size:
-    """A size as ops take it. One that belongs to another program, or to other specifications, is refused."""
+    """Return a size as ops take it.
+
+    Raises ScopeMismatchError or SpecError for a size of another program or of other specifications.
+    """
     builder = active()
-    if builder is not None and not builder.scope.related(size.scope):
+    if builder is not None and not builder.scope.may_mix_with(size.scope):
         if size.scope.closed:
             raise LeakedTracerError(f"size {size}", where=user_line())
         origins = size.scope.origin, builder.scope.origin
@@ -57,12 +60,12 @@ def enter(size: SymbolicSize) -> Size:
 
 
 def is_traced(*xs: Any) -> bool:
-    """Whether any of the operands, or of the members of a list of them, belongs to a program."""
+    """Return whether any operand, or any member of a list of them, belongs to a program."""
     return any(isinstance(x, (Traced, SymbolicSize)) or (isinstance(x, (list, tuple)) and is_traced(*x)) for x in xs)
 
 
 def is_weak(x: Any) -> bool:
-    """Whether x is a Python scalar, or stands for one."""
+    """Return whether x is a Python scalar, or stands for one."""
     if isinstance(x, Traced):
         return getattr(x, "weak", False)
     if isinstance(x, SymbolicSize):
@@ -71,7 +74,7 @@ def is_weak(x: Any) -> bool:
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype of an operand; the Python type of a weak one, as NumPy's promotion takes it."""
+    """Return the dtype of an operand, or the Python type of a weak one, which NumPy's promotion takes."""
     if isinstance(x, SymbolicSize):
         return int if x.numpy_dtype is None else x.numpy_dtype
     if isinstance(x, Traced):
@@ -80,14 +83,14 @@ def dtype_of(x: Any) -> Any:
 
 
 def own_dtype(x: Any) -> np.dtype:
-    """The dtype of a weak operand where it counts as an array, as alone it does: that of 2**63 is uint64."""
+    """Return the dtype of a weak operand where it counts as an array: 2**63 alone is uint64."""
     if isinstance(x, Traced):
         return x.dtype
     return _WIDE if isinstance(x, SymbolicSize) else np.result_type(x)
 
 
 def result_type(*xs: Any) -> np.dtype:
-    """NumPy 2's promotion of operands and dtypes, Python scalars being weak."""
+    """Return the dtype to which operands and dtypes promote by NumPy 2; Python scalars are weak."""
     if len(xs) == 1 and is_weak(xs[0]):
         return own_dtype(xs[0])
     samples = []
@@ -98,7 +101,7 @@ def result_type(*xs: Any) -> np.dtype:
 
 
 def plain_array(x: Any, function: str, path: str) -> np.ndarray:
-    """x as a NumPy array; subclasses whose arithmetic differs from an array's are refused."""
+    """Return x as a NumPy array; subclasses whose arithmetic differs from that of arrays are refused."""
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         masked = isinstance(x, np.ma.MaskedArray)
         advice = "pass x.filled(...) and the mask, or np.asarray(x)" if masked else "pass np.asarray(x)"
@@ -107,7 +110,7 @@ def plain_array(x: Any, function: str, path: str) -> np.ndarray:
 
 
 def operand(x: Any, function: str = "array") -> Any:
-    """x as an operand of ops: a traced array or a NumPy array of numbers."""
+    """Return x as an operand of ops: a traced array, or a NumPy array of numbers."""
     if isinstance(x, Traced):
         return x
     if isinstance(x, SymbolicSize):
@@ -124,7 +127,7 @@ def operand(x: Any, function: str = "array") -> Any:
 
 
 def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
-    """x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
+    """Return x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
         return full((), x, dtype)
     weak = is_weak(x)
@@ -137,13 +140,20 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
 
 
 def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
-    """x as a traced operand of its own dtype, or of `dtype`."""
+    """Return x as an operand of its own dtype or of `dtype`."""
     target = np.dtype(dtype) if dtype is not None else own_dtype(x) if is_weak(x) else operand(x, function).dtype
     return typed(x, target, function)
 
 
+def as_traced(x: Any, dtype: Any = None) -> Any:
+    """Return x as a traced array of its own dtype or of `dtype`; a concrete array becomes a constant of the program."""
+    array = asarray(x, dtype)
+    builder = active()
+    return array if isinstance(array, Traced) or builder is None else builder.constant(array)
+
+
 def size_of(x: Any) -> Size:
-    """A size as ops take it: a Python int, or the expression of a symbolic one."""
+    """Return a size as ops take it: a Python int, or the expression of a symbolic size."""
     if isinstance(x, SymbolicSize):
         return enter(x)
     if isinstance(x, DimExpr):
@@ -151,8 +161,13 @@ def size_of(x: Any) -> Size:
     return operator_index(x)
 
 
+def is_int(size: Any, value: int) -> bool:
+    """Return whether a size is this Python int; a symbolic size is not, even where it is known to be equal."""
+    return isinstance(size, int) and size == value
+
+
 def operator_index(x: Any) -> int:
-    """x as a Python int, refusing floats and arrays."""
+    """Return x as a Python int; floats and arrays are refused."""
     try:
         return int(x.__index__())
     except AttributeError:
@@ -161,39 +176,39 @@ def operator_index(x: Any) -> int:
 
 
 def fixed(x: Any, function: str, field: str) -> int:
-    """x as a Python int, for what decides how many operations there are, or how many axes."""
+    """Return x as a Python int, for an argument that decides the number of operations or axes."""
     if isinstance(x, SymbolicSize):
         return ShapeGuardContext(x.scope, function, user_line()).fixed(x.expr, field=field)
     return operator_index(x)
 
 
 def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
-    """A shape argument: one size or a sequence of them, which may be integer scalars of the program."""
+    """Return a shape argument: one size or a sequence of them; each may be an integer scalar of the program."""
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
-    given = list(shape) if several else [shape]
-    return tuple([given_size(s, function) if _is_integer(s) else size_of(s) for s in given])
+    entries = list(shape) if several else [shape]
+    return tuple([given_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
 
 
 def _is_integer(x: Any) -> bool:
-    """Whether x is an integer scalar of a program."""
+    """Return whether x is an integer scalar of a program."""
     return isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
 
 
 def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
-    """A shape argument whose sizes must not be negative, which NumPy checks where it allocates."""
-    found = shape_of(shape, function)
-    for size in found:
+    """Return a shape argument whose sizes must not be negative, which NumPy checks where it allocates."""
+    new_sizes = shape_of(shape, function)
+    for size in new_sizes:
         context_of(function).require(at_least(size, 0), "a size cannot be negative")
-    return found
+    return new_sizes
 
 
 def sizes(x: Any) -> tuple[Size, ...]:
-    """The exact sizes of an operand."""
+    """Return the exact sizes of an operand."""
     return sizes_of(context_of("shape", x), x)
 
 
 def axis_of(axis: Any, rank: int, function: str) -> int:
-    """A possibly negative axis as one in 0..rank-1."""
+    """Return a possibly negative axis as one in 0..rank-1."""
     index = fixed(axis, function, "the axis")
     if not -rank <= index < rank:
         raise AxisError(function, index, rank, user_line())
@@ -201,7 +216,7 @@ def axis_of(axis: Any, rank: int, function: str) -> int:
 
 
 def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
-    """None (all axes), one axis or a tuple of them, as sorted non-negative axes."""
+    """Return None (all axes), one axis or a tuple of axes, as sorted axes that are not negative."""
     if axis is None:
         return tuple(range(rank))
     chosen = [axis_of(a, rank, function) for a in (axis if isinstance(axis, Sequence) else (axis,))]
@@ -211,19 +226,30 @@ def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
-    """What a ufunc asks of each operand: its dtype, or the Python type of one that is weak."""
-    kinds = [dtype_of(operand(x, ufunc.__name__) if not is_weak(x) else x) for x in xs]
-    if all(isinstance(k, type) for k in kinds):  # a ufunc of Python scalars alone takes their default dtypes
-        return [own_dtype(x) if len(xs) == 1 or ufunc in _COMPARISONS else np.dtype(k) for x, k in zip(xs, kinds)]
+    """Return what a ufunc promotes for each operand: its dtype, or the Python type of a weak one."""
+    kinds = [dtype_of(x if is_weak(x) else operand(x, ufunc.__name__)) for x in xs]
+    if all(isinstance(k, type) for k in kinds):
+        return _default_dtypes(ufunc, xs, kinds)
     kinds = [np.dtype(bool) if k is bool else k for k in kinds]
-    integers = all(k is int or (not isinstance(k, type) and k.kind in "iu") for k in kinds)
-    if ufunc in _COMPARISONS and integers:  # by value, whatever the array holds; literals that it holds are its own
+    if ufunc in _COMPARISONS and all(map(_is_integral, kinds)):  # by value; a literal takes the dtype of the array
         return [own_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
     return kinds
 
 
+def _default_dtypes(ufunc: np.ufunc, xs: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
+    """Return the default dtypes that a ufunc of Python scalars alone takes."""
+    if len(xs) == 1 or ufunc in _COMPARISONS:
+        return [own_dtype(x) for x in xs]
+    return [np.dtype(k) for k in kinds]
+
+
+def _is_integral(kind: Any) -> bool:
+    """Return whether a dtype or Python type is one of integers."""
+    return kind is int or (not isinstance(kind, type) and kind.kind in "iu")
+
+
 def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dtype]:
-    """The dtypes of operands and results in the loop that NumPy's ufunc would choose for them."""
+    """Return the dtypes of operands and results in the loop that NumPy's ufunc would choose."""
     kinds = _kinds(ufunc, xs)
     wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
     try:
@@ -235,11 +261,14 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
 
 
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
-    """The operands in the dtypes of the loop that NumPy's ufunc would choose for them."""
-    found = loop_dtypes(ufunc, *xs, dtype=dtype)
-    return [typed(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, found, strict=False)]
+    """Return the operands in the dtypes of the loop that NumPy's ufunc would choose."""
+    dtypes = loop_dtypes(ufunc, *xs, dtype=dtype)
+    return [typed(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)]
 
 
 def _default(x: Any) -> Any:
-    """A traced Python int as an int64, which a ufunc takes it for on the way to a bool: it refuses a larger one."""
+    """Return a traced Python int as int64 on its way to a bool.
+
+    A ufunc takes a Python int for an int64 there, and refuses a larger one.
+    """
     return narrow(x, _WIDE) if is_weak(x) and isinstance(x, Traced) and x.dtype.kind == "u" else x

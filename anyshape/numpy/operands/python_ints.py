@@ -1,6 +1,7 @@
-"""What Python's operators make of ints that are arguments: what Python makes of them, or an error of the run.
+"""Define Python's operators on ints that are arguments: they give Python's result or an error of the run.
 
-Python's ints have no bounds, and a program holds them in 64 bits: NumPy's arithmetic would wrap. Of arrays it does.
+Python's ints are unbounded, and a program holds them in 64 bits, where NumPy's arithmetic would wrap. Operators on
+arrays do wrap.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _BITS = range(-(2**63), 2**64)
 
 
 def are_python_ints(name: str, *xs: Any) -> bool:
-    """Whether an operator is one that int64 may not suffice for, and its operands, which are weak, are all ints.
+    """Return whether an operator may exceed int64 and its operands, which are weak, are all ints.
 
-    A negative power is none: it is a float to Python, which a literal exponent tells while tracing. Nor is the absolute
-    value of what only uint64 holds.
+    A negative power does not count: for Python it is a float, which a literal exponent shows while tracing.
+    Nor does the absolute value of an int that only uint64 holds.
     """
     if name == "power" and isinstance(xs[1], int) and xs[1] < 0:
         return False
@@ -36,7 +37,7 @@ def _is_int(x: Any) -> bool:
 
 
 def of_python_ints(name: str, *xs: Any) -> Any:
-    """What the operator makes of them: weak as they are."""
+    """Return the result of the operator, which is weak like its operands."""
     if name == "divmod":
         return tuple([of_python_ints(part, *xs) for part in ("floor_divide", "remainder")])
     for x in xs:

@@ -1,4 +1,4 @@
-"""Operands of operators on sizes: which are integers, whose scope and dtype holds for what they make, and divisors."""
+"""Read the operands of operators on sizes: integers, scopes, dtypes and divisors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ INTEGERS = (int, np.integer, np.bool_)
 
 
 def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
-    """The scope of what two sizes make: a program's rather than that it was declared in, any rather than a free one."""
+    """Return the scope of an operation on two sizes.
+
+    The scope of a program takes precedence over the one it was declared in, and any scope over a free one.
+    """
     if a.scope is b.scope:
         return a.scope
-    if not a.scope.related(b.scope):
+    if not a.scope.may_mix_with(b.scope):
         for size in (a, b):
             if size.scope.closed:
                 raise LeakedTracerError(f"size {size}", where=user_line())
@@ -29,28 +32,28 @@ def common_scope(a: SymbolicSize, b: SymbolicSize) -> Scope:
 
 
 def as_size(x: Any) -> Size | None:
-    """An integer operand as a size; None for anything else."""
+    """Return an integer operand as a size; None for anything else."""
     if isinstance(x, SymbolicSize):
         return x.expr
     return int(x) if isinstance(x, INTEGERS) else None
 
 
 def known_size(x: Any) -> Size | None:
-    """As `as_size`, an int where the size is known to be one."""
+    """Return an integer operand as a size, as an int where its value is known; None for anything else."""
     return x.scope.normal(x.expr) if isinstance(x, SymbolicSize) else as_size(x)
 
 
 def scope_of(*integers: Any) -> Scope:
-    """The scope of what integers make, at least one of which is symbolic."""
+    """Return the scope of an operation on integers; at least one must be symbolic."""
     symbolic = [x for x in integers if isinstance(x, SymbolicSize)]
-    found = symbolic[0]
+    joint = symbolic[0]
     for size in symbolic[1:]:
-        found = SymbolicSize(found.expr, common_scope(found, size))
-    return found.scope
+        joint = SymbolicSize(joint.expr, common_scope(joint, size))
+    return joint.scope
 
 
 def joint_dtype(*integers: Any) -> Any:
-    """The dtype of the NumPy integer that integers make; None for a Python int."""
+    """Return the dtype of the NumPy integer to which integers promote; None for a Python int."""
     kinds = [numpy_dtype(x) for x in integers]
     if all(k is None for k in kinds):
         return None
@@ -58,14 +61,17 @@ def joint_dtype(*integers: Any) -> Any:
 
 
 def numpy_dtype(x: Any) -> Any:
-    """The dtype of a NumPy integer, or of a size that stands for one; None for Python's."""
+    """Return the dtype of a NumPy integer, or of a size that stands for one; None for a Python int."""
     if isinstance(x, SymbolicSize):
         return x.numpy_dtype
     return x.dtype if isinstance(x, np.generic) else None
 
 
 def is_zero(divisor: Any, primitive: str, why: str) -> bool:
-    """Whether a divisor is 0. In a program, that one may be 0 is a decision, or a precondition."""
+    """Return whether a divisor is 0.
+
+    In a program a size that may be 0 becomes a guard, or an assertion that it is not.
+    """
     if not isinstance(divisor, SymbolicSize):
         return bool(divisor == 0)
     scope, size = divisor.scope, divisor.expr
@@ -79,6 +85,9 @@ def is_zero(divisor: Any, primitive: str, why: str) -> bool:
 
 
 def check_divisor(a: Any, b: Any) -> None:
-    """Python's error where it divides numbers of its own by 0. NumPy's numbers have none: they give inf and nan."""
+    """Raise Python's ZeroDivisionError where it divides its own numbers by 0.
+
+    NumPy's numbers raise none: they give inf and nan.
+    """
     if is_weak(a) and is_weak(b) and not isinstance(b, Traced) and is_zero(b, "divide", "division by zero"):
         raise ZeroDivisionError("division by zero")

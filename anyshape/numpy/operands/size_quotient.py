@@ -1,4 +1,4 @@
-"""What Python may ask of a size divided by a size: whole parts of it are sizes, comparisons are questions to sizes."""
+"""Define quotients of sizes: their integral parts are sizes, and comparisons of them compare sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyshape.numpy.operands.symdim import max_dim, min_dim
 
 @dataclass(frozen=True)
 class Quotient:
-    """`size / by`, where `by` is positive."""
+    """Quotient `size / by`, with a positive `by`."""
 
     size: Any
     by: Any
@@ -30,7 +30,7 @@ class Quotient:
         return math.floor(self) if self.size >= 0 else math.ceil(self)
 
     def __round__(self) -> Any:
-        """Half to even, as Python rounds."""
+        """Round half to even, as Python does."""
         whole, twice = self.size // self.by, 2 * (self.size % self.by)
         above = min_dim(1, max_dim(0, twice - self.by))
         half = 1 - min_dim(1, abs(twice - self.by))
@@ -46,7 +46,7 @@ class Quotient:
         return bool(self.size)
 
     def compared(self, name: str, other: Any) -> Question | None:
-        """The question that a comparison by this name is; None where it cannot be put to sizes."""
+        """Return a comparison as a question about sizes; None where sizes cannot decide it."""
         ask = _COMPARISONS[name]
         if isinstance(other, Quotient):
             return Question(lambda: ask(self.size * other.by, other.size * self.by))
@@ -59,20 +59,23 @@ class Quotient:
         return Question(lambda: self._beside(name, other) if math.isfinite(other) else ask(0, other))
 
     def _beside(self, name: str, other: float) -> bool:
-        """The comparison with a float: by the sizes whose quotients, rounded as Python's are, lie beyond it."""
-        near = range(math.floor(other * self.by) - 2, math.floor(other * self.by) + 4)
-        first = next(n for n in near if n / self.by >= other)
-        above = next(n for n in near if n / self.by > other)
+        """Return a comparison with a float.
+
+        It compares the size with the sizes whose quotients, rounded as Python rounds, lie on either side of the float.
+        """
+        candidates = range(math.floor(other * self.by) - 2, math.floor(other * self.by) + 4)
+        smallest = next(n for n in candidates if n / self.by >= other)
+        above = next(n for n in candidates if n / self.by > other)
         if name in ("less", "greater_equal"):
-            return bool((self.size >= first) == (name == "greater_equal"))
+            return bool((self.size >= smallest) == (name == "greater_equal"))
         if name in ("greater", "less_equal"):
             return bool((self.size >= above) == (name == "greater"))
-        return bool((first < above and self.size == first) == (name == "equal"))
+        return bool((smallest < above and self.size == smallest) == (name == "equal"))
 
 
 @dataclass(frozen=True)
 class Question:
-    """A comparison, asked when its answer is needed: as an array it may be used without."""
+    """Comparison that is decided when its truth value is needed; as an array it works undecided."""
 
     ask: Callable[[], bool]
 
@@ -97,7 +100,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def exactly(name: str, a: Any, b: Any) -> Quotient | Question | None:
-    """What an operator makes of sizes and quotients of them, where Python's numbers follow from sizes."""
+    """Return the quotient or question that an operator on sizes and quotients gives; None for other numbers."""
     if name == "divide":
         return _quotient(a, b)
     if isinstance(a, Quotient):
@@ -106,12 +109,12 @@ def exactly(name: str, a: Any, b: Any) -> Quotient | Question | None:
 
 
 def _of_python(x: Any) -> bool:
-    """An int of Python's, or a size that stands for one."""
+    """Return whether x is a Python int, or a size that stands for one."""
     return known_size(x) is not None and numpy_dtype(x) is None
 
 
 def _quotient(size: Any, by: Any) -> Quotient | None:
-    """The quotient of Python's integers; None of other numbers, or by a divisor that may be negative."""
+    """Return the quotient of Python ints; None for other numbers, and for a divisor that may be negative."""
     if not _of_python(size) or not _of_python(by):
         return None
     if isinstance(by, int):

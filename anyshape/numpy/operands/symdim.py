@@ -1,4 +1,4 @@
-"""What users see in `x.shape`: a size that behaves as an int. With floats and arrays it becomes an array value."""
+"""Define the sizes in `x.shape`: they behave as ints, and become array values when combined with floats or arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import operator
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ _WIDE = np.dtype(np.int64)
 
 
 def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
-    """The size as users see it: an int when it is known, else a SymDim."""
+    """Return a size for users: an int where its value is known, else a SymDim."""
     known = scope.normal(size)
     if isinstance(known, int):
         return known if numpy_dtype is None else numpy_dtype.type(known)
@@ -49,30 +49,36 @@ def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
 
 
 def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """An operator on a size and another operand: a size with an integer, an array value with anything else."""
+    """Return the result of an operator: a size for integers, an array value for anything else."""
     left, right = as_size(a), as_size(b)
     if left is None or right is None:
-        numbers = isinstance(a if left is None else b, _NUMBERS)
-        if numbers and combine in _DIVISIONS:
+        if not isinstance(a if left is None else b, _NUMBERS):
+            return NotImplemented
+        if combine in _DIVISIONS:
             check_divisor(a, b)
-        return python(_as_array(a), _as_array(b)) if numbers else NotImplemented
+        return python(_as_array(a), _as_array(b))
     dtype = joint_dtype(a, b)
     if dtype is not None and dtype.kind not in "iu":
-        return python(_as_array(a), _as_array(b))  # as int64 and uint64 make a float
+        return python(_as_array(a), _as_array(b))  # int64 and uint64 promote to float64
     if not isinstance(a, SymbolicSize) and not isinstance(b, SymbolicSize):
         return python(a, b)
     if combine in _DIVISIONS and is_zero(b, "floordiv", "integer division or modulo by zero"):
-        if dtype is not None:
-            return dtype.type(0)  # what NumPy's integers give
-        raise ZeroDivisionError("integer division or modulo by zero")
+        return _divided_by_zero(dtype)
     return symdim(combine(left, right), scope_of(a, b), dtype)
 
 
 _DIVISIONS = (expr.floordiv, expr.mod)
 
 
+def _divided_by_zero(dtype: Any) -> Any:
+    """Return 0, which NumPy's integers give, or raise Python's error."""
+    if dtype is None:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    return dtype.type(0)
+
+
 def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator and its reflection."""
+    """Return an operator and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
         return _combined(combine, python, self, other)
@@ -84,18 +90,31 @@ def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, An
 
 
 _Claims = Callable[[Size, Size, str], Claim]
+_INEXACT = (float, np.floating, complex, np.complexfloating)
+
+
+def _as_int(number: Any, whole: Callable[..., int]) -> Any:
+    """Return the int that compares with sizes as a float does; the number itself if there is none."""
+    if isinstance(number, (complex, np.complexfloating)):
+        if whole is not int:
+            return number
+        number = number.real if number.imag == 0 else math.nan
+    if not math.isfinite(number) or (whole is int and number != int(number)):
+        return number
+    return whole(number)
 
 
 def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims, whole: Callable[..., int]) -> Any:
-    """A question about two sizes, answered by the scope. `whole` is the int that answers for a float."""
+    """Return a comparison of two sizes, which the scope answers.
+
+    `whole` gives the int that stands for a float.
+    """
 
     def compare(self: SymDim, other: Any) -> Any:
-        if isinstance(other, (complex, np.complexfloating)) and whole is int:
-            other = other.real if other.imag == 0 else math.nan
-        if isinstance(other, (float, np.floating)):
-            if not math.isfinite(other) or (whole is int and other != int(other)):
-                return python(0, other)  # as for any int
-            other = whole(other)
+        if isinstance(other, _INEXACT):
+            other = _as_int(other, whole)
+            if isinstance(other, (float, np.floating)):
+                return python(0, other)  # all ints compare alike with it
         mine, size = known_size(self), known_size(other)
         if size is None:
             return NotImplemented
@@ -112,7 +131,7 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
 
 
 def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator on the bits of a size, which is asked for as an int, and its reflection."""
+    """Return an operator on the bits of a size, whose value it asks for, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
         return NotImplemented if as_size(other) is None else python(operator.index(self), _bits(other))
@@ -124,11 +143,12 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
 
 
 def _bits(x: Any) -> Any:
+    """Return the bits of an operand as an int."""
     return operator.index(x) if isinstance(x, SymbolicSize) else x
 
 
 class SymDim(SymbolicSize):
-    """A size that is an expression over unknown ones. Comparisons ask the scope."""
+    """Size that is an expression over unknown sizes. Comparisons ask the scope."""
 
     __slots__ = ()
     __array_priority__ = 1000
@@ -137,14 +157,14 @@ class SymDim(SymbolicSize):
         return str(self.expr)
 
     def __format__(self, spec: str) -> str:
-        """As its text; a format of numbers asks for the int."""
+        """Format the text of the size; a format of numbers asks for its value."""
         try:
             return format(str(self), spec)
         except ValueError:
             return format(self.__index__(), spec)
 
     def __hash__(self) -> int:
-        """In a program, sets and dictionaries ask for the int; a size of a specification is hashed by its name."""
+        """Return the hash of the value in a program, where sets ask for it, and of the name in a specification."""
         scope = self.scope
         traced = scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
         return hash(self.__index__() if traced else self.expr)
@@ -160,12 +180,12 @@ class SymDim(SymbolicSize):
 
     @property
     def lower(self) -> Bound:
-        """The least value that it can have, as far as its scope knows; None if there is none."""
+        """Least value that the size can have as far as its scope knows; None if unbounded."""
         return self.scope.lower(self.expr)
 
     @property
     def upper(self) -> Bound:
-        """The greatest value that it can have, as far as its scope knows; None if there is none."""
+        """Greatest value that the size can have as far as its scope knows; None if unbounded."""
         return self.scope.upper(self.expr)
 
     def __index__(self) -> int:
@@ -188,35 +208,35 @@ class SymDim(SymbolicSize):
 
     @property
     def real(self) -> Any:
-        """The size."""
+        """The size itself."""
         return self
 
     numerator = real
 
     @property
     def imag(self) -> Any:
-        """0."""
+        """Zero, as for any integer."""
         return symdim(0, self.scope, self.numpy_dtype)
 
     @property
     def denominator(self) -> Any:
-        """1."""
+        """One, as for any integer."""
         return symdim(1, self.scope)
 
     def conjugate(self) -> Any:
-        """The size."""
+        """Return the size itself."""
         return self
 
     def bit_length(self) -> int:
-        """The number of bits of the int, which is asked for."""
+        """Return the number of bits of the value, which is asked for."""
         return self.__index__().bit_length()
 
     def bit_count(self) -> int:
-        """The number of ones in the bits of the int, which is asked for."""
+        """Return the number of ones in the bits of the value, which is asked for."""
         return self.__index__().bit_count()
 
     def as_array(self) -> Any:
-        """The size as an integer scalar of the program, weak like a Python int."""
+        """Return the size as an integer scalar of the program, weak like a Python int."""
         if active() is None and not self.scope.closed:
             problem = f"the size {self} has a value in a program only"
             advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
@@ -228,7 +248,10 @@ class SymDim(SymbolicSize):
         return value
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """NumPy's sums and products of a list of sizes have it as an object, to which they apply `+` and `*`."""
+        """Return an object array for NumPy's sums and products of a list of sizes, which apply `+` and `*` to it.
+
+        Any other conversion raises UnsupportedFunctionError.
+        """
         if _reduced_by_numpy(sys._getframe(1)):
             box = np.empty((), object)
             box[()] = self
@@ -238,13 +261,11 @@ class SymDim(SymbolicSize):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            if ufunc in _OF_INTEGERS and all(as_size(x) is not None for x in inputs):
-                return _OF_INTEGERS[ufunc](*_as_numpy(inputs))
-            numbers = [_python_number(x) for x in inputs] if ufunc in _QUESTIONS else [None]
-            if all(x is not None for x in numbers):
-                return _QUESTIONS[ufunc](*numbers)
+            result = _apply_to_sizes(ufunc, inputs)
+            if result is not None:
+                return result
         if method == "reduce" and ufunc in _REDUCTIONS and all(v is None for v in kwargs.values()):
-            return _as_numpy(inputs)[0]
+            return as_numpy_operands(inputs)[0]
         return getattr(ufunc, method)(*map(_as_array, inputs), **kwargs)
 
     __add__, __radd__ = _arithmetic(expr.add, operator.add)
@@ -307,6 +328,16 @@ class SymDim(SymbolicSize):
         return symdim(expr.maximum(self.expr, expr.mul(-1, self.expr)), self.scope, self.numpy_dtype)
 
 
+def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """Return the size or the answer that a ufunc gives for sizes and numbers; None where it needs arrays."""
+    if ufunc in INTEGER_UFUNCS and all(as_size(x) is not None for x in inputs):
+        return INTEGER_UFUNCS[ufunc](*as_numpy_operands(inputs))
+    if ufunc not in _QUESTIONS:
+        return None
+    numbers = [_python_number(x) for x in inputs]
+    return None if any(x is None for x in numbers) else _QUESTIONS[ufunc](*numbers)
+
+
 def _as_array(x: Any) -> Any:
     return x.as_array() if isinstance(x, SymDim) else x
 
@@ -315,7 +346,7 @@ def _as_array(x: Any) -> Any:
 
 
 def max_dim(*sizes: Any) -> Any:
-    """The largest of two or more sizes, ints or symbolic, without asking which one it is.
+    """Return the largest of two or more sizes, ints or symbolic, without asking which one it is.
 
     >>> from anyshape import symbolic_shape
     >>> n, m = symbolic_shape("n, m", constraints=["n >= m"])
@@ -326,34 +357,43 @@ def max_dim(*sizes: Any) -> Any:
 
 
 def min_dim(*sizes: Any) -> Any:
-    """The smallest of two or more sizes, ints or symbolic, without asking which one it is."""
+    """Return the smallest of two or more sizes, ints or symbolic, without asking which one it is."""
     return _extreme("min_dim", sizes, expr.minimum, lambda a, b: at_least(b, a))
 
 
 def _extreme(
     name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[[Size, Size], Claim]
 ) -> Any:
+    """Return the extreme of sizes, leaving out sizes that another one is known to beat."""
+    _check_sizes(name, sizes)
+    dtype = joint_dtype(*sizes)
+    if not any(isinstance(x, SymbolicSize) for x in sizes):
+        return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
+    scope = scope_of(*sizes)
+    candidates: list[Size] = []
+    for size in [scope.normal(as_size(x)) for x in sizes]:
+        if not any(scope.proves(beats(other, size)) for other in candidates):
+            candidates = [other for other in candidates if not scope.proves(beats(size, other))] + [size]
+    return symdim(combine(*candidates), scope, dtype)
+
+
+def _check_sizes(name: str, sizes: Sequence[Any]) -> None:
+    """Refuse arguments of `max_dim` or `min_dim` that are not two or more sizes."""
     for x in sizes:
         if as_size(x) is None:
             raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
     if len(sizes) < 2:
         raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
-    dtype = joint_dtype(*sizes)
-    if not any(isinstance(x, SymbolicSize) for x in sizes):
-        return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
-    scope = scope_of(*sizes)
-    kept: list[Size] = []
-    for size in [scope.normal(as_size(x)) for x in sizes]:
-        if not any(scope.proves(beats(other, size)) for other in kept):
-            kept = [other for other in kept if not scope.proves(beats(size, other))] + [size]
-    return symdim(combine(*kept), scope, dtype)
 
 
-# -- what NumPy's own functions ask -------------------------------------------------------------------------------
+# -- NumPy's own functions on sizes ------------------------------------------------------------------------------
 
 
 def _python_number(x: Any) -> Any:
-    """A size as it is, a number as Python's; also in an array of no axes, as NumPy makes of its scalars to compare."""
+    """Return a size as it is and a number as a Python number; None for anything else.
+
+    NumPy makes arrays without axes of its scalars to compare them, so those count too.
+    """
     if isinstance(x, SymDim):
         return x
     kind = getattr(x, "dtype", np.result_type(x) if isinstance(x, (bool, int, float)) else None)
@@ -362,91 +402,24 @@ def _python_number(x: Any) -> Any:
     return float(x) if kind.kind == "f" else int(x)
 
 
-def _as_numpy(operands: Sequence[Any]) -> list[Any]:
-    """Operands of a ufunc: without any NumPy integer among them it takes Python's as int64."""
+def as_numpy_operands(operands: Sequence[Any]) -> list[Any]:
+    """Return operands of a ufunc as it takes them: without a NumPy integer, Python ints are int64."""
     if any(numpy_dtype(x) is not None for x in operands):
         return list(operands)
     return [SymDim(x.expr, x.scope, _WIDE) if isinstance(x, SymDim) else x for x in operands]
 
 
 def _reduced_by_numpy(frame: types.FrameType) -> bool:
-    """NumPy's own sum, prod, max or min of a list or tuple runs in the frame."""
+    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple."""
     inside = frame.f_code.co_name == "_wrapreduction" and frame.f_globals.get("__name__") == "numpy._core.fromnumeric"
     return inside and isinstance(frame.f_locals.get("obj"), (list, tuple))
-
-
-def is_shape(x: Any, axis: Any = None, *options: Any) -> bool:
-    """A list of ints and sizes that is to be reduced along its one axis, without further options."""
-    sizes = isinstance(x, (list, tuple)) and len(x) > 0 and all(as_size(s) is not None for s in x)
-    return sizes and (axis is None or axis in (0, -1)) and all(o is None for o in options)
-
-
-def reduce_sizes(ufunc: np.ufunc, sizes: Sequence[Any]) -> Any:
-    """The sum, product, maximum or minimum of a list of sizes, as a NumPy integer."""
-    return functools.reduce(_OF_INTEGERS[ufunc], map(_wide, sizes))
-
-
-def _wide(x: Any) -> Any:
-    """A size as NumPy takes it into an array."""
-    return _as_numpy([x])[0] if isinstance(x, SymDim) else _WIDE.type(x)
-
-
-class Sizes(tuple[Any, ...]):
-    """A shape some of whose sizes are symbolic. NumPy's sum, prod, max and min of it call its methods of these names.
-
-    They give a size, as the NumPy integer that NumPy makes of ints, and ask nothing.
-    """
-
-    __slots__ = ()
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """As `numpy.sum`."""
-        return self._reduce(np.add, np.sum, {"axis": axis, "dtype": dtype, "out": out, **options})
-
-    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """As `numpy.prod`."""
-        return self._reduce(np.multiply, np.prod, {"axis": axis, "dtype": dtype, "out": out, **options})
-
-    def max(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """As `numpy.max`."""
-        return self._reduce(np.maximum, np.max, {"axis": axis, "out": out, **options})
-
-    def min(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
-        """As `numpy.min`."""
-        return self._reduce(np.minimum, np.min, {"axis": axis, "out": out, **options})
-
-    def _reduce(self, ufunc: np.ufunc, function: Callable[..., Any], options: dict[str, Any]) -> Any:
-        given = {name: value for name, value in options.items() if value is not None}
-        kind = np.dtype(given.get("dtype", _WIDE))
-        if not (given.keys() <= {"axis", "dtype"} and is_shape(self, options["axis"]) and kind.kind in "iufc"):
-            return function(tuple(self), **options)
-        found = reduce_sizes(ufunc, self)
-        if not isinstance(found, SymDim):
-            return kind.type(found)
-        return SymDim(found.expr, found.scope, kind) if kind.kind in "iu" else convert(found.as_array(), kind)
-
-    def __getitem__(self, key: SupportsIndex | slice) -> Any:
-        found = super().__getitem__(key)
-        return type(self)(found) if isinstance(key, slice) else found
-
-    def __add__(self, other: Any) -> Any:
-        return type(self)([*self, *other]) if isinstance(other, tuple) else NotImplemented
-
-    def __radd__(self, other: Any) -> Any:
-        return type(self)([*other, *self]) if isinstance(other, tuple) else NotImplemented
-
-
-def as_shape(sizes: Sequence[Size], scope: Scope) -> tuple[Any, ...]:
-    """A shape as users see it."""
-    found = [symdim(s, scope) for s in sizes]
-    return Sizes(found) if any(isinstance(s, SymDim) for s in found) else tuple(found)
 
 
 def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
     return _combined(expr.floordiv, operator.floordiv, a, b), _combined(expr.mod, operator.mod, a, b)
 
 
-_OF_INTEGERS: dict[np.ufunc, Callable[..., Any]] = {
+INTEGER_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.add: functools.partial(_combined, expr.add, operator.add),
     np.subtract: functools.partial(_combined, expr.sub, operator.sub),
     np.multiply: functools.partial(_combined, expr.mul, operator.mul),

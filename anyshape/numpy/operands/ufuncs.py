@@ -1,6 +1,6 @@
-"""The functions that stand for NumPy's and SciPy's ufuncs on arrays of a program.
+"""Build the functions that stand for NumPy's and SciPy's ufuncs on traced arrays.
 
-`out` and `where` change an array in place, which a program cannot; `dtype` chooses the loop, as in NumPy.
+`out` and `where` change an array in place, which a program cannot do. `dtype` chooses the loop, as in NumPy.
 """
 
 from __future__ import annotations
@@ -14,43 +14,63 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import is_traced, promoted
+from anyshape.numpy.operands.signatures import publish, ufunc_signature
 
 _DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 
 
-def _is_default(key: str, value: Any) -> bool:
-    """The option says what would hold without it. Values may be arrays, which `==` would not compare."""
-    if key == "out" and isinstance(value, tuple):
+def _is_default(option: str, value: Any) -> bool:
+    """Return whether an option has its default value. Values may be arrays, which `==` would compare elementwise."""
+    if option == "out" and isinstance(value, tuple):
         return all(v is None for v in value)
-    return key in _DEFAULTS and (value is _DEFAULTS[key] or (isinstance(value, str) and value == _DEFAULTS[key]))
+    if option not in _DEFAULTS:
+        return False
+    default = _DEFAULTS[option]
+    return value is default or (isinstance(value, str) and value == default)
 
 
 def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The dtype option of a call; refuses those that have no meaning in a program."""
+    """Return the `dtype` option of a call, and refuse options that have no meaning in a program."""
     name = ufunc.__name__
-    for key, value in options.items():
-        if key != "dtype" and not _is_default(key, value):
+    for option, value in options.items():
+        if option != "dtype" and not _is_default(option, value):
             advice = "use the result instead of `out`, np.where instead of `where`"
-            raise UnsupportedFunctionError(name, f"option {key!r} of a traced array", advice, user_line())
+            raise UnsupportedFunctionError(name, f"option {option!r} of a traced array", advice, user_line())
     if len(args) != ufunc.nin:
         problem, advice = f"got {len(args)} positional arguments", f"pass {ufunc.nin}, and use the result"
         raise ArgumentError(name, "the call", problem, advice)
     return options.get("dtype")
 
 
-def of_ufunc(ufunc: np.ufunc, apply: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """The NumPy function of this ufunc on traced arrays; NumPy's own on concrete ones."""
-    name = ufunc.__name__
-    home = "numpy" if getattr(np, name, None) is ufunc else "scipy.special"
+def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "") -> str:
+    """Return a docstring: the summary, the rule for shapes and dtypes, the differences from NumPy and a note."""
+    home = "numpy" if getattr(np, ufunc.__name__, None) is ufunc else "scipy.special"
+    names = list(ufunc_signature(ufunc, operands).parameters)[: ufunc.nin]
+    shape = "The result has the shape of x." if ufunc.nout == 1 else "Each result has the shape of x."
+    if ufunc.nin > 1:
+        shape = f"{', '.join(names[:-1])} and {names[-1]} broadcast to the shape of the result."
+    paragraphs = [
+        summary,
+        f"{shape} Dtypes follow `{home}.{ufunc.__name__}`, and `dtype` chooses the loop.\n"
+        "Concrete operands go to that function with all options. With a traced operand the other options keep\n"
+        "their defaults; any other value raises UnsupportedFunctionError.",
+        note,
+    ]
+    return "\n\n".join(p for p in paragraphs if p)
+
+
+def of_ufunc(
+    ufunc: np.ufunc, apply: Callable[..., Any], summary: str, *, module: str, note: str = "", operands: str = ""
+) -> Callable[..., Any]:
+    """Return the function that calls a ufunc on concrete operands and applies an op to traced ones."""
 
     def function(*args: Any, **options: Any) -> Any:
         if not is_traced(*args, *options.values()):
             return ufunc(*args, **options)
         if all(isinstance(x, (int, np.integer, SymbolicSize)) for x in args):
-            return ufunc(*args, **options)  # a size, or an array where it makes no size
+            return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
         dtype = check_options(ufunc, args, options)
         return apply(*promoted(ufunc, *args, dtype=dtype))
 
-    function.__module__, function.__name__, function.__qualname__ = module, name, name
-    function.__doc__ = f"As `{home}.{name}`, for arrays of a program too."
-    return function
+    doc = ufunc_doc(ufunc, summary, note, operands)
+    return publish(function, ufunc.__name__, module, doc, ufunc_signature(ufunc, operands))

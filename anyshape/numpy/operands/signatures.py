@@ -1,0 +1,51 @@
+"""Name, sign and document the functions that factories build."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's default of `axes` and `axis`
+_CALL_OPTIONS = {"casting": "same_kind", "order": "K", "dtype": None, "subok": True, "signature": None}
+
+
+def ufunc_signature(ufunc: np.ufunc, operands: str = "") -> inspect.Signature:
+    """Return the signature of a ufunc as NumPy documents it; before NumPy 2.4 a ufunc has none of its own.
+
+    `operands` names the operands as in "a, x"; NumPy's names are x, or x1 and x2.
+    """
+    names = operands.split(", ") if operands else ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
+    out = None if ufunc.nout == 1 else (None,) * ufunc.nout
+    own = {"where": True} if ufunc.signature is None else {"axes": _ABSENT, "axis": _ABSENT, "keepdims": False}
+    return inspect.Signature(
+        [
+            *[inspect.Parameter(name, _POSITIONAL) for name in names],
+            inspect.Parameter("out", _EITHER, default=out),
+            *[inspect.Parameter(name, _KEYWORD, default=value) for name, value in {**own, **_CALL_OPTIONS}.items()],
+        ]
+    )
+
+
+def signed_as(signature: inspect.Signature) -> Callable[[F], F]:
+    """Return a decorator that gives a function this signature for `help` and `inspect.signature`."""
+
+    def decorate(function: F) -> F:
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def publish(function: F, name: str, module: str, doc: str, signature: inspect.Signature | None = None) -> F:
+    """Return a function that a factory built, with the name, module and documentation of a public one."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__, function.__doc__ = module, doc.strip()
+    return function if signature is None else signed_as(signature)(function)

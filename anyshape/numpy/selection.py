@@ -1,0 +1,164 @@
+"""Choose between elements: `where`, `select`, `piecewise`, and the limits of `clip` and `nan_to_num`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
+from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, result_type, typed
+from anyshape.numpy.reduction_args import extreme_value
+from anyshape.ops import elementwise as ew
+from anyshape.ops.creation import full
+from anyshape.ops.dynamic import nonzero
+
+# -- conditions
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """Return x where the condition holds and y elsewhere.
+
+    The three broadcast; the dtype is that of x and y promoted. With the condition alone, return its nonzero positions:
+    one int64 array per axis, whose length is a new symbolic size if the condition is traced.
+    """
+    if x is None and y is None:
+        if not is_traced(condition):
+            return np.where(condition)
+        return nonzero(asarray(condition))
+    if not is_traced(condition, x, y):
+        return np.where(condition, x, y)
+    dtype = result_type(x, y)
+    return ew.select(typed(condition, np.dtype(bool)), typed(x, dtype, "where"), typed(y, dtype, "where"))
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Return, for each element, the choice whose condition holds first, or `default`.
+
+    Conditions, choices and `default` broadcast; the dtype is that of the choices and `default` promoted. With traced
+    arguments a condition that is not boolean raises DTypeError and lists of unequal length raise ArgumentError.
+    """
+    if not is_traced(condlist, choicelist, default):
+        return np.select(condlist, choicelist, default)
+    if len(condlist) != len(choicelist) or not len(condlist):
+        problem = f"has {len(choicelist)} choices for {len(condlist)} conditions"
+        raise ArgumentError("select", "choicelist", problem, "pass one choice for each condition")
+    dtype = result_type(*choicelist, default)
+    result = typed(default, dtype, "select")
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        if result_type(condition).kind != "b":
+            raise DTypeError("select", "a condition is not boolean", "compare it to make it bool", user_line())
+        result = ew.select(typed(condition, np.dtype(bool)), typed(choice, dtype, "select"), result)
+    return result
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Return funclist[i](x) where condlist[i] holds, and the last function or value elsewhere.
+
+    The result has the shape and dtype of x. Where several conditions hold, the last one counts.
+    With traced arguments each function gets all of x, where NumPy passes the elements at which its condition holds.
+    So functions must act elementwise and be defined everywhere.
+    """
+    if not is_traced(x, condlist):
+        return np.piecewise(x, condlist, funclist, *args, **kw)
+    x = asarray(x, function="piecewise")
+    condition_list = condlist if isinstance(condlist, (list, tuple)) else [condlist]
+    conditions = [typed(c, np.dtype(bool)) for c in condition_list]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        problem = f"has {len(funclist)} functions for {len(conditions)} conditions"
+        raise ArgumentError("piecewise", "funclist", problem, "pass one for each condition and perhaps a default")
+    functions = list(funclist)
+    default = functions.pop() if len(functions) > len(conditions) else 0
+    result = _piece(default, x, args, kw)
+    for condition, function in zip(conditions, functions, strict=True):
+        result = ew.select(condition, _piece(function, x, args, kw), result)
+    return result
+
+
+def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
+    """Return one function of `piecewise` applied to all of x, in the shape and dtype of x."""
+    value = function(x, *args, **kw) if callable(function) else function
+    return ew.broadcast_operands("piecewise", x, typed(value, x.dtype, "piecewise"))[1]
+
+
+# -- limits
+
+
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
+) -> Any:
+    """Return `a` limited to the range from `a_min` to `a_max`.
+
+    `min` and `max` are other names of the limits; None sets no limit. All broadcast, and dtypes promote as in NumPy.
+    At a limit the derivative is shared by the array and the limit, half each. With traced arguments `out` and ufunc
+    options raise UnsupportedFunctionError.
+    """
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if not is_traced(a, low, high):
+        return np.clip(a, low, high, out=out, **options)
+    if out is not None or options:
+        advice = "use the result instead of `out`"
+        raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
+    dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
+    limits = {-1: (low, ew.maximum), 1: (high, ew.minimum)}
+    limits = {sign: pair for sign, pair in limits.items() if pair[0] is not None and _cuts(pair[0], dtype, sign)}
+    target = result_type(dtype, *[limit for limit, _ in limits.values()])
+    clipped = typed(a, target, "clip")
+    for sign, (limit, nearer) in limits.items():
+        clipped = nearer(clipped, _limit_operand(limit, dtype, target, sign))
+    return clipped
+
+
+def _cuts(limit: Any, dtype: np.dtype, sign: int) -> bool:
+    """Return whether a limit can change an element; a Python int at the end of an integer range cannot."""
+    if dtype.kind not in "iu" or type(limit) is not int:
+        return True
+    info = np.iinfo(dtype)
+    return limit < info.max if sign > 0 else limit > info.min
+
+
+def _limit_operand(bound: Any, dtype: np.dtype, target: np.dtype, sign: int) -> Any:
+    """Return a limit of `clip` in the dtype of the result.
+
+    As in NumPy, a Python int that no element reaches sets no limit; for a traced one this is decided when the program
+    runs.
+    """
+    if dtype.kind not in "iu" or not is_weak(bound) or not is_traced(bound):
+        return typed(bound, target, "clip")
+    limit = operand(bound, "clip")
+    if limit.dtype.kind not in "iu" or limit.dtype == dtype == target:
+        return typed(bound, target, "clip")
+    compare, nearer = (greater_equal, ew.minimum) if sign > 0 else (less_equal, ew.maximum)
+    is_idle, extreme = compare(limit, extreme_value(dtype, sign)), extreme_value(target, sign)
+    if target.kind not in "iu":
+        return ew.select(is_idle, full((), extreme, target), ew.convert(limit, target))
+    if not exceeds_dtype(extreme, limit):
+        limit = nearer(limit, ew.lift(extreme, limit))
+    return ew.select(is_idle, full((), extreme, target), ew.narrow(limit, target))
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Return x with NaN, infinity and negative infinity replaced by `nan`, `posinf` and `neginf`.
+
+    By default infinities become the extreme finite numbers of the dtype. The result has the shape and dtype of x.
+    A replaced element has derivative 0. A traced array is never changed in place: `copy` has no effect.
+    """
+    if not is_traced(x, nan, posinf, neginf):
+        return np.nan_to_num(x, copy, nan, posinf, neginf)
+    x = asarray(x, function="nan_to_num")
+    if x.dtype.kind == "c":
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (ew.real(x), ew.imag(x))]
+        return ew.make_complex(*parts)
+    if x.dtype.kind != "f":
+        return x
+    largest = float(np.finfo(x.dtype).max)
+    high, low = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    for condition, value in (
+        (ew.isnan(x), nan),
+        (ew.eq(x, ew.lift(np.inf, x)), high),
+        (ew.eq(x, ew.lift(-np.inf, x)), low),
+    ):
+        x = ew.select(condition, typed(value, x.dtype), x)
+    return x
