@@ -10,6 +10,7 @@ from anyshape.errors import ShapeError
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Call, DimVar, Size
+from anyshape.graph.sizes.printing import unique_namer
 
 Values = Mapping[DimVar, int]
 
@@ -63,14 +64,9 @@ class SizeNames:
         return text if self._pattern is None else self._pattern.sub(lambda match: self._texts[match[0]], text)
 
     def by_name(self, values: Values) -> dict[str, int]:
-        """Return the sizes by name; those of one name get a prime."""
-        named: dict[str, int] = {}
-        for variable, size in values.items():
-            name = self.leaf(variable)
-            while name in named:
-                name += "'"
-            named[name] = size
-        return named
+        """Return the sizes by unique names, with a prime for each further variable of one name."""
+        name = unique_namer(self.leaf)
+        return {name(variable): size for variable, size in values.items()}
 
     def origins(self, values: Values) -> dict[str, str]:
         """Return where each size that has a declared name is read."""
@@ -91,7 +87,7 @@ class SizeNames:
                 notes.append(f"{'' if alone is variable else f'{variable} '}from {self.origin(variable)}")
         return f"{self.size(size)} ({', '.join(notes)})" if notes else self.size(size)
 
-    def place(self, size: Size, axis: str = "") -> str:
+    def adjustable_axis(self, size: Size, axis: str = "") -> str:
         """Return the axis that the caller can change to change this size alone, "" if there is none."""
         atom = None if isinstance(size, int) else expr.as_atom(size)
         return axis if isinstance(size, int) else self.sources.get(atom, "") if isinstance(atom, DimVar) else ""
@@ -115,6 +111,7 @@ _DEMAND = {
     "broadcasts": "{0} must equal {1}, or one of them must be 1",
     "stretches": "{0} must be 1 or equal {1}",
 }
+_LEFT_ADVICE = {">=": "make {0} at least {1}", "!=": "make {0} another size than {1}"}
 
 
 class ClaimText:
@@ -132,7 +129,7 @@ class ClaimText:
 
     @property
     def is_spoken(self) -> bool:
-        """Whether some side is more than a bare number."""
+        """True if some side is more than a bare number."""
         return any(not isinstance(side, int) for side in self.sides) or all(self.axes)
 
     def demand(self) -> str:
@@ -164,18 +161,17 @@ class ClaimText:
         if divided is not None:
             return self._make_divisible(*divided)
         left, right = (_number(side, self.values) for side in self.sides)
-        places = [self.names.place(s, axis) for s, axis in zip(self.sides, self.axes, strict=True)]
         if left is None or right is None:
             return ""
-        if self.relation == ">=":
-            return f"make {places[0]} at least {right}" if places[0] else ""
-        if self.relation == "!=":
-            return f"make {places[0]} another size than {right}" if places[0] else ""
-        if places[0] == places[1]:
-            return ""
+        left_axis, right_axis = map(self.names.adjustable_axis, self.sides, self.axes)
+        if self.relation in _LEFT_ADVICE:
+            return _LEFT_ADVICE[self.relation].format(left_axis, right) if left_axis else ""
+        return "" if left_axis == right_axis else self._make_equal((right_axis, left), (left_axis, right))
+
+    def _make_equal(self, *choices: tuple[str, int]) -> str:
+        """Return the advice to give an axis a size, from the choices that have an axis."""
         or_one = " or 1" if self.relation == "broadcasts" else ""
-        choices = [(place, n) for place, n in ((places[1], left), (places[0], right)) if place]
-        changes = [f"{place} {n}{or_one if n != 1 else ''}" for place, n in choices]
+        changes = [f"{axis} {n}{or_one if n != 1 else ''}" for axis, n in choices if axis]
         return f"make {', or '.join(changes[: 1 if or_one else 2])}" if changes else ""
 
     def _make_divisible(self, dividend: Size, divisor: Size) -> str:

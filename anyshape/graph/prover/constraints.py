@@ -1,10 +1,10 @@
-"""Claims about sizes, what is known of them, and the conditions a program records."""
+"""Claims about sizes, their verdicts, and the conditions that a program records."""
 
 from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Literal, TypeAlias
@@ -17,17 +17,17 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
 from anyshape.graph.sizes.printing import to_source
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import Replace, substitute
 from anyshape.graph.sizes.symbols import memoised
 
-CHECK = "check"  # the primitive of what users demand
-_PAIRED = 8  # sizes inside one broadcast
+CHECK = "check"  # the primitive of the claims that users demand
+_PAIRED = 8  # sizes of one broadcast that are compared in pairs
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
 
 
 class Verdict(enum.Enum):
-    """What is known of a claim. Has no truth value: name the answer you want."""
+    """Result of a proof attempt. It has no truth value: name the answer you want."""
 
     YES, NO, UNKNOWN = "yes", "no", "unknown"
 
@@ -36,15 +36,16 @@ class Verdict(enum.Enum):
 
 
 class SourceLine:
-    """A line of the user's program, with the position in its code where that is known.
+    """Line of the user's program, with the position in its code if that is known.
 
-    The position gives the expression and its operands as they are written. It takes no part in comparisons and is in no
-    pickle.
+    The position gives the expression and its operands as written. Comparisons and pickles leave it out.
     """
 
     __slots__ = ("code", "file", "function", "line", "offset")
 
-    def __init__(self, file: str, line: int, function: str = "", code: CodeType | None = None, offset: int = -1) -> None:
+    def __init__(
+        self, file: str, line: int, function: str = "", code: CodeType | None = None, offset: int = -1
+    ) -> None:
         self.file, self.line, self.function = file, line, function
         self.code, self.offset = code, offset
 
@@ -79,9 +80,9 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`left relation right`, with the text as it was asked.
+    """Relation between two sizes, with the text in which it was stated.
 
-    `broadcasts`: equal, or one of them is 1. `stretches`: equal, or left is 1.
+    `broadcasts` means equal, or one of them is 1. `stretches` means equal, or left is 1.
     """
 
     relation: Relation
@@ -96,11 +97,11 @@ class Claim:
         return list(dict.fromkeys(expr.variables(self.left) + expr.variables(self.right)))
 
     def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
-        """Whether the claim is true for actual sizes."""
+        """Return whether the claim is true where `leaf_value` gives the value of each leaf."""
         return _HOLDS[self.relation](evaluate(self.left, leaf_value), evaluate(self.right, leaf_value))
 
     def negated(self) -> Claim:
-        """The claim that holds exactly when this one does not."""
+        """Return the claim that holds exactly when this one does not; raise ValueError if there is none."""
         text = f"not ({self})"
         if self.relation == ">=":
             return Claim(">=", self.right - 1, self.left, text)
@@ -109,7 +110,7 @@ class Claim:
         return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
 
     def source(self, name: Callable[[Leaf], str], write_call: Callable[[Call], str] | None = None) -> str:
-        """A Python expression that is true when the claim holds."""
+        """Return Python source that is true when the claim holds; see `to_source`."""
         left, right = (to_source(s, name, write_call) for s in (self.left, self.right))
         if self.relation == "broadcasts":
             return f"({left} == {right} or {left} == 1 or {right} == 1)"
@@ -128,19 +129,23 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
 
 
 def equal(a: Size, b: Size, text: str = "") -> Claim:
-    """a == b."""
+    """Return the claim a == b."""
     return Claim("==", a, b, text)
 
 
 def at_least(a: Size, b: Size, text: str = "") -> Claim:
-    """a >= b."""
+    """Return the claim a >= b."""
     return Claim(">=", a, b, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A claim a program relies on: an assertion (NumPy would raise otherwise), a guard (Python decided on it), a
-    constraint (declared), or a fact of a size that depends on data (its op sees to it).
+    """Claim that a program relies on, with its kind and origin.
+
+    - An assertion: NumPy would raise if it did not hold.
+    - A guard: Python took a branch by it.
+    - A constraint: the user declared it.
+    - A fact about a run-time size: its op ensures it.
     """
 
     kind: Literal["assertion", "guard", "constraint", "fact"]
@@ -169,13 +174,14 @@ class Condition:
             return CheckError(f"{self.why}: {text.demand()}", sizes, self.where, sources)
         kind, advice = SizeMismatchError, text.advice()
         if claim.relation == "!=" and self.primitive in ("divide", "floordiv"):
-            kind, advice = ZeroDivisorError, f"call it with another size, or divide by max_dim({names.size(claim.left)}, 1)"
+            kind, divisor = ZeroDivisorError, names.size(claim.left)
+            advice = f"call it with another size, or divide by max_dim({divisor}, 1)"
         demand = text.demand() if text.is_spoken else ""
         return kind(self.primitive, text.claim(), sizes, self.why, self.where, sources, demand, advice)
 
 
 def implied_broadcasts(claim: Claim) -> tuple[Claim, ...]:
-    """What a claim takes for granted: that the sizes inside its broadcasts do broadcast."""
+    """Return claims that the sizes inside the broadcasts of a claim do broadcast; it is undefined otherwise."""
     return _broadcasts_in(claim.left) + _broadcasts_in(claim.right)
 
 
@@ -183,20 +189,16 @@ def implied_broadcasts(claim: Claim) -> tuple[Claim, ...]:
 def _broadcasts_in(size: Size) -> tuple[Claim, ...]:
     if isinstance(size, int) or not size.depth:
         return ()
-    found: dict[Claim, None] = {}
+    claims: dict[Claim, None] = {}
     for call in [a for m, _ in size.terms for a, _ in m if isinstance(a, Call)]:
-        found.update(dict.fromkeys([c for arg in call.args for c in _broadcasts_in(arg)]))
+        claims.update(dict.fromkeys([c for arg in call.args for c in _broadcasts_in(arg)]))
         if call.function == "broadcast":
             pairs = itertools.combinations(call.args[:_PAIRED], 2)
-            found.update(dict.fromkeys([Claim("broadcasts", a, b) for a, b in pairs]))
-    return tuple(found)
+            claims.update(dict.fromkeys([Claim("broadcasts", a, b) for a, b in pairs]))
+    return tuple(claims)
 
 
-def substitute_claim(claim: Claim, replace: Callable[[expr.Atom], Size | None]) -> Claim:
-    """The same claim with atoms replaced; keeps its text."""
+def substitute_claim(claim: Claim, replace: Replace) -> Claim:
+    """Return the claim with atoms replaced, and the same text."""
     left, right = substitute(claim.left, replace), substitute(claim.right, replace)
     return Claim(claim.relation, left, right, claim.text)
-
-
-def facts_of(conditions: Iterable[Condition]) -> tuple[Claim, ...]:
-    return tuple(c.claim for c in conditions)

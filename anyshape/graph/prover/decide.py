@@ -1,7 +1,7 @@
-"""From facts to a verdict: what follows about a claim. Stateless and sound: anything that is not proved is UNKNOWN.
+"""Decide a claim from facts. Stateless and sound: a claim that is neither proved nor refuted is UNKNOWN.
 
-`quick` proves from the canonical form, from the bounds of variables, or from one known fact whose distance to the
-claim has a sign. `exact` asks integer sets, and is complete for linear arithmetic with quotients and remainders by
+`decide_quickly` uses the canonical form, the bounds of variables, and single facts whose distance to the claim has a
+known sign. `decide_exactly` asks integer sets. It is complete for linear arithmetic with quotients and remainders by
 constants, extrema and broadcasts.
 """
 
@@ -12,60 +12,38 @@ from typing import TypeAlias
 
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError
-from anyshape.graph.prover.linear_constraints import Alternatives, Row, denial_of, rows_of
-from anyshape.graph.prover.models import Example, refuted, truth
+from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
+from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
-from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 
-_FIRST_FACTS = 16
+_FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
+_Query: TypeAlias = tuple[Verdict, Sequence[Alternatives]]  # if nothing satisfies the alternatives, this is the verdict
 
 
-def _least(a: Size, b: Size, facts: Sequence[Claim], known: Bound) -> Bound:
-    """A sound lower bound of a - b: the known one, or that of the distance to one fact `left - right >= 0`."""
-    for fact in facts:
-        if fact.relation == ">=":
-            distance = expr.sum_terms((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
-            low, _ = polynomial_bounds.of_terms(distance)
-            known = intervals.tighter(known, low, max)
-    return known
+def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
+    """Return YES if the claim holds for all sizes that satisfy `facts`, NO if for none, UNKNOWN if neither is shown."""
+    verdict = decide_quickly(claim, lambda: facts)
+    return decide_exactly(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
 
 
-def _is_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = polynomial_bounds.of_terms(expr.gap_terms(a, b))
-    if low is not None and low >= 0:
-        return Verdict.YES
-    if high is not None and high < 0:
-        return Verdict.NO
-    known = facts()
-    low = _least(a, b, known, low)
-    if low is not None and low >= 0:
-        return Verdict.YES
-    low = _least(b, a, known, None)
-    return Verdict.NO if low is not None and low >= 1 else Verdict.UNKNOWN
+def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Return whether the facts are shown to imply the claim, without the work of refuting it."""
+    verdict = decide_quickly(claim, lambda: facts)
+    if verdict is Verdict.UNKNOWN and not has_counterexample(claim, facts):
+        verdict = decide_exactly(claim, facts, maybe_true=False)[0]
+    return verdict is Verdict.YES
 
 
-def _is_equal(a: Size, b: Size, facts: Facts) -> Verdict:
-    low, high = polynomial_bounds.of_terms(expr.gap_terms(a, b))
-    verdict = _zero_within(low, high)
-    if verdict is not Verdict.UNKNOWN:
-        return verdict
-    known = facts()
-    below = _least(b, a, known, None if high is None else -high)
-    verdict = _zero_within(_least(a, b, known, low), None if below is None else -below)
-    if verdict is not Verdict.UNKNOWN:
-        return verdict
-    for fact in known:
-        if fact.relation in ("==", "!=") and expr.sub(fact.left, fact.right) in (expr.sub(a, b), expr.sub(b, a)):
-            return Verdict.YES if fact.relation == "==" else Verdict.NO
-    return Verdict.UNKNOWN
+# -- canonical forms, intervals and single facts -----------------------------------------------------------------
 
 
-def _zero_within(low: Bound, high: Bound) -> Verdict:
-    if (low is not None and low > 0) or (high is not None and high < 0):
-        return Verdict.NO
-    return Verdict.YES if low == 0 and high == 0 else Verdict.UNKNOWN
+def decide_quickly(claim: Claim, facts: Facts = tuple) -> Verdict:
+    """Return the verdict of canonical forms, intervals and single facts."""
+    verdict = decide_by_form(claim)
+    return decide_by_bounds(claim, facts) if verdict is Verdict.UNKNOWN else verdict
 
 
 _OF_CONSTANTS: dict[str, Callable[[int], bool]] = {
@@ -73,102 +51,10 @@ _OF_CONSTANTS: dict[str, Callable[[int], bool]] = {
     "!=": lambda gap: gap != 0,
     ">=": lambda gap: gap >= 0,
 }
-_OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
 
 
-def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
-    """Whether `claim` holds for all sizes that satisfy `facts`, for none, or neither could be shown."""
-    verdict = quick(claim, lambda: facts)
-    return exact(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
-
-
-def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
-    """The claim is shown to hold for all sizes that satisfy the facts; not asked is whether it holds for none."""
-    verdict = quick(claim, lambda: facts)
-    if verdict is Verdict.UNKNOWN and not refuted(claim, facts):
-        verdict = exact(claim, facts, maybe_true=False)[0]
-    return verdict is Verdict.YES
-
-
-def exact(
-    claim: Claim, facts: Sequence[Claim], *, maybe_true: bool = True, maybe_false: bool = True
-) -> tuple[Verdict, list[dict[DimVar, int]]]:
-    """The verdict of integer sets, and examples met on the way, which may break a fact that has products.
-
-    Not `maybe_true`: sizes are known that make the claim true, so nobody needs to show that it is false; and so on.
-    Of many facts the first are asked, and more, those that an example breaks before others, as long as one breaks any.
-    """
-    asked = [(Verdict.YES, denial_of(claim))] if maybe_false else []
-    asked += [(Verdict.NO, [rows_of(claim)])] if maybe_true else []
-    verdict = _by_own_facts(claim, facts, asked)
-    if verdict is not Verdict.UNKNOWN:
-        return verdict, []
-    known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
-    examples: list[dict[DimVar, int]] = []
-    while asked:
-        possible = IntegerSet(known)
-        open_questions, broken = [], []
-        for verdict, question in asked:
-            found = _first_example(possible, question)
-            if found is None:
-                return verdict, examples
-            breaks = [f for f in rest if truth(f, Example(found)) is False] if found else []
-            if breaks:
-                open_questions.append((verdict, question))
-                broken += breaks
-            elif found:
-                examples.append(found)
-        asked = open_questions
-        first = list(dict.fromkeys([*broken, *rest]))
-        known, rest = [*known, *first[: len(known)]], first[len(known) :]
-    return Verdict.UNKNOWN, examples
-
-
-def _by_own_facts(
-    claim: Claim, facts: Sequence[Claim], asked: Sequence[tuple[Verdict, Sequence[Alternatives]]]
-) -> Verdict:
-    """The verdict of the facts about nothing but the sizes of the claim, where others are connected with it as well.
-
-    A graph that is replayed has sizes of its own each time. What is known of all of them, connected through a size that
-    they share, has more cases than one question may take: what was proved of the first would not be of the third.
-    """
-    sizes = set(claim.variables())
-    own = [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
-    if not 0 < len(own) < len(facts):
-        return Verdict.UNKNOWN
-    possible = IntegerSet(own)
-    return next((v for v, question in asked if _first_example(possible, question) is None), Verdict.UNKNOWN)
-
-
-def _first_example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
-    """An example for one of the alternatives, which are asked one by one: each is a fact to take products with."""
-    questions = [[[rows]] for rows in asked[0] if _possible(rows)] if len(asked) == 1 else [asked]
-    return next((p for p in (_example(possible, q) for q in questions) if p is not None), None)
-
-
-def _possible(rows: Sequence[Row]) -> bool:
-    """Bounds leave room for the one row that there is, where it says that something is not negative."""
-    row = rows[0]
-    high = polynomial_bounds.of_terms(expr.gap_terms(row.size, row.other))[1] if row.relation == ">=" else None
-    return high is None or high + row.plus >= 0
-
-
-def _example(possible: IntegerSet, asked: Sequence[Alternatives]) -> dict[DimVar, int] | None:
-    """Sizes that satisfy what is asked, or none where they could not be found; None when there are none."""
-    try:
-        return next(possible.points(asked), None)
-    except OutOfBudgetError:
-        return {}
-
-
-def quick(claim: Claim, facts: Facts = tuple) -> Verdict:
-    """The verdict of canonical forms, intervals and single facts."""
-    verdict = by_form(claim)
-    return by_bounds(claim, facts) if verdict is Verdict.UNKNOWN else verdict
-
-
-def by_form(claim: Claim) -> Verdict:
-    """The verdict of canonical forms that differ by a constant."""
+def decide_by_form(claim: Claim) -> Verdict:
+    """Return the verdict if the canonical forms of the sides differ by a constant."""
     test = _OF_CONSTANTS.get(claim.relation)
     gap = _constant_gap(claim.left, claim.right) if test is not None else None
     if test is None or gap is None:
@@ -177,7 +63,7 @@ def by_form(claim: Claim) -> Verdict:
 
 
 def _constant_gap(a: Size, b: Size) -> int | None:
-    """a - b, where the canonical forms differ by a constant."""
+    """Return a - b if the canonical forms differ by a constant, else None."""
     if isinstance(a, int) or isinstance(b, int):
         return a - b if isinstance(a, int) and isinstance(b, int) else None
     try:
@@ -189,71 +75,204 @@ def _constant_gap(a: Size, b: Size) -> int | None:
     return c - d if x == y else None
 
 
-def by_bounds(claim: Claim, facts: Facts = tuple) -> Verdict:
-    """The verdict of intervals and single facts."""
+def decide_by_bounds(claim: Claim, facts: Facts = tuple) -> Verdict:
+    """Return the verdict of intervals and single facts."""
     relation, a, b = claim.relation, claim.left, claim.right
     if relation in _OF_CONSTANTS:
         if relation == ">=":
-            return _is_at_least(a, b, facts)
-        return _is_equal(a, b, facts) if relation == "==" else _OPPOSITE[_is_equal(a, b, facts)]
-    return _broadcasts(claim, facts()) if relation == "broadcasts" else _stretches(claim, facts())
+            return _decide_at_least(a, b, facts)
+        return _decide_equal(a, b, facts) if relation == "==" else _OPPOSITE[_decide_equal(a, b, facts)]
+    return _decide_broadcasts(claim, facts()) if relation == "broadcasts" else _decide_stretches(claim, facts())
 
 
-def _broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    pairs = ((claim.left, claim.right), (claim.left, 1), (claim.right, 1))
-    parts = [_is_equal(a, b, lambda: facts) for a, b in pairs]
-    if any(p is Verdict.YES for p in parts):
+_OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
+
+
+def _decide_at_least(a: Size, b: Size, facts: Facts) -> Verdict:
+    low, high = polynomial_bounds.of_terms(expr.difference_terms(a, b))
+    if low is not None and low >= 0:
         return Verdict.YES
-    if all(p is Verdict.NO for p in parts):
+    if high is not None and high < 0:
         return Verdict.NO
-    ways = _Ways(facts)
-    known = (claim.left, claim.right) in ways.pairs
-    if known or ways.lead(claim.left, claim.right) or ways.lead(claim.right, claim.left):
+    known = facts()
+    low = _lower_bound_of_gap(a, b, known, low)
+    if low is not None and low >= 0:
+        return Verdict.YES
+    low = _lower_bound_of_gap(b, a, known, None)
+    return Verdict.NO if low is not None and low >= 1 else Verdict.UNKNOWN
+
+
+def _decide_equal(a: Size, b: Size, facts: Facts) -> Verdict:
+    low, high = polynomial_bounds.of_terms(expr.difference_terms(a, b))
+    verdict = _decide_zero(low, high)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict
+    known = facts()
+    below = _lower_bound_of_gap(b, a, known, None if high is None else -high)
+    verdict = _decide_zero(_lower_bound_of_gap(a, b, known, low), None if below is None else -below)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict
+    for fact in known:
+        if fact.relation in ("==", "!=") and expr.sub(fact.left, fact.right) in (expr.sub(a, b), expr.sub(b, a)):
+            return Verdict.YES if fact.relation == "==" else Verdict.NO
+    return Verdict.UNKNOWN
+
+
+def _lower_bound_of_gap(a: Size, b: Size, facts: Sequence[Claim], known: Bound) -> Bound:
+    """Return a sound lower bound of a - b: the known one, or its distance to one fact `left - right >= 0`."""
+    for fact in facts:
+        if fact.relation == ">=":
+            distance = expr.combination_terms((a, 1), (b, -1), (fact.left, -1), (fact.right, 1))
+            low, _ = polynomial_bounds.of_terms(distance)
+            known = intervals.tighter(known, low, max)
+    return known
+
+
+def _decide_zero(low: Bound, high: Bound) -> Verdict:
+    """Decide whether a value in the interval is 0."""
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        return Verdict.NO
+    return Verdict.YES if low == 0 and high == 0 else Verdict.UNKNOWN
+
+
+# -- broadcasts --------------------------------------------------------------------------------------------------
+
+
+def _decide_broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
+    pairs = ((claim.left, claim.right), (claim.left, 1), (claim.right, 1))
+    verdicts = [_decide_equal(a, b, lambda: facts) for a, b in pairs]
+    if any(v is Verdict.YES for v in verdicts):
+        return Verdict.YES
+    if all(v is Verdict.NO for v in verdicts):
+        return Verdict.NO
+    graph = _StretchGraph(facts)
+    known = (claim.left, claim.right) in graph.broadcasting
+    if known or graph.reaches(claim.left, claim.right) or graph.reaches(claim.right, claim.left):
         return Verdict.YES
     return Verdict.UNKNOWN
 
 
-def _stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    if _Ways(facts).lead(claim.left, claim.right):
+def _decide_stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
+    if _StretchGraph(facts).reaches(claim.left, claim.right):
         return Verdict.YES
-    never = [_is_equal(claim.left, b, lambda: facts) is Verdict.NO for b in (claim.right, 1)]
+    never = [_decide_equal(claim.left, b, lambda: facts) is Verdict.NO for b in (claim.right, 1)]
     return Verdict.NO if all(never) else Verdict.UNKNOWN
 
 
-class _Ways:
-    """From sizes to those that they stretch to: as a part of a broadcast, or through facts, which are looked up."""
+class _StretchGraph:
+    """Directed graph from sizes to those they stretch to, as part of a broadcast or by a fact."""
 
     def __init__(self, facts: Sequence[Claim]) -> None:
-        self.to: dict[Size, list[Size]] = {}  # by a size, those that are known to stretch to it
-        self.pairs: set[tuple[Size, Size]] = set()  # known to broadcast
+        self.sources: dict[Size, list[Size]] = {}  # by a size, those that are known to stretch to it
+        self.broadcasting: set[tuple[Size, Size]] = set()  # pairs that are known to broadcast
         for fact in facts:
             if fact.relation == "stretches":
-                self.to.setdefault(fact.right, []).append(fact.left)
+                self.sources.setdefault(fact.right, []).append(fact.left)
             elif fact.relation == "broadcasts":
-                self.pairs |= {(fact.left, fact.right), (fact.right, fact.left)}
+                self.broadcasting |= {(fact.left, fact.right), (fact.right, fact.left)}
 
-    def lead(self, old: Size, new: Size) -> bool:
-        """`old` is 1 or equals `new`."""
-        return self._lead(old, new, set())
+    def reaches(self, old: Size, new: Size) -> bool:
+        """Return whether `old` is shown to be 1 or equal to `new`."""
+        return self._search(old, new, set())
 
-    def _lead(self, old: Size, new: Size, seen: set[tuple[Size, Size]]) -> bool:
-        """As `lead`. What was tried is not tried again."""
+    def _search(self, old: Size, new: Size, visited: set[tuple[Size, Size]]) -> bool:
         if old in (1, new):
             return True
-        if (old, new) in seen:
+        if (old, new) in visited:
             return False
-        seen.add((old, new))
-        parts, goals = _broadcast_parts(old), _broadcast_parts(new)
+        visited.add((old, new))
+        parts = _broadcast_parts(old)
         if len(parts) > 1:
-            return all(self._lead(p, new, seen) for p in parts)
-        if len(goals) > 1 and (old in goals or any(self._lead(old, g, seen) for g in goals)):
+            return all(self._search(p, new, visited) for p in parts)
+        return self._reaches_part(old, new, visited) or self._reaches_by_fact(old, new, visited)
+
+    def _reaches_part(self, old: Size, new: Size, visited: set[tuple[Size, Size]]) -> bool:
+        goals = _broadcast_parts(new)
+        return len(goals) > 1 and (old in goals or any(self._search(old, g, visited) for g in goals))
+
+    def _reaches_by_fact(self, old: Size, new: Size, visited: set[tuple[Size, Size]]) -> bool:
+        if isinstance(new, int) and new != 1 and (old, new) in self.broadcasting:
             return True
-        if isinstance(new, int) and new != 1 and (old, new) in self.pairs:
-            return True
-        return any(self._lead(old, between, seen) for between in self.to.get(new, ()))
+        return any(self._search(old, between, visited) for between in self.sources.get(new, ()))
 
 
 def _broadcast_parts(size: Size) -> tuple[Size, ...]:
-    """The sizes that broadcast to `size`, when it is such an expression; else `size` alone."""
+    """Return the operands if `size` is a broadcast, else `size` alone."""
     atom = expr.as_atom(size)
     return atom.args if isinstance(atom, expr.Call) and atom.function == "broadcast" else (size,)
+
+
+# -- integer sets ------------------------------------------------------------------------------------------------
+
+
+def decide_exactly(
+    claim: Claim, facts: Sequence[Claim], *, maybe_true: bool = True, maybe_false: bool = True
+) -> tuple[Verdict, list[Assignment]]:
+    """Return the verdict of integer sets, and candidate models of the facts that the search produced.
+
+    A candidate may break a fact that has products. `maybe_true=False` says that nobody needs a proof that the claim is
+    false, and `maybe_false=False` that nobody needs one that it is true.
+    Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
+    candidate breaks come first.
+    """
+    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if maybe_false else []
+    queries += [(Verdict.NO, [rows_of(claim)])] if maybe_true else []
+    verdict = _decide_by_own_facts(claim, facts, queries)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict, []
+    known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
+    models: list[Assignment] = []
+    while queries:
+        feasible = IntegerSet(known)
+        open_queries, broken = [], []
+        for verdict, alternatives in queries:
+            point = _find_point(feasible, alternatives)
+            if point is None:
+                return verdict, models
+            breaks = [f for f in rest if truth(f, Model(point)) is False] if point else []
+            if breaks:
+                open_queries.append((verdict, alternatives))
+                broken += breaks
+            elif point:
+                models.append(point)
+        queries = open_queries
+        ordered = list(dict.fromkeys([*broken, *rest]))
+        known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
+    return Verdict.UNKNOWN, models
+
+
+def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence[_Query]) -> Verdict:
+    """Return the verdict of the facts that mention no size but the claim's; UNKNOWN if these are all facts, or none.
+
+    A graph that is replayed has sizes of its own each time. The facts about all of them, connected through a size that
+    they share, have more cases than one query may take. What was proved of the first would not be proved of the third.
+    """
+    sizes = set(claim.variables())
+    own = [f for f in facts if sizes.issuperset(f.variables())][:_FIRST_FACTS]
+    if not 0 < len(own) < len(facts):
+        return Verdict.UNKNOWN
+    feasible = IntegerSet(own)
+    return next((v for v, alternatives in queries if _find_point(feasible, alternatives) is None), Verdict.UNKNOWN)
+
+
+def _find_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:
+    """Return a point that satisfies the conjunction as well, {} if the search gave up, None if there is none.
+
+    The alternatives of a single conjunct are tried one by one: each is then a fact to take products with.
+    """
+    tries = [[[rows]] for rows in conjunction[0] if _is_possible(rows)] if len(conjunction) == 1 else [conjunction]
+    return next((p for p in (_search_point(feasible, t) for t in tries) if p is not None), None)
+
+
+def _is_possible(rows: Sequence[Row]) -> bool:
+    """Return whether bounds leave room for the first row, if it is an inequality."""
+    row = rows[0]
+    high = polynomial_bounds.of_terms(expr.difference_terms(row.size, row.other))[1] if row.relation == ">=" else None
+    return high is None or high + row.plus >= 0
+
+
+def _search_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:
+    try:
+        return next(feasible.points(conjunction), None)
+    except OutOfBudgetError:
+        return {}

@@ -1,8 +1,8 @@
-"""Integer sets behind the prover: is there any assignment, where are its bounds, which point is in it? (islpy)
+"""Integer sets behind the prover: emptiness, bounds and points of sets of assignments, by isl (islpy).
 
-Complete for linear arithmetic with quotients and remainders by constants, extrema and broadcasts, within limits: facts
-that would make a set too heavy for isl are left out, and a query that is not done by the end of its operations or its
-time is answered with "not known". isl cannot be stopped, so what bounds one call of it is the weight of what it gets.
+Complete for linear arithmetic with quotients and remainders by constants, extrema and broadcasts, within limits.
+Facts that would make a set too heavy for isl are left out. A query that exceeds its operations or its time raises
+`OutOfBudgetError`. The time of one call of isl is bounded by the weight of its input, as isl cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from anyshape.graph.prover.linear_constraints import (
     Alternatives,
     Constraint,
     LinearForms,
-    Mark,
     Row,
-    products_in,
-    products_of,
+    Snapshot,
+    count_products,
+    count_row_products,
     rows_of,
 )
 from anyshape.graph.sizes import expr
@@ -32,35 +32,37 @@ from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.symbols import RuntimeScalar
 from anyshape.support.packages import islpy as isl
 
-_OPERATIONS = 10_000  # of isl, for one question: a good part of a second at the worst
+_OPERATIONS = 10_000  # of isl, for one query: a good part of a second at the worst
 _FEW_ENTRIES = 500  # up to which the answer never depends on a clock
 _WORK = 20_000_000  # entries of a matrix times operations on all of it, for small numbers
-_SECONDS = 0.3  # of the thread's time, for one question, looked at between calls of isl
-# Sixteenths of a bit by which constraints are beyond `a >= b`. Solving equalities, isl makes numbers whose digits
-# double with each of them, without counting any operation: random systems of 26 bits can take more than 0.1 s.
+_SECONDS = 0.3  # of the thread's time, for one query, checked between calls of isl
+# Weights are sixteenths of a bit by which constraints exceed `a >= b`. When isl solves equalities, the digits of its
+# numbers double with each of them, without counting any operation: systems of 26 bits can take more than 0.1 s.
 _FACTS_WEIGHT = 16 * 20
 _WEIGHT = 16 * 32
-_PRODUCTS_WEIGHT = 16 * 128  # of what follows for products, which are few
-_HEAVY = 16 * 10  # beyond which numbers become large in each operation
-_LIGHT = 16 * 6  # up to which every call of isl ends soon, also one for the first point in lexicographic order
-_LEAVES = 400
-_CASES = 24
-_COLUMNS = 14  # with products, beyond which points are sought among the rationals
-_PRODUCTS = 6
+_PRODUCTS_WEIGHT = 16 * 128  # of the constraints on products, which are few
+_HEAVY = 16 * 10  # beyond it, numbers become large in each operation
+_LIGHT = 16 * 6  # up to it, every call of isl ends soon, also the search for the lexicographically first point
+_LEAVES = 400  # polyhedra of one search
+_CASES = 24  # that are split in one search
+_COLUMNS = 14  # with products; beyond it, points are sought among the rationals
+_PRODUCTS = 6  # of the facts, and of one query
 _ROWS = 8  # of a matrix that is filled: isl copies all of it for each entry
 # isl's search for an optimum counts no operations. Beyond these coefficients any point will do for a first one, and
-# bounds are found by asking for points.
+# bounds are found by bisection.
 _MODERATE = 1 << 8
 _LARGE = 1 << 20
-_DOUBLINGS = 64  # without meeting an end, after which there is taken to be no bound
+_DOUBLINGS = 64  # of the step of a bisection, after which the side counts as unbounded
+_SMALL = 1 << 12  # numbers below it are made once per thread
+_VALUE = expr.from_atom(RuntimeScalar(-1))  # stands for the size whose range is sought
 
 
 class _Thread(threading.local):
-    """The context of a thread, made when it asks a first question, and small numbers as isl's."""
+    """isl's context of a thread, made at its first query, with small numbers as isl's."""
 
     context: Any = None
     numbers: dict[int, Any]
-    deadline = math.inf  # of its clock, for the questions that are asked now
+    deadline = math.inf  # on the thread's clock, for the current queries
 
     def start(self) -> Any:
         if self.context is None:
@@ -68,28 +70,27 @@ class _Thread(threading.local):
         return self.context
 
     def number(self, value: int) -> Any:
-        found = self.numbers.get(value)
-        if found is None:
+        number = self.numbers.get(value)
+        if number is None:
             if -_SMALL < value < _SMALL:
-                found = self.numbers[value] = isl.Val.int_from_si(self.context, value)
+                number = self.numbers[value] = isl.Val.int_from_si(self.context, value)
             else:
-                found = isl.Val.read_from_str(self.context, str(value))
-        return found
+                number = isl.Val.read_from_str(self.context, str(value))
+        return number
 
 
-_SMALL = 1 << 12
 _THREAD = _Thread()
 
 
 class OutOfBudgetError(Exception):
-    """The question took more operations than it was given."""
+    """The query took more operations or more time than its budget."""
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Questions asked in the block take so much of the thread's time together; later ones are not answered.
+def time_limit(seconds: float) -> Iterator[None]:
+    """Limit the thread's time for all queries in the block together; later ones raise OutOfBudgetError.
 
-    A block inside another has what is left of the outer one.
+    A block inside another has at most the rest of the outer one.
     """
     before = _THREAD.deadline
     _THREAD.deadline = min(before, time.thread_time() + seconds)
@@ -100,19 +101,19 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def out_of_time() -> bool:
-    """The time of the block is over."""
+    """Return whether the time of the block is over."""
     return time.thread_time() > _THREAD.deadline
 
 
-class Allowance:
-    """The time that all questions of one owner may take; when it is used up each has a little still."""
+class TimeBudget:
+    """Time for all questions of one owner. When it is used up, each further question still gets `least` seconds."""
 
     def __init__(self, seconds: float, each: float, least: float) -> None:
         self.left, self.each, self.least = seconds, each, least
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """The time for one question, and for those that are asked to answer it."""
+        """Limit the time for one question and for all questions asked to answer it."""
         if _THREAD.deadline < math.inf:
             yield
             return
@@ -126,7 +127,7 @@ class Allowance:
 
 
 class _Case:
-    """Alternatives, each of which is made a polyhedron when it is first met."""
+    """Alternatives, each made a polyhedron at its first use."""
 
     def __init__(self, alternatives: Sequence[list[Constraint]], make: Callable[[Sequence[Constraint]], Any]) -> None:
         self.alternatives, self.make = alternatives, make
@@ -139,104 +140,96 @@ class _Case:
             yield self.made[i]
 
 
-def _sure(alternatives: Sequence[Sequence[Sequence[Constraint]]]) -> list[Constraint]:
-    """What holds without a choice."""
+def _unconditional(alternatives: Sequence[Sequence[Sequence[Constraint]]]) -> list[Constraint]:
+    """Return the constraints that hold without a choice."""
     return [c for a in alternatives if len(a) == 1 for c in a[0]]
 
 
 class IntegerSet:
-    """The assignments that satisfy claims: a union of integer polyhedra, of which only the needed ones are made."""
+    """Set of the assignments that satisfy claims: a union of integer polyhedra, made when they are needed."""
 
     def __init__(self, facts: Sequence[Claim]) -> None:
         self.forms = LinearForms()
         self.facts: list[Alternatives] = []
-        self._known: list[list[list[Constraint]]] = []
+        self._constraints: list[list[list[Constraint]]] = []  # of each fact
         self._largest = self._weight = self._heaviest = 0
         self._until = math.inf
         products = 0
-        for fact in facts:  # one that would cost too much is left out: less is known then, and nothing false
-            count = products_in(fact.left) + products_in(fact.right)
+        for fact in facts:  # leaving out a fact is sound: it enlarges the set
+            count = count_products(fact.left) + count_products(fact.right)
             if count == 0 or products + count <= _PRODUCTS:
-                products += count * self._take(rows_of(fact))
-        self._whole: Any = None  # the polyhedron of what is known of all assignments, and for how many columns
-        self._whole_columns = 0
+                products += count * self._add_fact(rows_of(fact))
+        self._base: Any = None  # the polyhedron of everything unconditional
+        self._base_columns = 0  # how many columns it has
         self._cases: list[_Case] = []
 
-    def _take(self, fact: Alternatives) -> bool:
-        """Add the fact where it is not too heavy."""
-        mark = self.forms.mark()
-        made = self._constrained(fact)
-        weights = self._weights(made) + self._new_weights(mark)
+    def _add_fact(self, fact: Alternatives) -> bool:
+        """Add the fact unless it is too heavy; return whether it was added."""
+        snapshot = self.forms.snapshot()
+        constraints = self._to_constraints(fact)
+        weights = self._weights(constraints) + self._weights_since(snapshot)
         if weights:
             weight, heaviest = self._weight + sum(weights), max(self._heaviest, *weights)
             if weight - heaviest > _FACTS_WEIGHT:
-                self.forms.forget(mark)
+                self.forms.roll_back(snapshot)
                 return False
             self._weight, self._heaviest = weight, heaviest
         self.facts.append(fact)
-        self._known.append(made)
+        self._constraints.append(constraints)
         return True
 
     def _weights(self, alternatives: Sequence[Sequence[Constraint]]) -> list[int]:
-        """The weights of the heaviest alternative."""
+        """Return the weights of the heaviest alternative."""
         if len(alternatives) == 1:
             return [w for c in alternatives[0] if len(c.coefficients) > 1 and (w := _weight_of(c))]
         return max([self._weights([constraints]) for constraints in alternatives], key=sum, default=[])
 
-    def _new_weights(self, mark: Mark) -> list[int]:
-        """Of what was defined since then."""
-        if len(self.forms.columns) == mark.columns:
+    def _weights_since(self, snapshot: Snapshot) -> list[int]:
+        """Return the weights of the definitions and cases that were added since the snapshot."""
+        if len(self.forms.columns) == snapshot.columns:
             return []
-        found = self._weights([self.forms.definitions[mark.definitions :]])
-        for case in self.forms.cases[mark.cases :]:
-            found += self._weights(case)
-        return found
-
-    def refutes(self, more: Sequence[Alternatives]) -> bool:
-        """No assignment satisfies these as well. False means that one does, or that a product is in the way."""
-        with self._question():
-            return next(self._leaves(more), None) is None
+        weights = self._weights([self.forms.definitions[snapshot.definitions :]])
+        for case in self.forms.cases[snapshot.cases :]:
+            weights += self._weights(case)
+        return weights
 
     def range(self, size: Size) -> tuple[Bound, Bound] | None:
-        """The least and the greatest value of the size; None when there is no assignment."""
+        """Return the least and the greatest value of the size; None if the set is empty."""
         ranges = []
-        with self._question():
+        with self._query():
             for leaf in self._leaves([[[Row(_VALUE, "==", size)]]]):
                 if self._is_hard():
                     raise OutOfBudgetError
                 (position,) = self.forms.form(_VALUE)[0]
                 if self._largest > _LARGE or self._weight - self._heaviest > _HEAVY:
-                    ranges.append(self._searched(leaf, position, size))
+                    ranges.append(self._bisected_range(leaf, position, size))
                 else:
                     part = leaf.to_set()
                     ranges.append((_integer(part.dim_min_val(position)), _integer(part.dim_max_val(position))))
-        if not ranges:
-            return None
-        lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
-        low = None if None in lows else min([x for x in lows if x is not None])
-        return low, None if None in highs else max([x for x in highs if x is not None])
+        return _hull(ranges) if ranges else None
 
-    def _searched(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
-        """The range of one column, by halving: each step asks whether there is any point on one side.
+    def _bisected_range(self, leaf: Any, position: int, size: Size) -> tuple[Bound, Bound]:
+        """Return the range of one column by bisection: each step asks whether any point lies on one side.
 
-        Each side has operations of its own, and is that of intervals where it takes more, or when time is over.
+        Each side has a budget of operations of its own. A side that exceeds it, or the time, gets its bound from
+        intervals.
         """
         until = self._until
         self._check_time()
-        met = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
+        value = _number(leaf.sample_point().get_coordinate_val(isl.dim_type.set, position))
         low, high = expr.bounds(size)
-        with contextlib.suppress(OutOfBudgetError), self._question():
+        with contextlib.suppress(OutOfBudgetError), self._query():
             self._until = until
-            low = self._extreme(leaf, position, met, low, 1)
-        with contextlib.suppress(OutOfBudgetError), self._question():
+            low = self._least(leaf, position, value, low, 1)
+        with contextlib.suppress(OutOfBudgetError), self._query():
             self._until = until
-            most = self._extreme(leaf, position, -met, None if high is None else -high, -1)
-            high = None if most is None else -most
+            negated = self._least(leaf, position, -value, None if high is None else -high, -1)
+            high = None if negated is None else -negated
         _THREAD.context.set_max_operations(_OPERATIONS)
         return low, high
 
-    def _extreme(self, leaf: Any, position: int, met: int, low: Bound, sign: int) -> Bound:
-        """The least value of sign * column, of which `met` is one and `low`, where given, is a lower bound."""
+    def _least(self, leaf: Any, position: int, reached: int, low: Bound, sign: int) -> Bound:
+        """Return the least value of sign * column, given a value that is `reached` and a lower bound, if known."""
 
         def reaches(value: int) -> bool:
             self._check_time()
@@ -247,37 +240,38 @@ class IntegerSet:
         while low is None:
             if step.bit_length() > _DOUBLINGS:
                 return None
-            value = met - step
-            met, low = (value, None) if reaches(value) else (met, value + 1)
+            value = reached - step
+            reached, low = (value, None) if reaches(value) else (reached, value + 1)
             step *= 2
-        while low < met:
-            middle = (low + met) // 2
-            met, low = (middle, low) if reaches(middle) else (met, middle + 1)
+        while low < reached:
+            middle = (low + reached) // 2
+            reached, low = (middle, low) if reaches(middle) else (reached, middle + 1)
         return low
 
     def points(
         self, more: Sequence[Alternatives] = (), *, small: bool = False, operations: int = _OPERATIONS
     ) -> Iterator[dict[DimVar, int]]:
-        """Candidates for assignments: to be tried out where there are products, assignments otherwise.
+        """Yield points of the set that satisfy `more` too.
 
-        `small`: where that is feasible, the first in lexicographic order comes first.
+        With products the points are only candidates, and {} stands for points that are too hard to find. With `small`,
+        the lexicographically first point comes first if finding it is cheap.
         """
-        with self._question(operations):
+        with self._query(operations):
             for leaf in self._leaves(more):
                 if self._is_hard():
                     yield {}
                     continue
                 simple = self._largest <= _MODERATE and self._weight <= _LIGHT
-                places = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
+                columns = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
                 for point in _points(leaf, small and simple):
-                    values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in places.items()}
+                    values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in columns.items()}
                     yield {a: _number(v) for a, v in values.items() if isinstance(a, DimVar)}
 
     # -- the search
 
     @contextlib.contextmanager
-    def _question(self, operations: int = _OPERATIONS) -> Iterator[None]:
-        """Stop isl, and say so, when a question takes too many operations or too much time."""
+    def _query(self, operations: int = _OPERATIONS) -> Iterator[None]:
+        """Limit the operations of isl in the block; raise OutOfBudgetError when they are used up."""
         context = _THREAD.start()
         self._until, self._operations = math.inf, operations
         context.reset_operations()
@@ -294,50 +288,61 @@ class IntegerSet:
             raise OutOfBudgetError
 
     def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
-        """Polyhedra that are not empty and together hold every assignment; cases are split only where they must be."""
-        if sum([products_of(r) for a in more for r in a[0]]) > _PRODUCTS:
+        """Yield polyhedra that are not empty and cover the set; split cases only as far as needed."""
+        if sum([count_row_products(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
         if self.forms.products and out_of_time():
             raise OutOfBudgetError
-        asked = self._asked(more)
-        products = self._products(more) if self.forms.products else []
-        if self._whole is None or self._whole_columns < len(self.forms.columns):
-            self._whole_columns = len(self.forms.columns)
-            self._whole = self._polyhedron([*self.forms.definitions, *_sure(self._known)])
-            self._cases = [_Case(a, self._polyhedron) for a in [*self._known, *self.forms.cases] if len(a) > 1]
-        part = self._whole.intersect(self._polyhedron([*_sure(asked), *products]))
-        cases = [*[_Case(a, self._polyhedron) for a in asked if len(a) > 1], *self._cases]
+        added = self._add_query(more)
+        products = self._product_constraints(more) if self.forms.products else []
+        self._make_base()
+        part = self._base.intersect(self._polyhedron([*_unconditional(added), *products]))
+        cases = [*[_Case(a, self._polyhedron) for a in added if len(a) > 1], *self._cases]
         cases.sort(key=lambda case: len(case.alternatives))
-        entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._known) + len(products))
+        self._start_search(len(products))
+        yield from self._split(part, cases[:_CASES], [_LEAVES])
+
+    def _make_base(self) -> None:
+        """Make the polyhedron of everything unconditional, and the cases, unless they have all columns already."""
+        if self._base is None or self._base_columns < len(self.forms.columns):
+            self._base_columns = len(self.forms.columns)
+            self._base = self._polyhedron([*self.forms.definitions, *_unconditional(self._constraints)])
+            alternatives = [*self._constraints, *self.forms.cases]
+            self._cases = [_Case(a, self._polyhedron) for a in alternatives if len(a) > 1]
+
+    def _start_search(self, products: int) -> None:
+        """Set the operations of isl by the size and weight of the matrices, and a deadline unless they are light."""
+        entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._constraints) + products)
         bits = 1 + max(self._weight - self._heaviest - _HEAVY, 0) // 16
         if entries > _FEW_ENTRIES or self._weight - self._heaviest > _LIGHT:
             self._until = min(_THREAD.deadline, time.thread_time() + _SECONDS)
             self._check_time()
         _THREAD.context.set_max_operations(min(self._operations, _WORK // (entries * bits) + 1))
-        yield from self._split(part, cases[:_CASES], [_LEAVES])
 
-    def _asked(self, more: Sequence[Alternatives]) -> list[list[list[Constraint]]]:
-        mark = self.forms.mark()
-        asked = [self._constrained(a) for a in more]
-        defined = self._new_weights(mark)
+    def _add_query(self, more: Sequence[Alternatives]) -> list[list[list[Constraint]]]:
+        """Return the alternatives as constraints; raise OutOfBudgetError if they are too heavy."""
+        snapshot = self.forms.snapshot()
+        constraints = [self._to_constraints(a) for a in more]
+        defined = self._weights_since(snapshot)
         if defined:
             self._weight, self._heaviest = self._weight + sum(defined), max(self._heaviest, *defined)
-        weights = [w for a in asked for w in self._weights(a)]
+        weights = [w for a in constraints for w in self._weights(a)]
         if self._weight + sum(weights) - max(self._heaviest, *weights, 0) > _WEIGHT:
             raise OutOfBudgetError
-        return asked
+        return constraints
 
-    def _products(self, more: Sequence[Alternatives]) -> list[Constraint]:
-        """What follows for products; of that as much as is not too heavy."""
+    def _product_constraints(self, more: Sequence[Alternatives]) -> list[Constraint]:
+        """Return constraints on the products, as many as are not too heavy."""
         rows = [r for a in [*self.facts, *more] if len(a) == 1 for r in a[0]]
-        made = [self.forms.constraint(r) for r in self.forms.multiply(rows)]
-        weights = itertools.accumulate([_weight_of(c) if len(c.coefficients) > 1 else 0 for c in made])
-        return [c for c, weight in zip(made, weights, strict=True) if weight <= _PRODUCTS_WEIGHT]
+        constraints = [self.forms.constraint(r) for r in self.forms.multiply(rows)]
+        weights = itertools.accumulate([_weight_of(c) if len(c.coefficients) > 1 else 0 for c in constraints])
+        return [c for c, weight in zip(constraints, weights, strict=True) if weight <= _PRODUCTS_WEIGHT]
 
-    def _constrained(self, alternatives: Alternatives) -> list[list[Constraint]]:
+    def _to_constraints(self, alternatives: Alternatives) -> list[list[Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
 
     def _split(self, part: Any, cases: Sequence[_Case], budget: list[int]) -> Iterator[Any]:
+        """Yield the leaves below `part`, depth first, while the budget of leaves lasts."""
         budget[0] -= 1
         if budget[0] < 0:
             raise OutOfBudgetError
@@ -352,10 +357,11 @@ class IntegerSet:
             yield from self._split(part.intersect(alternative), cases[1:], budget)
 
     def _is_hard(self) -> bool:
+        """Return whether products make integer points too hard to find."""
         return bool(self.forms.products) and len(self.forms.columns) > _COLUMNS
 
     def _is_empty(self, part: Any) -> bool:
-        """There is no point in the polyhedron; or no rational one, where many products make integers too hard."""
+        """Return whether the polyhedron has no integer point; no rational one, if integer points are too hard."""
         if self._is_hard():
             return part.remove_redundancies().plain_is_empty()
         return part.is_empty()
@@ -370,7 +376,7 @@ class IntegerSet:
         return isl.BasicSet.from_constraint_matrices(space, equal, more, kinds.set, kinds.div, kinds.param, kinds.cst)
 
     def _matrix(self, none: Any, constraints: Sequence[Constraint]) -> Any:
-        """A row for each constraint, its constant last; `none` has no row yet."""
+        """Return a matrix with a row for each constraint, its constant last; `none` is a matrix without rows."""
         if len(constraints) > _ROWS:
             half = len(constraints) // 2
             return self._matrix(none, constraints[:half]).concat(self._matrix(none, constraints[half:]))
@@ -386,7 +392,7 @@ class IntegerSet:
 
 
 def _weight_of(constraint: Constraint) -> int:
-    """How much the constraint adds to the numbers that isl makes: little where it has only two columns."""
+    """Return how much the constraint lengthens the numbers that isl makes: little if it has only two columns."""
     coefficients = constraint.coefficients
     bits = sum(map(abs, coefficients.values())).bit_length() - 2
     if len(coefficients) == 2:
@@ -394,10 +400,15 @@ def _weight_of(constraint: Constraint) -> int:
     return max(2 * bits, 1) * (8 if constraint.relation == "==" else 4)
 
 
-_VALUE = expr.from_atom(RuntimeScalar(-1))
+def _hull(ranges: Sequence[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
+    """Return the least range that contains all of them."""
+    lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
+    low = None if None in lows else min([x for x in lows if x is not None])
+    return low, None if None in highs else max([x for x in highs if x is not None])
 
 
 def _integer(value: Any) -> Bound:
+    """Return a value of isl as an int, None if it is infinite."""
     return _number(value) if value.is_int() else None
 
 
@@ -409,7 +420,7 @@ def _number(value: Any) -> int:
 
 
 def _points(leaf: Any, small: bool) -> Iterator[Any]:
-    """The first point in lexicographic order, where it is asked for and there is one, and any point."""
+    """Yield the lexicographically first point, if wanted and there is one, then any point."""
     if small:
         with contextlib.suppress(isl.Error):  # unbounded below
             yield leaf.lexmin().sample_point()

@@ -1,14 +1,14 @@
-"""From claims about sizes to linear constraints over integer columns: one column for each leaf, call and product.
+"""Linearise claims about sizes: constraints over integer columns, one for each leaf, call and product.
 
-A quotient, remainder or extremum becomes a column with the constraints that define it: exact, so that nothing is lost.
-A product of sizes becomes a column with constraints that hold of it: sound, so that nothing false is shown.
+A quotient, remainder or extremum becomes a column with the constraints that define it, which is exact.
+A product of sizes becomes a column with constraints that hold of it, which is sound.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -23,7 +23,7 @@ Relation: TypeAlias = Literal["==", ">="]
 
 
 class Row(NamedTuple):
-    """size + plus == other, or size + plus >= other."""
+    """Linear relation `size + plus == other` or `size + plus >= other`."""
 
     size: Size
     relation: Relation = ">="
@@ -32,19 +32,19 @@ class Row(NamedTuple):
 
     @property
     def gap(self) -> Size:
-        """What is to be 0 or not negative."""
+        """The difference of the sides, which is 0 or not negative."""
         return expr.add(expr.sub(self.size, self.other), self.plus)
 
 
 class Constraint(NamedTuple):
-    """A linear form over columns that is to be 0 or not negative."""
+    """Linear form over columns that is 0 or not negative."""
 
     coefficients: dict[int, int]
     constant: int
     relation: Relation
 
 
-Alternatives: TypeAlias = list[list[Row]]  # at least one of the lists holds
+Alternatives: TypeAlias = list[list[Row]]  # a disjunction of conjunctions
 
 _PRODUCT_LIMIT = 30
 _MONOMIAL_LIMIT = 10
@@ -53,29 +53,29 @@ _DEGREE_LIMIT = 4
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def products_in(size: Size) -> int:
-    """How many products of sizes, and divisions by sizes, the size is made of."""
-    return _products_of(size.terms) if isinstance(size, DimExpr) else 0
+def count_products(size: Size) -> int:
+    """Return the number of products of sizes, and of divisions by sizes, in the size."""
+    return _count_products(size.terms) if isinstance(size, DimExpr) else 0
 
 
-def products_of(row: Row) -> int:
-    """As `products_in`, of the difference that the row is about."""
-    return _products_of(expr.gap_terms(row.size, row.other).items())
+def count_row_products(row: Row) -> int:
+    """Return the number of products, and of divisions by sizes, in the difference of the row's sides."""
+    return _count_products(expr.difference_terms(row.size, row.other).items())
 
 
-def _products_of(terms: Iterable[tuple[Monomial, int]]) -> int:
+def _count_products(terms: Iterable[tuple[Monomial, int]]) -> int:
     count = 0
     for monomial, _ in terms:
         count += len(monomial) > 1 or (len(monomial) == 1 and monomial[0][1] > 1)
         for atom, _ in monomial:
             if isinstance(atom, Call):
                 count += atom.function in ("floordiv", "mod") and not isinstance(atom.args[1], int)
-                count += sum([products_in(a) for a in atom.args])
+                count += sum([count_products(a) for a in atom.args])
     return count
 
 
 def divides_by_size(claim: Claim) -> bool:
-    """The claim means something only where some size is not 0."""
+    """Return whether the claim contains a division by a size, so that it is undefined where that size is 0."""
     return _divides(claim.left) or _divides(claim.right)
 
 
@@ -87,7 +87,7 @@ def _divides(size: Size) -> bool:
 
 
 def rows_of(claim: Claim) -> Alternatives:
-    """The claim as alternatives, each a conjunction."""
+    """Return the claim as alternatives, each a conjunction."""
     left, right = claim.left, claim.right
     if claim.relation == ">=":
         return [[Row(left, ">=", right)]]
@@ -99,8 +99,8 @@ def rows_of(claim: Claim) -> Alternatives:
     return [[Row(left, "==", right)], *[[Row(x, "==", 1)] for x in ones]]
 
 
-def denial_of(claim: Claim) -> list[Alternatives]:
-    """What holds exactly when the claim does not: a conjunction of alternatives."""
+def negation_of(claim: Claim) -> list[Alternatives]:
+    """Return the negation of the claim: a conjunction of alternatives."""
     if claim.relation == ">=":
         return [[[Row(claim.right, ">=", claim.left, -1)]]]
     if claim.relation == "!=":
@@ -109,8 +109,8 @@ def denial_of(claim: Claim) -> list[Alternatives]:
     return [[[Row(a, ">=", b, -1)], [Row(b, ">=", a, -1)]] for a, _, b, _ in equalities]
 
 
-class Mark(NamedTuple):
-    """How much there was of each part of linear forms."""
+class Snapshot(NamedTuple):
+    """Lengths of the parts of linear forms, to roll back to."""
 
     columns: int
     definitions: int
@@ -120,7 +120,10 @@ class Mark(NamedTuple):
 
 @dataclass
 class LinearForms:
-    """Columns, what defines them, and the forms of sizes over them."""
+    """Columns with their definitions, and the linear forms of sizes over them.
+
+    `definitions` hold unconditionally; of each of the `cases`, at least one alternative holds.
+    """
 
     columns: dict[Any, int] = field(default_factory=dict)
     definitions: list[Constraint] = field(default_factory=list)
@@ -128,7 +131,7 @@ class LinearForms:
     products: list[Monomial] = field(default_factory=list)
 
     def form(self, size: Size) -> Form:
-        """The size as a linear form; its columns are made where they are new."""
+        """Return the size as a linear form; make the columns that are new."""
         return self._form(size.terms) if isinstance(size, DimExpr) else ({}, size)
 
     def _form(self, terms: Iterable[tuple[Monomial, int]]) -> Form:
@@ -151,41 +154,41 @@ class LinearForms:
                 coefficients[column] = coefficients.get(column, 0) + coefficient * factor
         return coefficients, constant
 
-    def mark(self) -> Mark:
-        """Where to go back to."""
-        return Mark(len(self.columns), len(self.definitions), len(self.cases), len(self.products))
+    def snapshot(self) -> Snapshot:
+        """Return the state that `roll_back` restores."""
+        return Snapshot(len(self.columns), len(self.definitions), len(self.cases), len(self.products))
 
-    def forget(self, mark: Mark) -> None:
-        """Go back to the mark."""
-        while len(self.columns) > mark.columns:
+    def roll_back(self, snapshot: Snapshot) -> None:
+        """Remove everything that was added since the snapshot."""
+        while len(self.columns) > snapshot.columns:
             self.columns.popitem()
-        del self.definitions[mark.definitions :], self.cases[mark.cases :], self.products[mark.products :]
+        del self.definitions[snapshot.definitions :], self.cases[snapshot.cases :], self.products[snapshot.products :]
 
     def constraint(self, row: Row) -> Constraint:
-        """The row over the columns."""
-        terms = expr.gap_terms(row.size, row.other)
+        """Return the row over the columns."""
+        terms = expr.difference_terms(row.size, row.other)
         coefficients, constant = self._form(terms.items())
         return Constraint(coefficients, constant + row.plus, row.relation)
 
     def _column(self, monomial: Monomial) -> int:
-        found = self.columns.get(monomial)
-        if found is None:
-            found = self.columns[monomial] = len(self.columns)
+        column = self.columns.get(monomial)
+        if column is None:
+            column = self.columns[monomial] = len(self.columns)
             low, high = polynomial_bounds.of_monomial(monomial)
             if low is not None:
-                self.definitions.append(Constraint({found: 1}, -low, ">="))
+                self.definitions.append(Constraint({column: 1}, -low, ">="))
             if high is not None:
-                self.definitions.append(Constraint({found: -1}, high, ">="))
+                self.definitions.append(Constraint({column: -1}, high, ">="))
             if len(monomial) == 1 and monomial[0][1] == 1:
                 if isinstance(monomial[0][0], Call):
-                    self._define(monomial[0][0], ({found: 1}, 0))
+                    self._define(monomial[0][0], ({column: 1}, 0))
             else:
                 self.products.append(monomial)
                 for atom, _ in monomial:
                     self._column(((atom, 1),))
-        return found
+        return column
 
-    # -- what calls are
+    # -- definitions of calls
 
     def _define(self, call: Call, size: Form) -> None:
         if call.function in ("floordiv", "mod"):
@@ -199,29 +202,29 @@ class LinearForms:
             self.cases.append([[_sum("==", 0, (size, 1), (a, -1))] for a in args])
 
     def _divide(self, call: Call, size: Form) -> None:
-        """a == b * q + r with 0 <= r < b, or b < r <= 0 for a negative b; a division is by something but 0."""
+        """Define a == b * q + r with 0 <= r < b, or b < r <= 0 for a negative b. The divisor is not 0."""
         a, b = call.args
         if call.function == "mod":
-            floor = Call("floordiv", (a, b))
-            self._column(((floor, 1),))
-            whole = self._times(b, floor)
+            quotient = Call("floordiv", (a, b))
+            self._column(((quotient, 1),))
+            whole = self._times(b, quotient)
             self.definitions.append(_sum("==", 0, (self.form(a), 1), (whole, -1), (size, -1)))
             return
-        dividend, divisor, whole = self.form(a), self.form(b), self._times(b, call)
-        after = [_sum(">=", 0, (dividend, 1), (whole, -1)), _sum(">=", -1, (divisor, 1), (dividend, -1), (whole, 1))]
-        before = [_sum(">=", 0, (dividend, -1), (whole, 1)), _sum(">=", -1, (divisor, -1), (dividend, 1), (whole, -1))]
+        x, y, whole = self.form(a), self.form(b), self._times(b, call)
+        if_positive = [_sum(">=", 0, (x, 1), (whole, -1)), _sum(">=", -1, (y, 1), (x, -1), (whole, 1))]
+        if_negative = [_sum(">=", 0, (x, -1), (whole, 1)), _sum(">=", -1, (y, -1), (x, 1), (whole, -1))]
         low, high = expr.bounds(b)
         if isinstance(b, int) and b > 0:
-            self.definitions += after
+            self.definitions += if_positive
             return
-        after.append(_sum(">=", -1, (divisor, 1)))
-        before.append(_sum(">=", -1, (divisor, -1)))
+        if_positive.append(_sum(">=", -1, (y, 1)))
+        if_negative.append(_sum(">=", -1, (y, -1)))
         if low is not None and low >= 0:
-            self.definitions += after
+            self.definitions += if_positive
         elif high is not None and high <= 0:
-            self.definitions += before
+            self.definitions += if_negative
         else:
-            self.cases.append([after, before])
+            self.cases.append([if_positive, if_negative])
 
     def _times(self, b: Size, quotient: Call) -> Form:
         if isinstance(b, int):
@@ -229,7 +232,7 @@ class LinearForms:
         return self.form(expr.mul(b, expr.from_atom(quotient)))
 
     def _broadcast(self, args: Sequence[Form], size: Form) -> None:
-        """Each argument is the size or 1; not all differ from it."""
+        """Define that each argument is the size or 1, and that at least one is the size."""
         same = [_sum("==", 0, (a, 1), (size, -1)) for a in args]
         if len(args) > _PATTERN_LIMIT:
             self.cases.append([[row] for row in same])
@@ -238,55 +241,64 @@ class LinearForms:
         patterns = itertools.product(*zip(same, ones, strict=True))
         self.cases.append([list(p) for p in patterns if list(p) != ones])
 
-    # -- what is known of products
+    # -- constraints on products
 
     def multiply(self, facts: Sequence[Row]) -> list[Row]:
-        """What follows from the facts for the products among the columns: f * g >= 0 where f >= 0 and g >= 0."""
+        """Return rows about the products among the columns: f * g >= 0 where the facts give f >= 0 and g >= 0."""
         facts = [Row(f.gap, f.relation) for f in facts]
-        found = dict.fromkeys([row for f in facts for row in _factors_within(f)])
-        facts += found
+        rows = dict.fromkeys([row for f in facts for row in _factor_ranges(f)])
+        facts += rows
         highest = max(map(_degree, self.products))
-        parts = self._parts()
-        for monomial in parts:
-            self._multiply(monomial, facts, found, highest)
-        new = dict.fromkeys(m for row in found for m in expr.terms_of(row.size) if _degree(m) > 1 and m not in parts)
-        for monomial in list(new)[:_MONOMIAL_LIMIT]:  # of these, what the ranges of their factors say
-            self._multiply(monomial, (), found, highest)
-        return list(found)
+        products = self._subproducts()
+        for monomial in products:
+            self._multiply(monomial, facts, rows, highest)
+        new = dict.fromkeys(m for r in rows for m in expr.terms_of(r.size) if _degree(m) > 1 and m not in products)
+        for monomial in list(new)[:_MONOMIAL_LIMIT]:  # new products are bounded by the ranges of their factors
+            self._multiply(monomial, (), rows, highest)
+        return list(rows)
 
-    def _multiply(self, monomial: Monomial, facts: Sequence[Row], found: dict[Row, None], highest: int) -> None:
-        """Add what follows for one product from facts about its factors."""
+    def _multiply(self, monomial: Monomial, facts: Sequence[Row], rows: dict[Row, None], highest: int) -> None:
+        """Add rows about one product from facts about its factors."""
         for atom, power in monomial:
-            self._square(atom, power, found)
-            rest = polynomials.quotient(monomial, ((atom, 1),)) or ()
-            firsts = [f for f in [*facts, *_limits(((atom, 1),))] if _has(f, ((atom, 1),))]
-            seconds = [f for f in [*facts, *found, *_limits(rest)] if _has(f, rest)]
-            others = [(f, Row(expr.from_terms({rest: 1}))) for f in firsts if f.relation == "=="]
-            for f, g in [*itertools.product(firsts, seconds), *others]:
+            if power > 1:
+                rows.update(dict.fromkeys(_square_bounds(atom)))
+            for f, g in _factor_pairs(monomial, atom, facts, rows):
                 product = expr.mul(f.size, g.size)
-                if len(found) < _PRODUCT_LIMIT and 0 < _degree_of(product) <= highest:
-                    found[Row(product, f.relation if g.relation == ">=" else "==")] = None
+                if len(rows) < _PRODUCT_LIMIT and 0 < _degree_of(product) <= highest:
+                    rows[Row(product, f.relation if g.relation == ">=" else "==")] = None
 
-    def _parts(self) -> list[Monomial]:
-        """The products among the columns and the products within them, those of lower degree first."""
-        found = dict.fromkeys(self.products)
-        for monomial in list(found):
+    def _subproducts(self) -> list[Monomial]:
+        """Return the products among the columns and the products within them, in order of degree."""
+        products = dict.fromkeys(self.products)
+        for monomial in list(products):
             if _degree(monomial) <= _DEGREE_LIMIT:
                 for size in range(2, _degree(monomial)):
                     factors = [a for a, p in monomial for _ in range(p)]
                     for part in itertools.combinations(factors, size):
-                        found[_monomial(part)] = None
-        return sorted(found, key=_degree)[:_MONOMIAL_LIMIT]
+                        products[_monomial(part)] = None
+        return sorted(products, key=_degree)[:_MONOMIAL_LIMIT]
 
-    def _square(self, atom: Any, power: int, found: dict[Row, None]) -> None:
-        """An integer is not above its square."""
-        if power > 1:
-            x, square = expr.from_atom(atom), expr.from_terms({((atom, 2),): 1})
-            found[Row(square - x)] = found[Row(square + x)] = None
+
+def _factor_pairs(
+    monomial: Monomial, atom: Any, facts: Sequence[Row], rows: Iterable[Row]
+) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of rows whose product mentions the monomial: one about the atom, one about the other factors."""
+    single = ((atom, 1),)
+    rest = polynomials.divide_monomials(monomial, single) or ()
+    firsts = [f for f in [*facts, *_bound_rows(single)] if _mentions(f, single)]
+    seconds = [f for f in [*facts, *rows, *_bound_rows(rest)] if _mentions(f, rest)]
+    yield from itertools.product(firsts, seconds)
+    yield from [(f, Row(expr.from_terms({rest: 1}))) for f in firsts if f.relation == "=="]
+
+
+def _square_bounds(atom: Any) -> tuple[Row, Row]:
+    """Return that an integer and its negative are at most its square."""
+    x, square = expr.from_atom(atom), expr.from_terms({((atom, 2),): 1})
+    return Row(square - x), Row(square + x)
 
 
 def _sum(relation: Relation, constant: int, *parts: tuple[Form, int]) -> Constraint:
-    """The constraint on the constant and forms, each times its factor."""
+    """Return the constraint on the sum of the constant and the forms, each times its factor."""
     coefficients: dict[int, int] = {}
     for (columns, plus), factor in parts:
         constant += factor * plus
@@ -296,7 +308,7 @@ def _sum(relation: Relation, constant: int, *parts: tuple[Form, int]) -> Constra
 
 
 def _is_remainder(monomial: Monomial) -> bool:
-    """The monomial is a remainder by a positive constant."""
+    """Return whether the monomial is a remainder by a positive constant."""
     atom, power = monomial[0]
     return len(monomial) == power == 1 and atom.function == "mod" and isinstance(atom.args[1], int) and atom.args[1] > 0
 
@@ -312,35 +324,42 @@ def _degree_of(size: Size) -> int:
 def _monomial(factors: Iterable[Any]) -> Monomial:
     result: Monomial = ()
     for atom in factors:
-        result = polynomials.join(result, ((atom, 1),))
+        result = polynomials.multiply_monomials(result, ((atom, 1),))
     return result
 
 
-def _has(row: Row, monomial: Monomial) -> bool:
+def _mentions(row: Row, monomial: Monomial) -> bool:
     return monomial in expr.terms_of(row.size)
 
 
-def _factors_within(row: Row) -> list[Row]:
-    """Ranges of the factors of a product, where the row says in which range the product is."""
+def _factor_ranges(row: Row) -> list[Row]:
+    """Return bounds of the factors of each product, from the range that the row gives to the product."""
     terms = expr.terms_of(row.size)
-    found: list[Row] = []
-    for monomial in [m for m in terms if _degree(m) > 1]:
-        lows = [atom.bounds()[0] for atom, _ in monomial]
-        if any(low is None or low < 0 for low in lows):
-            continue
-        low, high = _range_in(terms, monomial, row.relation)
-        positive, alone = low is not None and low >= 1, len(monomial) == 1
+    ranges: list[Row] = []
+    for monomial in [m for m in terms if _degree(m) > 1 and all(_is_nonnegative(atom) for atom, _ in m)]:
+        interval = _range_in(terms, monomial, row.relation)
         for atom, power in monomial:
-            size = expr.from_atom(atom)
-            if low is not None and positive:
-                found.append(Row(expr.sub(size, _root(low - 1, power) + 1 if alone else 1)))
-            if high is not None and high >= 0 and (alone or positive):
-                found.append(Row(expr.sub(_root(high, power), size)))
-    return found
+            ranges += _ranges_from_product(expr.from_atom(atom), power, interval, is_power=len(monomial) == 1)
+    return ranges
+
+
+def _ranges_from_product(factor: Size, power: int, product: Interval, *, is_power: bool) -> Iterator[Row]:
+    """Yield bounds of factor >= 0, from the range of factor**power, or of its product with other sizes >= 0."""
+    low, high = product
+    is_positive = low is not None and low >= 1
+    if low is not None and is_positive:
+        yield Row(expr.sub(factor, _root(low - 1, power) + 1 if is_power else 1))
+    if high is not None and high >= 0 and (is_power or is_positive):
+        yield Row(expr.sub(_root(high, power), factor))
+
+
+def _is_nonnegative(atom: Any) -> bool:
+    low = atom.bounds()[0]
+    return low is not None and low >= 0
 
 
 def _range_in(terms: Terms, monomial: Monomial, relation: Relation) -> Interval:
-    """The range that `terms >= 0`, or `terms == 0`, leaves to one of its monomials."""
+    """Return the range that `terms >= 0`, or `terms == 0`, leaves to one of its monomials."""
     factor = terms[monomial]
     below, above = polynomial_bounds.of_terms({m: -c for m, c in terms.items() if m != monomial})  # factor * monomial
     if relation == ">=":
@@ -352,7 +371,7 @@ def _range_in(terms: Terms, monomial: Monomial, relation: Relation) -> Interval:
 
 
 def _root(number: int, power: int) -> int:
-    """The largest integer whose power is at most the number."""
+    """Return the largest integer whose power is at most the number."""
     low, high = 0, 1 << (number.bit_length() // power + 1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -360,8 +379,8 @@ def _root(number: int, power: int) -> int:
     return low
 
 
-def _limits(monomial: Monomial) -> list[Row]:
-    """The bounds of a monomial as rows."""
+def _bound_rows(monomial: Monomial) -> list[Row]:
+    """Return the bounds of a monomial as rows."""
     low, high = polynomial_bounds.of_monomial(monomial)
     size = expr.from_terms({monomial: 1})
     rows = [Row(expr.sub(size, low))] if low is not None else []

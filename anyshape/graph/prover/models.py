@@ -1,4 +1,4 @@
-"""Sizes tried out: examples of what is believed, and candidates for witnesses of a claim and of its opposite."""
+"""Models of assumptions: sizes that satisfy them, and candidates that make a claim true or false."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import Claim, substitute_claim
 from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError, out_of_time
-from anyshape.graph.prover.linear_constraints import Alternatives, denial_of, rows_of
+from anyshape.graph.prover.linear_constraints import Alternatives, negation_of, rows_of
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import to_mapping
-from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, Size
+from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
-_PROBE_WORK = 300_000  # parts of claims that are evaluated
+_PROBE_WORK = 300_000  # nodes of claims that are evaluated
 _FIXED = 12  # values of a factor that are tried from its least one on
 _FACTORS = 6
 _OPERATIONS_FOR_FIXED = 500  # of isl, for each combination
-_FIXED_LIMIT = 60  # combinations of them for each factor that is left free
+_FIXED_LIMIT = 60  # combinations for each factor that is left free
+_POINTS = 6  # of one integer set
 
-Valuation = dict[DimVar, int]
+Assignment = dict[DimVar, int]
 
 
-class Example(Valuation):
-    """Sizes of variables, with one for each that is asked for: `make` gives it from the number of those before."""
+class Model(Assignment):
+    """Sizes of variables. `make` gives each further variable a size, from the number of variables before it."""
 
     def __init__(self, sizes: Mapping[DimVar, int] = {}, make: Callable[[int], int] = lambda i: 6) -> None:
         super().__init__(sizes)
@@ -35,8 +36,8 @@ class Example(Valuation):
         return size
 
 
-def first_examples() -> list[Example]:
-    """Sizes to begin with: all alike, rising, falling, ones, and as small as can be."""
+def initial_models() -> list[Model]:
+    """Return models to begin with: all sizes alike, rising, falling, ones, and as small as possible."""
     rules: list[Callable[[int], int]] = [
         lambda i: 6,
         lambda i: 7 + 2 * i,
@@ -44,24 +45,24 @@ def first_examples() -> list[Example]:
         lambda i: 1,
         lambda i: 0,
     ]
-    return [Example(make=rule) for rule in rules]
+    return [Model(make=rule) for rule in rules]
 
 
-def apart(claim: Claim, facts: Sequence[Claim]) -> Iterator[Example]:
-    """Sizes that tell the left side from the right, as they broadcast together; and one variable from all others."""
-    first = _first_of_equals(claim, facts)  # variables that are stated to be equal go together
+def separating_models(claim: Claim, facts: Sequence[Claim]) -> Iterator[Model]:
+    """Yield models in which the sides of the claim broadcast and differ, then ones that single out each variable."""
+    first = _first_of_equals(claim, facts)  # variables that are stated to be equal get one size
     left, right = ({first[v] for v in expr.variables(s)} for s in (claim.left, claim.right))
     for rest in (1, 7):  # `broadcast(a, b)` and `broadcast(a, c)` differ where a and all other sizes are 1
         sizes = {**dict.fromkeys(left, 6), **dict.fromkeys(right - left, 7)}
         sizes |= dict.fromkeys(left & right, 1) if rest == 1 else {}
-        yield Example({v: nearest(v, sizes.get(f, rest)) for v, f in first.items()}, _always(rest))
-    for alone, rest in ((6, 1), (1, 6)):
-        for one in dict.fromkeys(first.values()):
-            yield Example({v: nearest(v, alone if f is one else rest) for v, f in first.items()}, _always(rest))
+        yield Model({v: nearest(v, sizes.get(f, rest)) for v, f in first.items()}, _always(rest))
+    for single, rest in ((6, 1), (1, 6)):
+        for variable in dict.fromkeys(first.values()):
+            yield Model({v: nearest(v, single if f is variable else rest) for v, f in first.items()}, _always(rest))
 
 
 def _first_of_equals(claim: Claim, facts: Sequence[Claim]) -> dict[DimVar, DimVar]:
-    """For each variable the first of those that it is stated to be equal to."""
+    """Map each variable to the first of those that are stated to be equal to it."""
     first = {v: v for c in [claim, *facts] for v in c.variables()}
     for fact in facts:
         a, b = expr.as_atom(fact.left), expr.as_atom(fact.right)
@@ -75,33 +76,37 @@ def _always(size: int) -> Callable[[int], int]:
     return lambda _: size
 
 
-def refuted(claim: Claim, facts: Sequence[Claim]) -> bool:
-    """Sizes that satisfy the facts make the claim false."""
-    return any(truth(claim, e) is False and all(truth(f, e) for f in facts) for e in apart(claim, facts))
+def has_counterexample(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Return whether a separating model satisfies the facts and makes the claim false."""
+    models = separating_models(claim, facts)
+    return any(truth(claim, m) is False and all(truth(f, m) for f in facts) for m in models)
 
 
 def nearest(variable: DimVar, size: int) -> int:
-    """The size of the variable that is nearest to this one."""
+    """Return the size within the bounds of the variable that is nearest to this one."""
     low = max(size, variable.lower)
     return low if variable.upper is None else min(low, variable.upper)
 
 
-def truth(claim: Claim, at: Mapping[DimVar, int]) -> bool | None:
-    """Whether the claim is true there; None where a size is missing, a division is by zero, or a broadcast fails."""
+def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:
+    """Return whether the claim holds for these sizes.
+
+    None if a size is missing, a division is by zero, or a broadcast fails.
+    """
     try:
-        return claim.holds(to_mapping(at))
+        return claim.holds(values_from(sizes))
     except (KeyError, ZeroDivisionError, ShapeError):
         return None
 
 
-def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Valuation]:
-    """Sizes to try: points of integer sets, small sizes in turn, and points where factors of products are fixed."""
-    for asked in ([rows_of(claim)], denial_of(claim)):
-        yield from _points(facts, asked, names)
-    ranges = [[p for p in _PROBES if p == nearest(v, p)] or [v.lower] for v in names]
-    parts = sum([s.nodes for c in (claim, *facts) for s in (c.left, c.right) if isinstance(s, DimExpr)])
-    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_WORK // (parts + 1)):
-        yield dict(zip(names, sizes, strict=True))
+# -- candidates --------------------------------------------------------------------------------------------------
+
+
+def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Assignment]:
+    """Yield assignments to try: points of integer sets, small sizes, and points where factors of products are fixed."""
+    for conjunction in ([rows_of(claim)], negation_of(claim)):
+        yield from _points(facts, conjunction, names)
+    yield from _probes([claim, *facts], names)
     factors = [v for v in names if _is_factor(v, [claim, *facts])]
     for free in [*factors, None] if len(factors) <= _FACTORS else []:
         fixed = [v for v in factors if v is not free]
@@ -109,11 +114,19 @@ def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) ->
         for sizes in itertools.islice(itertools.product(*values), _FIXED_LIMIT):
             if out_of_time():
                 return
-            yield from _with_fixed(claim, facts, names, dict(zip(fixed, sizes, strict=True)))
+            yield from _points_with_fixed(claim, facts, names, dict(zip(fixed, sizes, strict=True)))
+
+
+def _probes(claims: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Assignment]:
+    """Yield combinations of small sizes, fewer for long claims."""
+    ranges = [[p for p in _PROBES if p == nearest(v, p)] or [v.lower] for v in names]
+    nodes = sum([s.nodes for c in claims for s in (c.left, c.right) if isinstance(s, DimExpr)])
+    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_WORK // (nodes + 1)):
+        yield dict(zip(names, sizes, strict=True))
 
 
 def _first_values(variable: DimVar, facts: Sequence[Claim]) -> range:
-    """The least sizes that the facts without products allow."""
+    """Return the least sizes that the facts without products allow."""
     size = expr.from_atom(variable)
     try:
         low = (IntegerSet([f for f in facts if not _is_factor(variable, [f])]).range(size) or (0, 0))[0]
@@ -123,43 +136,48 @@ def _first_values(variable: DimVar, facts: Sequence[Claim]) -> range:
     return range(start, start + _FIXED if variable.upper is None else min(start + _FIXED, variable.upper + 1))
 
 
-def _with_fixed(
+def _points_with_fixed(
     claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar], fixed: Mapping[DimVar, int]
-) -> Iterator[Valuation]:
-    """Points where these variables have these sizes, which makes products of them linear."""
+) -> Iterator[Assignment]:
+    """Yield points where these variables have these sizes, which makes products of them linear."""
     try:
-        known = [substitute_claim(f, fixed.get) for f in facts]  # type: ignore[arg-type]
-        asked_here = substitute_claim(claim, fixed.get)  # type: ignore[arg-type]
+        fixed_facts = [substitute_claim(f, fixed.get) for f in facts]  # type: ignore[arg-type]
+        fixed_claim = substitute_claim(claim, fixed.get)  # type: ignore[arg-type]
     except ZeroDivisionError:
         return
-    for asked in ([rows_of(asked_here)], denial_of(asked_here)):
-        for point in _points(known, asked, names, operations=_OPERATIONS_FOR_FIXED):
+    for conjunction in ([rows_of(fixed_claim)], negation_of(fixed_claim)):
+        for point in _points(fixed_facts, conjunction, names, operations=_OPERATIONS_FOR_FIXED):
             yield {**point, **fixed}
 
 
 def _points(
-    facts: Sequence[Claim], asked: Sequence[Alternatives], names: Sequence[DimVar], **budget: int
-) -> Iterator[Valuation]:
+    facts: Sequence[Claim], conjunction: Sequence[Alternatives], names: Sequence[DimVar], **budget: int
+) -> Iterator[Assignment]:
     try:
-        for point in itertools.islice(IntegerSet(facts).points(asked, small=True, **budget), 6):
+        for point in itertools.islice(IntegerSet(facts).points(conjunction, small=True, **budget), _POINTS):
             yield {v: point.get(v, v.lower) for v in names}
     except OutOfBudgetError:
         return
 
 
 def _is_factor(variable: DimVar, claims: Sequence[Claim]) -> bool:
-    """The variable is multiplied with another size, or divides one, somewhere."""
+    """Return whether the variable is multiplied with another size, or divides one, in some claim."""
     return any(_in_product(variable, s) for c in claims for s in (c.left, c.right))
 
 
 def _in_product(variable: DimVar, size: Size) -> bool:
     for monomial in expr.terms_of(size):
-        product = len(monomial) > 1 or any(p > 1 for _, p in monomial)
-        for atom, _ in monomial:
-            inside = [atom] if not isinstance(atom, Call) else [w for a in atom.args for w in expr.variables(a)]
-            divisor = isinstance(atom, Call) and variable in expr.variables(atom.args[-1])
-            if (product or (divisor and atom.function in ("floordiv", "mod"))) and variable in inside:
-                return True
-            if isinstance(atom, Call) and any(_in_product(variable, a) for a in atom.args):
-                return True
+        is_product = len(monomial) > 1 or any(p > 1 for _, p in monomial)
+        if any(_in_factor(variable, atom, is_product=is_product) for atom, _ in monomial):
+            return True
     return False
+
+
+def _in_factor(variable: DimVar, atom: Atom, *, is_product: bool) -> bool:
+    """Return whether the variable is in the atom of a product, in a divisor, or in a product inside the atom."""
+    if not isinstance(atom, Call):
+        return is_product and atom is variable
+    is_division = atom.function in ("floordiv", "mod") and variable in expr.variables(atom.args[-1])
+    if is_division or (is_product and any(variable in expr.variables(a) for a in atom.args)):
+        return True
+    return any(_in_product(variable, a) for a in atom.args)
