@@ -28,6 +28,7 @@ JVPS: dict[Op, Rule] = {}
 TRANSPOSES: dict[Op, Rule] = {}
 BATCHERS: dict[Op, Rule] = {}
 ZERO: set[Op] = set()
+SHIFTS: dict[Op, Rule | None] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,16 @@ def find_transpose(op: Op) -> Rule:
 
 def find_batcher(op: Op) -> Rule:
     return find_rule(BATCHERS, op, "batching", "batching")
+
+
+def find_shift_rule(op: Op) -> Rule | None:
+    """Return how a shift of an operand changes the result, None where that is not known.
+
+    The rules are those of `autodiff/shift_invariance.py`. Raise MissingRuleError if the op has no row.
+    """
+    if op not in SHIFTS:
+        raise MissingRuleError(op.name, "shift", f"autodiff/rules/{op.family}.py")
+    return SHIFTS[op]
 
 
 def add_tangents(a: Any, b: Any) -> Any:
@@ -126,3 +137,13 @@ def zero(op: Op) -> None:
     """op is constant wherever it is differentiable, or its result has no tangent: a declaration, not an omission."""
     ZERO.add(op)
     JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
+
+
+def shift(op: Op, rule: Rule) -> None:
+    """Declare how a shift of an operand changes the result of op."""
+    SHIFTS[op] = rule
+
+
+def no_shift(*ops: Op) -> None:
+    """Declare that nothing is known of these ops under shifts of their operands: the proof of invariance ends there."""
+    SHIFTS.update(dict.fromkeys(ops))

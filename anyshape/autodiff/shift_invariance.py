@@ -8,23 +8,22 @@ Whatever is not known to do one of these stops the proof, and the derivative is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.autodiff.rule_tables import find_shift_rule
+from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.contraction import dot_general_op
 from anyshape.ops.creation import full_op
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
     """What adding d does to a value: `times` d is added, or it is multiplied by the power `times` of exp(d).
 
     `axes` are those of the value along which the axes of d lie.
@@ -39,23 +38,23 @@ class _Unknown(Exception):
     """The change of a value is none of these."""
 
 
-Rule = Callable[["_Follower", Node, list[_Change | None]], _Change]
+Rule = Callable[["Follower", Node, list[Change | None]], Change]
 
 
 def idle_extremes(graph: Graph, scope: Scope) -> set[Value]:
     """The maxima and minima on which no result of the graph depends, but for rounding."""
     extremes = [n.outputs[0] for n in graph.nodes if n.op in (rd.reduce_max_op, rd.reduce_min_op)]
     found = [v for v in extremes if v.meta.dtype.kind == "f"]
-    return {v for v in found if _Follower(graph, scope).leaves_no_trace(v)} if found else set()
+    return {v for v in found if Follower(graph, scope).leaves_no_trace(v)} if found else set()
 
 
-class _Follower:
+class Follower:
     def __init__(self, graph: Graph, scope: Scope) -> None:
         self.graph, self.ctx = graph, ShapeGuardContext(scope, "extreme", rule="jvp")
         self.maker = {v: n for n in graph.nodes for v in n.outputs}
 
     def leaves_no_trace(self, extreme: Value) -> bool:
-        changed = {extreme: _Change(False, 1.0, tuple(range(self.ctx.rank(extreme))))}
+        changed = {extreme: Change(False, 1.0, tuple(range(self.ctx.rank(extreme))))}
         try:
             for node in self.graph.nodes:
                 changes = [changed.get(v) for v in node.inputs]
@@ -67,8 +66,8 @@ class _Follower:
             return False
         return changed.keys().isdisjoint(self.graph.outputs)
 
-    def _after(self, node: Node, changes: list[_Change | None]) -> _Change:
-        rule = RULES.get(node.op)
+    def _after(self, node: Node, changes: list[Change | None]) -> Change:
+        rule = find_shift_rule(node.op)
         if rule is None:
             raise _Unknown
         return rule(self, node, changes)
@@ -86,14 +85,14 @@ def _known(condition: bool) -> None:
         raise _Unknown
 
 
-def _one(changes: list[_Change | None]) -> _Change:
+def _one(changes: list[Change | None]) -> Change:
     """The change of the only operand."""
     (change,) = changes
     _known(change is not None)
     return change  # type: ignore[return-value]
 
 
-def _same_kind(changes: list[_Change | None]) -> tuple[_Change, float, float]:
+def _same_kind(changes: list[Change | None]) -> tuple[Change, float, float]:
     """A change of either operand, and how large it is of each. An operand that stays has none of it."""
     x, y = changes
     some = x or y
@@ -102,10 +101,10 @@ def _same_kind(changes: list[_Change | None]) -> tuple[_Change, float, float]:
     return some, x.times if x else 0.0, y.times if y else 0.0
 
 
-def _sum(sign: float) -> Rule:
+def sum_with_sign(sign: float) -> Rule:
     """Additions add up; multiples can be added to each other if they are by the same power."""
 
-    def rule(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
         some, x, y = _same_kind(changes)
         if some.scales:
             _known(x == y)
@@ -115,10 +114,10 @@ def _sum(sign: float) -> Rule:
     return rule
 
 
-def _product(sign: float) -> Rule:
+def product_with_sign(sign: float) -> Rule:
     """Powers add up; what has numbers added to it can be multiplied by a number that is known."""
 
-    def rule(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
         some, x, y = _same_kind(changes)
         if some.scales:
             return replace(some, times=x + sign * y)
@@ -129,7 +128,7 @@ def _product(sign: float) -> Rule:
     return rule
 
 
-def _select(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def select(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     """Both choices change alike. -inf stays what it is if a number is added, 0 if it is multiplied."""
     condition, x, y = changes
     some = x or y
@@ -142,10 +141,10 @@ def _select(follower: _Follower, node: Node, changes: list[_Change | None]) -> _
     return some
 
 
-def _unary(scales: bool | None, result: Callable[[_Change], _Change]) -> Rule:
+def unary(scales: bool | None, result: Callable[[Change], Change]) -> Rule:
     """An op of one operand that changes in this way, or in either."""
 
-    def rule(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
         change = _one(changes)
         _known(scales is None or change.scales is scales)
         return result(change)
@@ -153,15 +152,15 @@ def _unary(scales: bool | None, result: Callable[[_Change], _Change]) -> Rule:
     return rule
 
 
-def _convert(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def convert(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     _known(node.outputs[0].meta.dtype.kind == "f")
     return _one(changes)
 
 
-def _reduction(scales: tuple[bool, ...]) -> Rule:
+def reduction(scales: tuple[bool, ...]) -> Rule:
     """Along other axes than those of d, which then lie further in front."""
 
-    def rule(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
         change, axes = _one(changes), dict(node.params)["axes"]
         _known(change.scales in scales and set(axes).isdisjoint(change.axes))
         return replace(change, axes=tuple([a - sum(b < a for b in axes) for a in change.axes]))
@@ -169,23 +168,23 @@ def _reduction(scales: tuple[bool, ...]) -> Rule:
     return rule
 
 
-def _softmax(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def softmax(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     change = _one(changes)
     _known(not change.scales and set(dict(node.params)["axes"]).isdisjoint(change.axes))
     return replace(change, times=0.0)
 
 
-def _transpose(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def transpose(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     change, axes = _one(changes), dict(node.params)["axes"]
     return replace(change, axes=tuple([axes.index(a) for a in change.axes]))
 
 
-def _broadcast(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def broadcast_in_dim(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     change, axes = _one(changes), dict(node.params)["axes"]
     return replace(change, axes=tuple([axes[a] for a in change.axes]))
 
 
-def _reshape(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def reshape(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     """Axes of size 1 are put in or left out; none of them is one of d."""
     change = _one(changes)
     old, new = (follower.ctx.sizes(v, field="shape") for v in (node.inputs[0], node.outputs[0]))
@@ -196,7 +195,7 @@ def _reshape(follower: _Follower, node: Node, changes: list[_Change | None]) -> 
     return replace(change, axes=tuple([after[before.index(a)] for a in change.axes]))
 
 
-def _dot_general(follower: _Follower, node: Node, changes: list[_Change | None]) -> _Change:
+def dot_general(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
     """A product of an operand that is multiplied along axes that are not summed."""
     x, y = changes
     change = x or y
@@ -208,26 +207,3 @@ def _dot_general(follower: _Follower, node: Node, changes: list[_Change | None])
     places = [*batch[i], *[None] * (len(free[0]) if i else 0), *free[i]]
     _known(set(change.axes) <= set(places))
     return replace(change, axes=tuple([places.index(a) for a in change.axes]))
-
-
-RULES: Mapping[Op, Rule] = {
-    ew.add_op: _sum(1.0),
-    ew.sub_op: _sum(-1.0),
-    ew.mul_op: _product(1.0),
-    ew.div_op: _product(-1.0),
-    ew.neg_op: _unary(None, lambda c: c if c.scales else replace(c, times=-c.times)),
-    ew.square_op: _unary(True, lambda c: replace(c, times=2 * c.times)),
-    ew.exp_op: _unary(False, lambda c: replace(c, scales=True)),
-    ew.log_op: _unary(True, lambda c: replace(c, scales=False)),
-    ew.select_op: _select,
-    ew.convert_op: _convert,
-    rd.reduce_sum_op: _reduction((True,)),
-    rd.reduce_max_op: _reduction((True, False)),
-    rd.reduce_min_op: _reduction((True, False)),
-    rd.reduce_logsumexp_op: _reduction((False,)),
-    rd.softmax_op: _softmax,
-    mv.transpose_op: _transpose,
-    mv.broadcast_in_dim_op: _broadcast,
-    mv.reshape_op: _reshape,
-    dot_general_op: _dot_general,
-}

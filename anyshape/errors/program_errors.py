@@ -44,7 +44,8 @@ class MissingRuleError(AnyshapeError, NotImplementedError):
 
     def __init__(self, op: str, table: str, file: str) -> None:
         self.op, self.table, self.file = op, table, file
-        super().__init__(f"{op}: no {table} rule\n  add one in {file}, or declare the op zero() there")
+        zero = ", or declare the op zero() there" if table.startswith("JVP") else ""
+        super().__init__(f"{op}: no {table} rule\n  add one in {file}{zero}")
 
 
 class IllegalGraphError(AnyshapeError, ValueError):

@@ -68,14 +68,14 @@ def define(
 
     `operands` is stated where the shape rule takes any number of them, `family` where another module has the rule.
     """
-    op = graph.define(name, infer, mints=mints, raises=raises)
-    op.family = family or op.family
     count, names, takes_any = _signature(infer)
     if operands is None and "operands" in takes_any:
         raise AnyshapeError(f"{name}: its shape rule takes any number of operands\n  state `operands`")
     if "params" not in takes_any and names != params.keys():
         problem = f"{name}: its shape rule has the params {', '.join(sorted(names)) or 'none'}"
         raise AnyshapeError(f"{problem}\n  state a kind for each of them in `params`, and for no other")
+    op = graph.define(name, infer, mints=mints, raises=raises)
+    op.family = family or op.family
     DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
     COSTS[op] = cost
     return op

@@ -1,7 +1,8 @@
-"""Every op has all its parts: kernel, JVP, transpose if needed, batching rule, row. Failures name the file."""
+"""Every op has all its rows: a missing one is named, with the file to put it in, and never read as a default."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -9,33 +10,119 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.autodiff.linearize_transpose import linearise
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, TRANSPOSES, ZERO
+from anyshape.autodiff.rule_tables import (
+    BATCHERS,
+    JVPS,
+    SHIFTS,
+    TRANSPOSES,
+    ZERO,
+    find_batcher,
+    find_jvp,
+    find_shift_rule,
+    find_transpose,
+)
+from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, find_traits
+from anyshape.backend.compiler.plan_ops import PLAN_OPS
+from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.prover.scope import Scope
 from anyshape.numpy.arrays.array import Array
-from anyshape.ops.apply import KERNELS
+from anyshape.ops.apply import KERNELS, find_kernel
+from anyshape.ops.definition import DEFINITIONS, define, find_definition
+from anyshape.ops.flop_counts import COSTS, MOVES, find_cost
 from tests.laws.sweep import arrays_of, few_combinations, inexact, is_error, outcome, rows
 
 ROOT = Path(anyshape.__file__).resolve().parent
 ALL = sorted(OPS.values(), key=lambda op: (op.family, op.name))
+WITH_PLAN_OPS = [*ALL, *PLAN_OPS.values()]
+WITH_OPERANDS = [op for op in ALL if op in DEFINITIONS and DEFINITIONS[op].operands != (0, 0)]
 every_op = pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 
 
-@every_op
-def test_every_op_has_a_kernel(op):
-    assert op in KERNELS, f"{op}: add a kernel in anyshape/backend/numpy/{op.family}.py"
+class Table(NamedTuple):
+    """A table keyed by op: its rows, who must have one, the folder of the rows, and the function that reads it."""
+
+    rows: dict[Any, Any]
+    ops: list[Any]
+    folder: str
+    find: Any
+
+    def file(self, op):
+        return f"{self.folder}/{op.family}.py"
 
 
-@every_op
-def test_every_op_has_a_jvp(op):
-    assert op in JVPS, f"{op}: add a rule in anyshape/autodiff/rules/{op.family}.py, zero() if it has no slope"
+TABLES = {
+    "definition": Table(DEFINITIONS, ALL, "ops", find_definition),
+    "cost": Table(COSTS, WITH_PLAN_OPS, "ops", find_cost),
+    "kernel": Table(KERNELS, WITH_PLAN_OPS, "backend/numpy", find_kernel),
+    "traits": Table(TRAITS, WITH_PLAN_OPS, "backend/compiler/traits", find_traits),
+    "JVP": Table(JVPS, ALL, "autodiff/rules", find_jvp),
+    "shift": Table(SHIFTS, ALL, "autodiff/rules", find_shift_rule),
+    "batching": Table(BATCHERS, WITH_OPERANDS, "autodiff/batching", find_batcher),
+}
+every_table = pytest.mark.parametrize("name", TABLES)
 
 
-@every_op
-def test_every_op_with_operands_has_a_batching_rule(op):
-    file = f"anyshape/autodiff/batching/{op.family}.py"
-    assert op in BATCHERS or op.family == "creation", f"{op}: add a rule in {file}"
+def missing_rows(name):
+    """A line for each op without a row in a table, which names the file of the row."""
+    table = TABLES[name]
+    return [f"{op}: add its {name} row in anyshape/{table.file(op)}" for op in table.ops if op not in table.rows]
+
+
+@every_table
+def test_every_op_has_a_row_in_every_table(name):
+    assert not missing_rows(name), "\n".join(missing_rows(name))
+
+
+@every_table
+@pytest.mark.parametrize("family", ["special", "reduction"])
+def test_a_missing_row_is_named_with_its_file_and_raises(name, family, monkeypatch):
+    table = TABLES[name]
+    op = next(op for op in table.ops if op.family == family)
+    monkeypatch.delitem(table.rows, op)
+    assert missing_rows(name) == [f"{op}: add its {name} row in anyshape/{table.folder}/{family}.py"]
+    with pytest.raises(MissingRuleError, match=f"^{op}: .*\n.*{table.folder}/{family}.py"):
+        table.find(op)
+
+
+def test_a_missing_transpose_raises_with_its_file(monkeypatch):
+    op = OPS["mul"]
+    monkeypatch.delitem(TRANSPOSES, op)
+    with pytest.raises(MissingRuleError, match=r"^mul: .*\n.*autodiff/rules/elementwise.py"):
+        find_transpose(op)
+
+
+def test_a_program_with_an_op_without_traits_is_refused(monkeypatch):
+    """No pass falls back to a default."""
+    monkeypatch.delitem(TRAITS, OPS["tan"])
+    with pytest.raises(MissingRuleError, match=r"backend/compiler/traits/elementwise.py"):
+        anyshape.jit(lambda x: np.tan(x) + 1)(np.ones(3))
+
+
+def test_no_row_is_for_an_op_that_does_not_exist():
+    known = {*WITH_PLAN_OPS}
+    assert all(known.issuperset(table.rows) for table in TABLES.values())
+
+
+def test_opaque_traits_promise_nothing():
+    stated = {name: getattr(OPAQUE, name) for name in OPAQUE.__slots__}
+    assert not any(stated[name] for name in ("elementwise", "recomputable", "runs_user_code"))
+    assert all(stated[name] is None for name in ("tiling", "scratch", "movement"))
+
+
+def test_a_definition_states_what_its_shape_rule_leaves_open():
+    def any_operands(ctx, *xs):
+        return xs[0]
+
+    def with_param(ctx, x, *, axis):
+        return x
+
+    row = {"jointly": None, "claims": None, "probe": None, "cost": MOVES}
+    for rule in (partial(define, "open_op", any_operands), partial(define, "open_op", with_param)):
+        with pytest.raises(AnyshapeError, match="open_op: its shape rule"):
+            rule(params={}, **row)
+    assert "open_op" not in OPS
 
 
 @every_op
@@ -51,8 +138,8 @@ def test_the_family_of_an_op_is_the_file_that_defines_it(op):
 
 @pytest.mark.parametrize("family", sorted({op.family for op in ALL}))
 def test_a_family_has_its_file_in_every_folder(family):
-    wanted = ["ops", "autodiff/rules", "autodiff/batching", "backend/numpy"]
-    missing = [f"anyshape/{w}/{family}.py" for w in wanted if not (ROOT / w / f"{family}.py").exists()]
+    folders = dict.fromkeys(table.folder for table in TABLES.values())
+    missing = [f"anyshape/{folder}/{family}.py" for folder in folders if not (ROOT / folder / f"{family}.py").exists()]
     if not (ROOT.parent / "tests/samples" / f"{family}.py").exists():
         missing.append(f"tests/samples/{family}.py")
     assert not missing, f"the family {family} lacks {missing}"

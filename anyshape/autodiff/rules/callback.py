@@ -1,7 +1,7 @@
 """Derivatives of functions called back: there are none. Naming the sizes of an array is linear."""
 
 from anyshape.autodiff.jvp import has_tangent
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import callback as cb
 from anyshape.ops.apply import apply
@@ -28,3 +28,7 @@ def _name_sizes_jvp(ctx, tangents, out, x):
 
 JVPS[cb.name_sizes_op] = _name_sizes_jvp
 TRANSPOSES[cb.name_sizes_op] = lambda ctx, ct, x: (ct,)
+
+# -- shifts of operands
+
+no_shift(cb.callback_op, cb.name_sizes_op)

@@ -4,8 +4,10 @@ The transpose of a dot_general is another one, and a permutation if it needs one
 the cotangent in the place of the operand, and the labels of the operand for the result.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear
+from anyshape.autodiff import shift_invariance as shifts
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, bilinear, no_shift, shift
 from anyshape.graph.shapes.shape_rules import free_axes
+from anyshape.ops import contraction as con
 from anyshape.ops.contraction import dot_general, dot_general_op, einsum, einsum_op, terms_of
 from anyshape.ops.movement import transpose
 
@@ -50,3 +52,8 @@ def _einsum_back(ctx, ct, *xs, equation):
 
 JVPS[einsum_op] = _einsum_jvp
 TRANSPOSES[einsum_op] = _einsum_back
+
+# -- shifts of operands
+
+shift(con.dot_general_op, shifts.dot_general)
+no_shift(con.einsum_op)

@@ -1,9 +1,13 @@
 """Derivatives of control ops. Cotangents pass a checkpoint the other way: they enter where values leave it."""
 
-from anyshape.autodiff.rule_tables import linear, zero
+from anyshape.autodiff.rule_tables import linear, no_shift, zero
 from anyshape.ops import control as ct
 
 zero(ct.stop_gradient_op)
 zero(ct.check_op)
 linear(ct.enter_checkpoint_op, lambda ctx, dy, x, *, keep, turn: ct.leave_checkpoint(dy, keep))
 linear(ct.leave_checkpoint_op, lambda ctx, dy, x, *, keep: ct.enter_checkpoint(dy, keep))
+
+# -- shifts of operands
+
+no_shift(ct.stop_gradient_op, ct.check_op, ct.enter_checkpoint_op, ct.leave_checkpoint_op)

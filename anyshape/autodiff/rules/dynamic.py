@@ -1,6 +1,6 @@
 """Derivatives of ops whose results depend on data in size or place: positions and sizes have none, parts are linear."""
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, zero
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, no_shift, zero
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -37,3 +37,8 @@ def _update_transpose(ctx, ct, x, update, *starts):
 
 JVPS[dy.dynamic_update_slice_op] = _update_jvp
 TRANSPOSES[dy.dynamic_update_slice_op] = _update_transpose
+
+# -- shifts of operands
+
+no_shift(dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op, dy.dynamic_slice_op)
+no_shift(dy.dynamic_update_slice_op)

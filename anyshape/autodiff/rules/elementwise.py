@@ -4,8 +4,10 @@ At kinks the slope is JAX's: 0 for |x| at 0, a half for each side of a tie. Wher
 logaddexp at two infinities), it is that limit, found without a division by zero on the way.
 """
 
+from dataclasses import replace
 from math import log
 
+from anyshape.autodiff import shift_invariance as shifts
 from anyshape.autodiff.rule_tables import (
     JVPS,
     TRANSPOSES,
@@ -14,7 +16,9 @@ from anyshape.autodiff.rule_tables import (
     bilinear,
     linear,
     linear_in_first,
+    no_shift,
     pointwise,
+    shift,
     zero,
 )
 from anyshape.ops import elementwise as ew
@@ -231,3 +235,28 @@ zero(ew.python_int_op)
 JVPS[ew.ratio_op] = _ratio_jvp
 TRANSPOSES[ew.ratio_op] = lambda ctx, ct, x, y: (ew.ratio(ct, y), None)
 JVPS[ew.gap_op] = _sub_jvp
+
+# -- shifts of operands
+
+shift(ew.add_op, shifts.sum_with_sign(1.0))
+shift(ew.sub_op, shifts.sum_with_sign(-1.0))
+shift(ew.mul_op, shifts.product_with_sign(1.0))
+shift(ew.div_op, shifts.product_with_sign(-1.0))
+shift(ew.neg_op, shifts.unary(None, lambda c: c if c.scales else replace(c, times=-c.times)))
+shift(ew.square_op, shifts.unary(True, lambda c: replace(c, times=2 * c.times)))
+shift(ew.exp_op, shifts.unary(False, lambda c: replace(c, scales=True)))
+shift(ew.log_op, shifts.unary(True, lambda c: replace(c, scales=False)))
+shift(ew.select_op, shifts.select)
+shift(ew.convert_op, shifts.convert)
+no_shift(ew.abs_op, ew.sign_op, ew.reciprocal_op, ew.sqrt_op, ew.cbrt_op, ew.floor_divide_op, ew.remainder_op)
+no_shift(ew.fmod_op, ew.pow_op, ew.power_by_op, ew.hypot_op, ew.gcd_op, ew.lcm_op, ew.max_op, ew.min_op)
+no_shift(ew.fmax_op, ew.fmin_op, ew.heaviside_op, ew.copysign_op, ew.exp2_op, ew.expm1_op, ew.log2_op)
+no_shift(ew.log10_op, ew.log1p_op, ew.logaddexp_op, ew.logaddexp2_op, ew.sin_op, ew.cos_op, ew.tan_op)
+no_shift(ew.arcsin_op, ew.arccos_op, ew.arctan_op, ew.arctan2_op, ew.sinh_op, ew.cosh_op, ew.tanh_op)
+no_shift(ew.arcsinh_op, ew.arccosh_op, ew.arctanh_op, ew.floor_op, ew.ceil_op, ew.trunc_op, ew.rint_op)
+no_shift(ew.round_op, ew.nextafter_op, ew.spacing_op, ew.ldexp_op, ew.frexp_op, ew.eq_op, ew.ne_op, ew.lt_op)
+no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op, ew.signbit_op)
+no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
+no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
+no_shift(ew.bitwise_count_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op, ew.narrow_op, ew.python_int_op)
+no_shift(ew.share_op, ew.ratio_op, ew.gap_op)

@@ -5,7 +5,7 @@ last window in C order of the index vectors, a product to each with the product 
 to all that attain it, the element itself among them.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
@@ -157,3 +157,8 @@ def _extreme_jvp(ctx, tangents, out, operand, indices, updates, **params):
 
 JVPS[ga.scatter_mul_op] = _mul_jvp
 JVPS[ga.scatter_min_op] = JVPS[ga.scatter_max_op] = _extreme_jvp
+
+# -- shifts of operands
+
+no_shift(ga.gather_op, ga.gather_dynamic_op, ga.scatter_add_op, ga.scatter_set_op, ga.scatter_mul_op)
+no_shift(ga.scatter_min_op, ga.scatter_max_op)

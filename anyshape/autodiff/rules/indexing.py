@@ -1,6 +1,6 @@
 """Derivatives of indexing ops: take and put_add are each other's transpose, and linear in their first input."""
 
-from anyshape.autodiff.rule_tables import linear_in_first
+from anyshape.autodiff.rule_tables import linear_in_first, no_shift
 from anyshape.ops import indexing as ix
 
 
@@ -10,3 +10,7 @@ def _take_back(ctx, ct, x, *indices, axes):
 
 linear_in_first(ix.take_op, _take_back)
 linear_in_first(ix.put_add_op, lambda ctx, ct, x, *indices, axes, sizes, sources=(): ix.take_at(ct, indices, axes))
+
+# -- shifts of operands
+
+no_shift(ix.take_op, ix.put_add_op)

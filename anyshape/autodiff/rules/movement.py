@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear
+from anyshape.autodiff import shift_invariance as shifts
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -75,3 +76,10 @@ def _concatenate_transpose(ctx, ct, *xs, axis):
 
 JVPS[mv.concatenate_op] = _concatenate_jvp
 TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
+
+# -- shifts of operands
+
+shift(mv.transpose_op, shifts.transpose)
+shift(mv.broadcast_in_dim_op, shifts.broadcast_in_dim)
+shift(mv.reshape_op, shifts.reshape)
+no_shift(mv.slice_op, mv.rev_op, mv.pad_op, mv.concatenate_op)

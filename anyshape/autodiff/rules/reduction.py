@@ -2,7 +2,8 @@
 at every order: cumulative products and their derivatives are linear recurrences, whose derivatives are recurrences.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, zero
+from anyshape.autodiff import shift_invariance as shifts
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -128,3 +129,13 @@ TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (
     None,
     rd.recurrence(a, ct, axis, reverse=not reverse),
 )
+
+# -- shifts of operands
+
+shift(rd.reduce_sum_op, shifts.reduction((True,)))
+shift(rd.reduce_max_op, shifts.reduction((True, False)))
+shift(rd.reduce_min_op, shifts.reduction((True, False)))
+shift(rd.reduce_logsumexp_op, shifts.reduction((False,)))
+shift(rd.softmax_op, shifts.softmax)
+no_shift(rd.reduce_prod_op, rd.reduce_and_op, rd.reduce_or_op, rd.argmax_op, rd.argmin_op, rd.cumsum_op)
+no_shift(rd.cumprod_op, rd.cummax_op, rd.cummin_op, rd.cumlogsumexp_op, rd.recurrence_op, rd.sum_to_op)

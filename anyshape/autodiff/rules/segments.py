@@ -1,6 +1,6 @@
 """Derivatives of ops on segments, as those of reductions: by what each element adds to its segment."""
 
-from anyshape.autodiff.rule_tables import JVPS
+from anyshape.autodiff.rule_tables import JVPS, no_shift
 from anyshape.graph.sizes.expr import add
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -61,3 +61,7 @@ def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
 
 JVPS[sg.segment_max_op] = JVPS[sg.segment_min_op] = _extreme_jvp
 JVPS[sg.segment_prod_op] = _prod_jvp
+
+# -- shifts of operands
+
+no_shift(sg.segment_max_op, sg.segment_min_op, sg.segment_prod_op)

@@ -1,6 +1,6 @@
 """Derivatives of sorting: the tangent is rearranged as the elements are, and a cotangent is put back by the inverse."""
 
-from anyshape.autodiff.rule_tables import JVPS, linear_in_first, zero
+from anyshape.autodiff.rule_tables import JVPS, linear_in_first, no_shift, zero
 from anyshape.ops import sorting as so
 
 
@@ -15,3 +15,7 @@ linear_in_first(
 )
 zero(so.argsort_op)
 zero(so.searchsorted_op)
+
+# -- shifts of operands
+
+no_shift(so.sort_op, so.argsort_op, so.permute_op, so.searchsorted_op)

@@ -2,7 +2,7 @@
 
 from math import log, pi, sqrt
 
-from anyshape.autodiff.rule_tables import JVPS, pointwise
+from anyshape.autodiff.rule_tables import JVPS, no_shift, pointwise
 from anyshape.errors import MissingRuleError
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
@@ -104,3 +104,12 @@ pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x)
 pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)
 pointwise(sp.scaled_bessel_k_op, lambda x, out, *, order: out - _mean(sp.scaled_bessel_k, order, x))
 pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
+
+# -- shifts of operands
+
+no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
+no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op)
+no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
+no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
+no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)
+no_shift(sp.scaled_bessel_i_op, sp.scaled_bessel_k_op, sp.sinc_op)
