@@ -84,10 +84,9 @@ def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
     expression = getattr(where, "expression", "")
     if not expression:
         return asked, instead
-    target, bracket, key = expression.partition("[")
-    if asked == "x[...] = v":
-        simple = bracket and target.isidentifier() and key.endswith("]")
-        return f"{expression} = ...", f"{target} = {target}.at[{key[:-1]}].set(...)" if simple else instead
+    target, _, key = expression.removesuffix(_ASSIGNED).partition("[")
+    if is_assignment(where):
+        return expression, f"{target} = {target}.at[{key[:-1]}].set(...)" if target.isidentifier() else instead
     assigned = _IN_PLACE.fullmatch(expression)
     if assigned is not None:
         target, operator, value = assigned.groups()
@@ -95,6 +94,12 @@ def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
     return expression, instead
 
 
+def is_assignment(where: object) -> bool:
+    """Whether the user's line assigns to an element."""
+    return bool(getattr(where, "expression", "").endswith(_ASSIGNED))
+
+
+_ASSIGNED = " = ..."  # of an expression whose value is not part of it
 _IN_PLACE = re.compile(r"(.+?) (\S+)= (.+)")  # x += y
 
 
@@ -187,10 +192,7 @@ def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str
             "as they are, as in anyshape.numpy.zeros(x.shape)"
         )
         return "not the same for every size", f"tried {' and '.join(sizes.values())}", advice
-    advice = (
-        "use jit, which answers from the sizes of the call, give the size a fixed value or bounds, "
-        "or write the choice with np.where, max_dim or min_dim"
-    )
+    advice = "use jit, which keeps a program for each answer, or write the choice with np.where, max_dim or min_dim"
     shown = "; ".join(f"{at}: {answer}" for answer, at in sizes.items())
     both = len(witnesses) == 2
     verdict = "neither true nor false for every size" if both else "not decided"
@@ -211,14 +213,13 @@ def made(sizes: Sequence[str], origins: Sequence[object]) -> str:
     return " and ".join(f"{size} of the scope made {place}" for size, place in zip(sizes, places))
 
 
-def too_much(needed: int | None, limit: int, formula: str, sizes: Mapping[str, int], again: int | None) -> str:
-    """How many bytes a run may need, how many if it computes some values again, and how many it is allowed."""
+def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: int | None) -> str:
+    """Return how many bytes a run may need, how many with rematerialisation, and how many it is allowed."""
     if needed is None:
         return f"no bound of its memory is known, and max_bytes is {limit}"
-    given = ", ".join(f"{n} = {v}" for n, v in sizes.items())
-    shown = f"{shortened(formula)}{f' with {given}' if given else ''}"
+    call = ", ".join(f"{n} = {v}" for n, v in sizes.items())
     less = f", {again} where values are computed again" if again is not None else ""
-    return f"may need {needed} bytes{less}, and max_bytes is {limit} ({shown})"
+    return f"may need {needed} bytes{f' for {call}' if call else ''}{less}, and max_bytes is {limit}"
 
 
 def data_dependent(asked: str, sizes: Mapping[str, str]) -> str:
@@ -233,10 +234,10 @@ def read_sizes(sizes: Mapping[str, int], sources: Mapping[str, str]) -> str:
 
 
 def specialised(size: str, sizes: Mapping[str, int], constant: int | None, why: str, where: object) -> str:
-    """That a size which was declared dynamic would have been bound, and what to do."""
+    """Return that a size which was declared dynamic would have been bound, and what to do."""
     call = ", ".join(f"{n}={v}" for n, v in sizes.items())
-    given = f" with {call}" if call else ""
-    inferred = f"{size} inferred to be the constant {constant}"
+    reason = f"({why}{f' with {call}' if call else ''}){at(where)}"
+    inferred = f"{size} was declared dynamic, and is inferred to be the constant {constant}"
     narrowed = f"{size} was declared dynamic, and a decision depends on it"
     advice = "write the code for every size, or declare the size AUTO or STATIC to have a program for each case"
-    return f"{narrowed if constant is None else inferred}{at(where)} ({why}{given})\n  {advice}"
+    return f"{written(where)}{narrowed if constant is None else inferred} {reason}\n  {advice}"

@@ -45,8 +45,9 @@ class MemoryLimitError(RunMemoryError):
     ) -> None:  # fmt: skip
         self.primitive, self.program, self.why, self.advice, self.formula = program, program, "", "", formula
         self.needed, self.again, self.limit, self.sizes, self.where = needed, again, limit, dict(sizes), where
-        found = f"{messages.too_much(needed, limit, formula, sizes, again)}; the most{messages.at(where)}"
-        AnyshapeError.__init__(self, f"{program}: {found}\n  call it with smaller arrays, in parts, or allow more")
+        most = f"; the most{messages.quoted(where)}{messages.at(where)}" if where is not None else ""
+        problem = f"{messages.too_much(needed, limit, sizes, again)}{most}"
+        AnyshapeError.__init__(self, f"{program}: {problem}\n  call it with smaller arrays, in parts, or allow more")
 
 
 class MetadataError(AnyshapeError, RuntimeError):

@@ -27,10 +27,10 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
 class AxisError(ShapeError, np.exceptions.AxisError):
     """An axis that the array does not have."""
 
-    advice = "name an axis that it has"
-
     def __init__(self, primitive: str, axis: int, ndim: int, where: object = None) -> None:
-        super().__init__(primitive, f"axis {axis} is out of bounds for array of dimension {ndim}", (), where)
+        problem = f"axis {axis} is out of bounds for array of dimension {ndim}"
+        advice = f"name an axis from {-ndim} to {ndim - 1}" if ndim else "leave it out: the array has no axes"
+        super().__init__(primitive, problem, (), where, advice)
         self.args = (str(self),)  # NumPy's class has a message or these fields, in slots; this one has both
         self.axis, self.ndim = axis, ndim
 

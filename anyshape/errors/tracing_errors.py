@@ -31,6 +31,8 @@ class ConcretizationError(AnyshapeError, TypeError):
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
+        if messages.is_assignment(where):
+            self.instead = "build the array with np.where or np.stack instead of writing to one"
         problem = f"{asked} needs the value of a traced array {value}, which is not known while tracing"
         super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
 
@@ -53,8 +55,8 @@ class CheckError(AnyshapeError, ValueError):
         self.sizes = {} if isinstance(observed, str) else dict(observed)
         self.observed = observed if isinstance(observed, str) else messages.read_sizes(observed, sources or {})
         self.message, self.where = message, where
-        advice = f"{f'observed {self.observed}; ' if self.observed else ''}call it with what is demanded"
-        super().__init__(f"{message}{messages.at(where)}\n  {advice}")
+        false = f": {self.observed}" if isinstance(observed, str) and observed else ""
+        super().__init__(f"{message}{false}{messages.at(where)}\n  call it with what is demanded")
 
 
 class MutationError(AnyshapeError, TypeError):
@@ -92,4 +94,4 @@ class UnsupportedFunctionError(AnyshapeError, TypeError):
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
-        super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")
+        super().__init__(f"{messages.operation(function, where)}: {problem}{messages.at(where)}\n  {advice}")

@@ -39,7 +39,8 @@ def _no_options(name: str, options: dict[str, Any]) -> Any:
 def _refuse_scalars(name: str, *operands: Any) -> None:
     """Refuse an operand without axes."""
     if any(x.ndim == 0 for x in operands):
-        raise ShapeError(name, "an operand is a scalar", [meta_of(x) for x in operands], user_line())
+        metas = [meta_of(x) for x in operands]
+        raise ShapeError(name, "an operand is a scalar", metas, user_line(), "write * for a product with a scalar")
 
 
 # -- products of stacks ------------------------------------------------------------------------------------------

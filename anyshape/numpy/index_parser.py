@@ -1,12 +1,12 @@
-"""Keys of arrays, as NumPy reads them: what each item asks of its axis, and where that puts the axes of the result.
+"""Parse index keys as NumPy does, and lower them to slices, one `take` or one scatter.
 
-Basic keys become slices, reversals and reshapes; integer arrays become one `take`. What is written at a key becomes one
-scatter, with windows along slices.
+Basic items of a key become slices, reversals and reshapes; integer arrays become one `take`. A write at a key becomes
+one scatter, with windows along slices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import asarray, size_of, sizes
+from anyshape.numpy.operands.promotion import asarray, is_int, size_of, sizes
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -33,20 +33,24 @@ _INDEX = np.dtype(np.int64)
 
 
 class Item(NamedTuple):
-    """An item of a key in order: "kept" (a slice), "index" (an array, or an integer next to arrays), "new", or "none"
-    (an ellipsis for no axis, which still keeps arrays apart). An axis of the result: one of the first three.
+    """Item of a key, or axis of the result of one.
+
+    An item of kind "index" is an array, or an integer next to arrays. A "none" is an ellipsis for no axis, which still
+    separates arrays. An axis of the result is of the other kinds: "slice", "index" or "new".
     """
 
-    what: str
-    axis: int  # of the array, for "kept"; among those of the index arrays, for an axis "index" of the result
+    kind: str
+    axis: int  # of the array for "slice"; among the axes of the index arrays for an axis "index" of the result
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a scatter writes at a key, or a gather reads: its indices and windows of the array.
+    """Indices and windows of an array that a scatter writes or a gather reads.
 
-    `shape` is what the key reads, in NumPy's order and with new axes; `new` are those, and `reversed` the axes of the
-    rest that run backwards. `sizes` are those of the windows. `unique`: no element is named twice.
+    - `sizes` are the sizes of the windows.
+    - `shape` is the shape that the key reads, in NumPy's order and with the new axes `new`.
+    - `reversed` are the other axes of it that run backwards.
+    - `unique` says that no element is named twice.
     """
 
     indices: Any
@@ -60,7 +64,10 @@ class Target:
 
 @dataclass
 class Key:
-    """A key of an array, taken apart. Unless `checked`, whether indices are in range is left to others."""
+    """Parsed key of an array.
+
+    Unless `checked`, indices may be out of range, and the caller decides what happens then.
+    """
 
     x: Any
     items: tuple[Any, ...]
@@ -85,30 +92,35 @@ class Key:
     # -- taking apart
 
     def _expanded(self) -> list[Any]:
-        """The items with the ellipsis filled in and masks as index arrays, one for each axis or new axis."""
-        items = list(map(_classified, self.items))
+        """Return one item for each axis or new axis, with the ellipsis filled in and masks as index arrays."""
+        expanded: list[Any] = []
+        axis = 0
+        for item in self._without_ellipsis(list(map(_classified, self.items))):
+            parts = self._positions(item, axis) if _is_mask(item) else [item]
+            expanded.extend(parts)
+            axis += sum(1 for part in parts if part is not None and part is not Ellipsis)
+        return expanded
+
+    def _without_ellipsis(self, items: list[Any]) -> list[Any]:
+        """Return the items with slices for the axes that an ellipsis, or the end of the key, stands for."""
         rank = meta_of(self.x).rank
         count = sum(_rank(i) if _is_mask(i) else i is not None and i is not Ellipsis for i in items)
         dots = [i for i, item in enumerate(items) if item is Ellipsis]
         if count > rank or len(dots) > 1:
-            raise self.ctx.fail(f"{count} indices for {rank} axes" if count > rank else "a key can hold one `...`")
+            if count > rank:
+                raise self.ctx.fail(f"{count} indices for {rank} axes", f"give at most {rank}")
+            raise self.ctx.fail("a key can hold one `...`", "leave out the other ones")
         missing: list[Any] = [slice(None)] * (rank - count)
         if dots:  # one for no axis stays
             items[dots[0] : dots[0] + 1] = missing or [Ellipsis]
         else:
             items += missing
-        found: list[Any] = []
-        axis = 0
-        for item in items:
-            parts = self._positions(item, axis) if _is_mask(item) else [item]
-            found.extend(parts)
-            axis += sum(1 for part in parts if part is not None and part is not Ellipsis)
-        return found
+        return items
 
     def _positions(self, mask: Any, axis: int) -> list[Any]:
-        """A mask as the positions it selects; its shape must be that of the axes it stands for.
+        """Return the positions that a mask selects; its shape must be that of the axes it covers.
 
-        One without axes selects all or nothing of a new axis of one element.
+        A mask without axes selects all or nothing of a new axis of one element.
         """
         self.masks += 1
         if not _rank(mask):
@@ -118,13 +130,14 @@ class Key:
         return list(dy.nonzero(mask) if isinstance(mask, Traced) else mask.nonzero())
 
     def _item(self, item: Any, fancy: bool) -> None:
+        """Add one item: its part of the layout, and its start, count and step along the axis."""
         axis = len(self.starts)
         if item is None:
             self.layout.append(Item("new", -1))
         elif item is Ellipsis:
             self.layout.append(Item("none", -1))
         elif isinstance(item, slice):
-            self.layout.append(Item("kept", axis))
+            self.layout.append(Item("slice", axis))
             self._slice(axis, item)
         elif isinstance(item, (Traced, np.ndarray)):
             self.layout.append(Item("index", -1))
@@ -137,11 +150,13 @@ class Key:
             self._whole(self._element(item, self.shape[axis], axis), 1)
 
     def _whole(self, start: Size, count: Size) -> None:
+        """Add a range of consecutive elements of the axis."""
         self.starts.append(start)
         self.counts.append(count)
         self.steps.append(1)
 
     def _slice(self, axis: int, item: slice) -> None:
+        """Add a slice; one that runs backwards becomes a forward slice of the reversed axis."""
         size = self.shape[axis]
         step = _bound(item.step)
         if isinstance(step, int) and step < 0 and any(isinstance(end, Traced) for end in (item.start, item.stop)):
@@ -159,7 +174,7 @@ class Key:
         self.steps.append(step)
 
     def _element(self, item: Any, size: Size, axis: int) -> Size:
-        """The position of an integer index; a negative one counts from the end."""
+        """Return the position of an integer index; a negative index counts from the end."""
         index = size_of(item)
         why = f"index {index} is out of bounds for axis {axis} with size {size}"
         last = index - size
@@ -171,85 +186,109 @@ class Key:
         return size + index if negative else index
 
     def _require(self, size: Size, least: Size, why: str) -> None:
+        """Require that an axis has at least this size, if the key is checked."""
         if self.checked:
             self.ctx.require(at_least(size, least), why)
 
     # -- the axes of the result
 
     def _arranged(self, rank: int) -> list[Item]:
-        """The axes of the result, those of index arrays of this rank where NumPy puts them."""
-        places = [i for i, item in enumerate(self.layout) if item.what == "index"]
-        together = places and places == list(range(places[0], places[0] + len(places)))
-        at = places[0] if together else 0
-        block = [Item("index", k) for k in range(rank)] if places else []
-        found = [*self.layout[:at], *block, *[i for i in self.layout[at:] if i.what != "index"]]
-        return [item for item in found if item.what != "none"]
+        """Return the axes of the result, with the axes of index arrays, `rank` of them, where NumPy puts them."""
+        positions = [i for i, item in enumerate(self.layout) if item.kind == "index"]
+        together = positions and positions == list(range(positions[0], positions[0] + len(positions)))
+        insertion = positions[0] if together else 0
+        block = [Item("index", k) for k in range(rank)] if positions else []
+        axes = [*self.layout[:insertion], *block, *[i for i in self.layout[insertion:] if i.kind != "index"]]
+        return [item for item in axes if item.kind != "none"]
 
     def _broadcast(self) -> tuple[dict[int, Any], tuple[Size, ...]]:
-        """The index arrays by axis, in their common shape."""
+        """Return the index arrays by axis in their common shape, and that shape."""
         shape = broadcast_sizes(self.ctx, [sizes(i) for i in self.indices.values()])
         return {axis: mv.broadcast_to(i, shape) for axis, i in self.indices.items()}, shape
 
     # -- reading
 
     def read(self) -> Any:
-        """The part of x that the key names."""
+        """Return the part of x that the key names."""
         backwards = mv.rev(self.x, self.reversed)
-        found = mv.drop(mv.strided(backwards, self.starts, self.counts, self.steps), self.dropped)
+        result = mv.drop(mv.strided(backwards, self.starts, self.counts, self.steps), self.dropped)
         rank = 0
         if self.indices:
             arrays, shape = self._broadcast()
             rank = len(shape)
-            axes = [axis - sum(d < axis for d in self.dropped) for axis in arrays]
-            found = ix.take_at(found, list(arrays.values()), axes)
+            taken_axes = [axis - sum(d < axis for d in self.dropped) for axis in arrays]
+            result = ix.take_at(result, list(arrays.values()), taken_axes)
         arranged = self._arranged(rank)
         if rank:
-            kept = [item for item in arranged if item.what != "new"]
-            found = ix.reposition(found, rank, ix.place(tuple(axes)), kept.index(Item("index", 0)))
-        return mv.expand(found, [i for i, item in enumerate(arranged) if item.what == "new"])
+            first = _old_axes(arranged).index(Item("index", 0))
+            result = ix.reposition(result, rank, ix.place(tuple(taken_axes)), first)
+        return mv.expand(result, _indices_of(arranged, lambda item: item.kind == "new"))
 
     # -- writing
 
     def target(self) -> Target:
-        """Where the elements that the key names are, for a scatter."""
+        """Return the positions that the key names, for a scatter or a gather."""
         arrays, shape = self._broadcast() if self.indices else ({}, ())
-        arranged = self._arranged(len(shape))
-        axes = [item for item in arranged if item.what != "new"]
-        inside = [item.what == "kept" and _is(self.steps[item.axis], 1) for item in axes]
-        batch = [item for item, window in zip(axes, inside, strict=True) if not window]
-        length = {i: shape[i.axis] if i.what == "index" else self.counts[i.axis] for i in axes}
-        lengths = [length[i] for i in batch]
-        block = [i for i, item in enumerate(batch) if item.what == "index"]
-        parts: dict[int, Any] = {}
-        for axis, size in enumerate(self.shape):
-            if axis in arrays:
-                parts[axis] = mv.broadcast_in_dim(ga.from_start(arrays[axis], size), lengths, block)
-            elif Item("kept", axis) in batch:
-                parts[axis] = mv.broadcast_in_dim(self._steps(axis), lengths, (batch.index(Item("kept", axis)),))
-            elif not _is(self._lowest(axis), 0) or axis in self.dropped:
-                parts[axis] = _value(self._lowest(axis), lengths)
-        windows = [item.axis for item, window in zip(axes, inside, strict=True) if window]
-        collapsed = tuple([axis for axis in range(len(self.shape)) if axis not in windows])
-        offset = tuple([i for i, window in enumerate(inside) if window])
-        plain = len(parts) == 1
+        layout = self._arranged(len(shape))
+        axes = _old_axes(layout)
+        batch = [item for item in axes if not self._is_window(item)]
+        lengths = [self._length(item, shape) for item in batch]
+        positions = self._positions_by_axis(arrays, batch, lengths)
+        windows = self._windows(axes, positions, len(lengths))
         return Target(
-            next(iter(parts.values())) if plain else _vectors(list(parts.values()), lengths),
-            ga.Windows(offset, collapsed, tuple(parts), len(lengths)),
-            tuple([self.counts[axis] if axis in windows else 1 for axis in range(len(self.shape))]),
-            tuple([1 if i.what == "new" else length[i] for i in arranged]),
-            tuple([i for i, item in enumerate(arranged) if item.what == "new"]),
-            tuple([i for i, item in enumerate(axes) if item.what == "kept" and item.axis in self.reversed]),
+            _index_vectors(list(positions.values()), lengths),
+            windows,
+            tuple([1 if axis in windows.collapsed else count for axis, count in enumerate(self.counts)]),
+            tuple([self._length(item, shape) for item in layout]),
+            _indices_of(layout, lambda item: item.kind == "new"),
+            _indices_of(axes, lambda item: item.kind == "slice" and item.axis in self.reversed),
             not shape or (self.masks == 1 and len(shape) == 1),
         )
 
+    def _is_window(self, item: Item) -> bool:
+        """Return whether an axis of the result is a run of consecutive elements, which a window covers."""
+        return item.kind == "slice" and is_int(self.steps[item.axis], 1)
+
+    def _length(self, item: Item, shape: Sequence[Size]) -> Size:
+        """Return the size of an axis of the result; `shape` is the common shape of the index arrays."""
+        if item.kind == "new":
+            return 1
+        return shape[item.axis] if item.kind == "index" else self.counts[item.axis]
+
+    def _positions_by_axis(
+        self, arrays: dict[int, Any], batch: Sequence[Item], lengths: Sequence[Size]
+    ) -> dict[int, Any]:
+        """Return the positions along each axis of x at which windows start; an axis whose windows start at 0 has none.
+
+        `batch` are the axes of the result that no window covers, and `lengths` their sizes.
+        """
+        index_axes = _indices_of(batch, lambda item: item.kind == "index")
+        positions: dict[int, Any] = {}
+        for axis, size in enumerate(self.shape):
+            own = Item("slice", axis)
+            if axis in arrays:
+                positions[axis] = mv.broadcast_in_dim(ga.from_start(arrays[axis], size), lengths, index_axes)
+            elif own in batch:
+                positions[axis] = mv.broadcast_in_dim(self._steps(axis), lengths, (batch.index(own),))
+            elif not is_int(self._lowest(axis), 0) or axis in self.dropped:
+                positions[axis] = _value(self._lowest(axis), lengths)
+        return positions
+
+    def _windows(self, axes: Sequence[Item], positions: dict[int, Any], batch_rank: int) -> ga.Windows:
+        """Return the windows that lie along slices of consecutive elements."""
+        offset = _indices_of(axes, self._is_window)
+        covered = {axes[i].axis for i in offset}
+        collapsed = tuple([axis for axis in range(len(self.shape)) if axis not in covered])
+        return ga.Windows(offset, collapsed, tuple(positions), batch_rank)
+
     def _steps(self, axis: int) -> Any:
-        """The positions that a slice names, in the order of the array."""
+        """Return the positions that a slice names, in the order of the array."""
         count = (self.counts[axis],)
         apart = ew.mul(cr.iota(count[0]), _value(self.steps[axis], count))
         return ew.add(apart, _value(self._lowest(axis), count))
 
     def _lowest(self, axis: int) -> Size:
-        """The position of the first element, in the order of the array, that the key names along an axis."""
+        """Return the first position along an axis, in the order of the array, that the key names."""
         start, count, step = self.starts[axis], self.counts[axis], self.steps[axis]
         if axis not in self.reversed:
             return start
@@ -257,56 +296,70 @@ class Key:
         return expr.minimum(size - start - 1 - (count - 1) * step, expr.maximum(size - count, 0))  # also if it is empty
 
 
-def _is(size: Size, number: int) -> bool:
-    return isinstance(size, int) and size == number
-
-
 def _value(size: Size, shape: Sequence[Size]) -> Any:
-    """A size as an array of this shape."""
+    """Return a size as an array of this shape."""
     number = np.asarray(size, _INDEX) if isinstance(size, int) else cr.size_value(size)
     return mv.broadcast_to(number, shape)
 
 
-def _vectors(parts: list[Any], lengths: Sequence[Size]) -> Any:
-    """Index vectors of several numbers, or of none."""
-    return ga.vectors(parts) if parts else cr.full((*lengths, 0), 0, _INDEX)
+def _index_vectors(positions: list[Any], lengths: Sequence[Size]) -> Any:
+    """Return the index vectors of a scatter: of one number as it is, of several stacked, or of none."""
+    if len(positions) == 1:
+        return positions[0]
+    return ga.vectors(positions) if positions else cr.full((*lengths, 0), 0, _INDEX)
+
+
+def _old_axes(layout: Sequence[Item]) -> list[Item]:
+    """Return the axes of a result without new ones."""
+    return [item for item in layout if item.kind != "new"]
+
+
+def _indices_of(items: Sequence[Item], holds: Callable[[Item], bool]) -> tuple[int, ...]:
+    """Return the indices of the items for which a predicate holds."""
+    return tuple([i for i, item in enumerate(items) if holds(item)])
 
 
 # -- items -------------------------------------------------------------------------------------------------------
 
 
 def _classified(item: Any) -> Any:
-    """An item of a key as None, Ellipsis, a slice, an integer, a size, or an array of integers or booleans."""
-    found: Any = item
-    if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize, Traced)):
-        pass
-    elif isinstance(item, (bool, np.bool_)):
-        found = np.asarray(item)
-    elif isinstance(item, (int, np.integer)):
-        found = int(item)
-    else:
-        found = asarray(item)
-        if found.dtype.kind == "f" and not isinstance(found, Traced) and found.shape == (0,) and isinstance(item, list):
-            found = found.astype(np.intp)  # an empty list selects nothing
-        if not isinstance(found, Traced) and found.ndim == 0 and found.dtype.kind in "iu":
-            found = int(found)
-    if isinstance(found, (Traced, np.ndarray)) and found.dtype.kind not in "iub":
+    """Return an item of a key as None, Ellipsis, a slice, an integer, a size, or an index or mask array."""
+    if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):
+        return item
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    array = _index_array(item)
+    if not isinstance(array, Traced) and array.ndim == 0 and array.dtype.kind in "iu":
+        return int(array)
+    if array.dtype.kind not in "iub":
         advice = "convert it to integers with astype(int)"
-        raise context_of("getitem").bad_dtype(f"an index is {found.dtype}, not an integer", advice)
-    return found
+        raise context_of("getitem").bad_dtype(f"an index is {array.dtype}, not an integer", advice)
+    return array
+
+
+def _index_array(item: Any) -> Any:
+    """Return an item of a key as an array; an empty list selects nothing and counts as one of integers."""
+    if isinstance(item, Traced):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(item)
+    array = asarray(item)
+    is_empty_list = isinstance(item, list) and not isinstance(array, Traced) and array.shape == (0,)
+    return array.astype(np.intp) if is_empty_list and array.dtype.kind == "f" else array
 
 
 def _rank(item: Any) -> int:
-    """The number of axes of an index array; 0 for anything else."""
+    """Return the number of axes of an index array, and 0 for anything else."""
     return item.meta.rank if isinstance(item, Traced) else item.ndim if isinstance(item, np.ndarray) else 0
 
 
 def _is_mask(item: Any) -> bool:
+    """Return whether an item is a boolean array."""
     return isinstance(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
 
 
 def fit_mask(ctx: ShapeGuardContext, shape: Sequence[Size], mask: Any, axis: int = 0) -> None:
-    """Require that a mask has the shape of the axes that it stands for, from this one on."""
+    """Require that a mask has the shape of the axes that it covers, from `axis` on."""
     if axis + _rank(mask) > len(shape):
         raise ctx.fail(f"a mask of {_rank(mask)} axes for {len(shape) - axis}")
     for i, size in enumerate(sizes(mask), axis):
@@ -314,16 +367,16 @@ def fit_mask(ctx: ShapeGuardContext, shape: Sequence[Size], mask: Any, axis: int
 
 
 def mask_alone(key: Any) -> Any:
-    """The mask that is all of a key; None if the key is something else."""
+    """Return the mask that is all of a key; None for any other key."""
     item = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(item, (tuple, slice, SymbolicSize)) or item is None or item is Ellipsis:
         return None
-    found = _classified(item)
-    return found if _is_mask(found) and _rank(found) else None
+    parsed = _classified(item)
+    return parsed if _is_mask(parsed) and _rank(parsed) else None
 
 
 def _bound(x: Any, size: Size | None = None) -> Size | None:
-    """A bound of a slice as a size; one that is a value counts from the end where it is negative, as NumPy counts."""
+    """Return a bound of a slice as a size; a traced bound that is negative counts from the end, as in NumPy."""
     if not isinstance(x, Traced):
         return None if x is None else size_of(x)
     if size is None:
@@ -334,7 +387,7 @@ def _bound(x: Any, size: Size | None = None) -> Size | None:
 
 
 def _from_start(x: Traced, size: Size) -> Any:
-    """A bound that is a value, from the start of the axis."""
+    """Return a traced bound as a position from the start of the axis."""
     if x.meta.rank or x.dtype.kind not in "iu":
         raise context_of("getitem").bad_dtype(f"a slice bound is {x.meta}, not an integer", "use astype(int)")
     if x.dtype.kind == "u":
@@ -344,15 +397,15 @@ def _from_start(x: Traced, size: Size) -> Any:
 
 
 def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Size | None:
-    """A bound of a slice that goes backwards, as that of one that goes forwards along the axis in reverse.
+    """Return a bound of a backward slice as one of the forward slice along the reversed axis.
 
-    A value before the start is then one beyond the end, and not the last element.
+    A traced bound before the start becomes one beyond the end, and not the last element.
     """
     if isinstance(x, Traced):
-        place = _from_start(x, size)
-        if place.dtype.kind == "u":
-            place = ew.convert(ew.minimum(place, ew.convert(cr.size_value(size), place.dtype)), _INDEX)
-        return dy.runtime_size(ew.sub(cr.size_value(size - 1), place), size)
+        position = _from_start(x, size)
+        if position.dtype.kind == "u":
+            position = ew.convert(ew.minimum(position, ew.convert(cr.size_value(size), position.dtype)), _INDEX)
+        return dy.runtime_size(ew.sub(cr.size_value(size - 1), position), size)
     if x is None:
         return None
     bound = size_of(x)

@@ -70,7 +70,7 @@ def _require_same_shape(function: str, arrays: Sequence[Any], along: int | None 
     ctx = context_of(function, *arrays)
     if len({x.meta.rank for x in arrays}) > 1:
         ranks = " and ".join([str(x.meta.rank) for x in arrays])
-        raise ctx.fail(f"all arrays must have the same number of axes, and they have {ranks}")
+        raise ctx.fail(f"all arrays must have the same number of axes, and they have {ranks}", "add axes with x[None]")
     first = arrays[0].meta.sizes
     for operand, x in enumerate(arrays[1:], 1):
         for axis, (a, b) in enumerate(zip(first or (), x.meta.sizes or ())):

@@ -206,6 +206,11 @@ def meta_of(x: Operand) -> Any:
     return x.meta if isinstance(x, Traced) else tensor(x.dtype, x.shape)
 
 
+def describe(x: Traced) -> str:
+    """Return dtype and sizes of a traced array in the words of the caller: `f64[x.shape[0]]`."""
+    return x.builder.scope.size_names.text(str(x.meta))
+
+
 def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
     """A context for the checks that a public function makes before it applies ops."""
     builder = choose_builder(operands)

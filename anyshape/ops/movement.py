@@ -199,7 +199,8 @@ def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
         return x
     offset = len(shape) - meta.rank
     if offset < 0:
-        raise context_of("broadcast_to", x).fail(f"an array of rank {meta.rank} cannot take rank {len(shape)}")
+        why = f"an array of {meta.rank} axes cannot be broadcast to {len(shape)} axes"
+        raise context_of("broadcast_to", x).fail(why, "drop axes first, as with x[0]")
     return broadcast_in_dim(x, shape, range(offset, len(shape)))
 
 

@@ -1,8 +1,9 @@
-"""grad, jvp, vjp and their kin: trace the function, then transform its graph into the one that is being built."""
+"""grad, jvp, vjp and linearize: trace the function, then transform its graph into the active one."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
+from anyshape.ops.apply import describe
 from anyshape.ops.creation import full
 from anyshape.tracing.pytrees import (
     Static,
@@ -34,7 +36,7 @@ Argnums = int | Sequence[int]
 
 
 def zeros(builder: Builder, x: Any) -> Any:
-    """Zeros of the dtype and shape of a value."""
+    """Return zeros of the dtype and shape of a value."""
     return full(ShapeGuardContext(builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
 
 
@@ -42,11 +44,12 @@ def zeros(builder: Builder, x: Any) -> Any:
 
 
 def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """A function that gives the value of a scalar function and its gradient in the arguments `argnums`.
+    """Return a function that computes the value of a scalar function and its gradient in the arguments `argnums`.
 
     The gradient has the tree, shapes and dtypes of the argument; a sequence of argnums gives a tuple of gradients.
-    With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient). Of a method, the
-    object is argument 0; where it is no tree of arrays, 0 alone is the first argument behind it.
+    With `has_aux`, the function returns (value, aux), and the result is ((value, aux), gradient).
+
+    For a method, the object is argument 0. If it is not a tree of arrays, `argnums=0` means the argument after it.
 
     >>> import numpy as np
     >>> value, slope = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
@@ -58,11 +61,13 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     def transformed(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad(function, name, argnums, has_aux, args, kwargs)
 
-    return jit_transform(transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object)
+    return jit_transform(
+        transformed, name, function, (value_and_grad, function, argnums, has_aux), "all", behind_object
+    )
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """A function that gives the gradient of a scalar function in the arguments `argnums`; see `value_and_grad`.
+    """Return a function that computes the gradient of a scalar function in `argnums`; see `value_and_grad`.
 
     >>> import numpy as np
     >>> print(grad(lambda x: np.sum(np.sin(x)))(np.zeros(3)))
@@ -78,7 +83,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
 
 
 def behind_object(argnums: Argnums) -> Argnums | None:
-    """The same arguments of a method whose object, argument 0, is given: 0 alone is the first one behind it."""
+    """Shift argnums for a bound method; 0 alone then means the first argument after the object."""
     if isinstance(argnums, int):
         return argnums - 1 if argnums > 0 else argnums
     return None if 0 in argnums else tuple([a - 1 if a > 0 else a for a in argnums])
@@ -86,7 +91,7 @@ def behind_object(argnums: Argnums) -> Argnums | None:
 
 @dataclass(frozen=True, slots=True)
 class _Wrt:
-    """The leaves that a derivative is taken in, and where they go among the arguments."""
+    """Leaves that a derivative is taken in, and their positions among the arguments."""
 
     argnums: tuple[int, ...]
     leaves: list[Any]
@@ -94,7 +99,7 @@ class _Wrt:
     args: tuple[Any, ...]
 
     def put(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments, with these leaves in place of the chosen ones."""
+        """Return all arguments with these leaves in place of the chosen ones."""
         replaced = list(self.args)
         for a, x in zip(self.argnums, unflatten(self.tree, leaves), strict=True):
             replaced[a] = x
@@ -102,27 +107,35 @@ class _Wrt:
 
 
 def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...]) -> _Wrt:
-    """The leaves of the arguments `argnums` of a function, which must have an inexact dtype."""
+    """Return the leaves of the arguments `argnums`; raise ArgumentError unless all have an inexact dtype."""
+    chosen = _normalise_argnums(name, argnums, len(args))
+    leaves, tree = flatten([args[a] for a in chosen])
+
+    def path_of(leaf: Any, among: Sequence[Any]) -> str:
+        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
+        return next(p for p, x in zip(paths, among, strict=True) if x is leaf)
+
+    for x in leaves:
+        if not is_array(x):
+            advice = "leave it out of argnums, or register its class as a tree of arrays"
+            raise ArgumentError(name, path_of(x, leaves), f"is of type {type(x).__name__}, not an array", advice)
+    operands = [as_value(x) for x in leaves]
+    for x in operands:
+        if not is_inexact(x.dtype):
+            advice = "convert it to a float dtype, or leave it out of argnums"
+            raise ArgumentError(name, path_of(x, operands), f"has dtype {x.dtype}, which has no derivative", advice)
+    return _Wrt(chosen, operands, tree, args)
+
+
+def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ...]:
+    """Return argnums as a tuple counted from 0; raise ArgumentError if one is out of range."""
     raw = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
     if not raw or not all(isinstance(a, int) for a in raw):
         raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
     for a in raw:
-        if not -len(args) <= a < len(args):
-            raise ArgumentError(name, f"argnums {a}", f"is out of range for {len(args)} arguments", "change argnums")
-    chosen = tuple(a % len(args) for a in raw)
-    leaves, tree = flatten([args[a] for a in chosen])
-    if not all(is_array(x) for x in leaves):
-        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
-        path, leaf = next((p, x) for p, x in zip(paths, leaves, strict=True) if not is_array(x))
-        advice = "leave it out of argnums, or register its class as a tree of arrays"
-        raise ArgumentError(name, path, f"is of type {type(leaf).__name__}, not an array", advice)
-    operands = [as_value(x) for x in leaves]
-    if not all(is_inexact(x.dtype) for x in operands):
-        paths = [p for a in chosen for p in _argument_paths(a, args[a], parameter_names(function))]
-        path, leaf = next((p, x) for p, x in zip(paths, operands, strict=True) if not is_inexact(x.dtype))
-        advice = "convert it to a float dtype, or leave it out of argnums"
-        raise ArgumentError(name, path, f"has dtype {leaf.dtype}, which has no derivative", advice)
-    return _Wrt(chosen, operands, tree, args)
+        if not -count <= a < count:
+            raise ArgumentError(name, f"argnums {a}", f"is out of range for {count} arguments", "change argnums")
+    return tuple(a % count for a in raw)
 
 
 def _argument_paths(position: int, argument: Any, names: Sequence[str]) -> list[str]:
@@ -144,20 +157,20 @@ def _value_and_grad(
     outputs, derivative = linearise(builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves)))
     seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
     grads = pull(builder, derivative, seeds)
-    found = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
-    trees = unflatten(wrt.tree, found)
+    dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
+    trees = unflatten(wrt.tree, dense)
     return unflatten(inner.out_tree, outputs), trees[0] if isinstance(argnums, int) else tuple(trees)
 
 
 def split_aux(name: str, result: Any) -> tuple[Any, Any]:
-    """What a function with `has_aux` returns, as the pair (value, aux)."""
+    """Return the result of a function with `has_aux`; raise ArgumentError unless it is a pair (value, aux)."""
     if not (isinstance(result, tuple) and len(result) == 2):
         raise ArgumentError(name, "the result", "is not a pair (value, aux)", "return a pair, or drop has_aux")
     return result
 
 
 def check_scalar(name: str, value: Any) -> None:
-    """The value that is differentiated must be a real scalar array."""
+    """Raise ArgumentError or DTypeError unless the value to differentiate is a real scalar array."""
     leaves, tree = flatten(value)
     if not tree.is_leaf() or not _is_number(leaves[0]):
         raise ArgumentError(
@@ -165,7 +178,7 @@ def check_scalar(name: str, value: Any) -> None:
         )
     x = leaves[0] if is_traced(leaves[0]) and hasattr(leaves[0], "meta") else as_value(leaves[0])
     if x.meta.rank:
-        raise ArgumentError(name, "the value", f"is {x.meta}, not a scalar", "sum it, or use vjp or jacrev")
+        raise ArgumentError(name, "the value", f"is {describe(x)}, not a scalar", "sum it, or use vjp or jacrev")
     if not is_inexact(x.dtype):
         raise DTypeError(name, f"the value has dtype {x.dtype}, which has no derivative", "return a float", user_line())
     if x.dtype.kind == "c":
@@ -177,8 +190,8 @@ def _is_number(x: Any) -> bool:
 
 
 def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | None]) -> list[Any]:
-    """The cotangents of the inputs from those of all outputs of the function."""
-    live = [ct for ct, place in zip(cotangents, derivative.live, strict=True) if place is not None]
+    """Return the cotangents of the inputs, from the cotangents of all outputs."""
+    live = [ct for ct, position in zip(cotangents, derivative.live, strict=True) if position is not None]
     return transpose(builder, derivative.graph, derivative.tangent_count, derivative.residuals, live)
 
 
@@ -188,7 +201,7 @@ def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | Non
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of a function and its directional derivative along `tangents`, which match `primals`.
+    """Return the value of a function and its directional derivative along `tangents`, which match `primals`.
 
     With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
@@ -200,11 +213,16 @@ def jvp(
     name = f"jvp({function_name(function)})"
     _check_sequence(name, "primals", primals)
     _check_sequence(name, "tangents", tangents)
-    value, slope = memoised_transform("jvp", function, name, _jvp_of)(tuple(primals), tuple(tangents))
+    transformed = memoised_transform("jvp", function, name, _jvp_of)
+    transformed.__signature__ = _JVP_SIGNATURE  # type: ignore[attr-defined]
+    value, slope = transformed(tuple(primals), tuple(tangents))
     if not has_aux:
         return value, slope
     value, aux = split_aux(name, value)
     return value, slope[0], aux
+
+
+_JVP_SIGNATURE = inspect.signature(lambda primals, tangents: None)  # of what is jitted: errors name its arguments
 
 
 def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -215,8 +233,8 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
         outputs, slopes = push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
-        found = [zeros(builder, y) if t is None else t for t, y in zip(slopes, outputs, strict=True)]
-        return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, found)
+        dense = [zeros(builder, y) if t is None else t for t, y in zip(slopes, outputs, strict=True)]
+        return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, dense)
 
     return transformed
 
@@ -226,36 +244,43 @@ def _operands(primals: Any) -> tuple[list[Any], Any]:
     return [as_value(x) for x in leaves], tree
 
 
-def _check_sequence(name: str, what: str, xs: Any) -> None:
+def _check_sequence(name: str, argument: str, xs: Any) -> None:
     if not isinstance(xs, (tuple, list)):
-        raise ArgumentError(name, what, f"is of type {type(xs).__name__}", "pass a tuple with one entry per argument")
+        raise ArgumentError(
+            name, argument, f"is of type {type(xs).__name__}", "pass a tuple with one entry per argument"
+        )
 
 
-def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any, what: str = "tangents") -> list[Any | None]:
-    """The leaves of `tangents`, None where x is not inexact. Trees, dtypes and shapes must match those of `xs`."""
+def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> list[Any | None]:
+    """Return the leaves of `tangents`, None where x is not inexact.
+
+    Raise ArgumentError unless they match the primals in structure, dtypes and shapes.
+    """
     leaves, tree = flatten(tangents)
     _, like_tree = flatten(like)
     if tree != like_tree:
-        raise ArgumentError(name, what, f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf")
-    found = []
+        raise ArgumentError(
+            name, "tangents", f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf"
+        )
+    matched = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
         t = as_value(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)
         if is_inexact(x.dtype) and t.dtype != x.dtype:
-            raise ArgumentError(name, f"{what}[{i}]", f"has dtype {t.dtype}, not {x.dtype}", "convert it with astype")
+            raise ArgumentError(name, f"tangents[{i}]", f"has dtype {t.dtype}, not {x.dtype}", "convert it with astype")
         if t.meta.rank != x.meta.rank:
-            raise ArgumentError(name, f"{what}[{i}]", f"is {t.meta}, not {x.meta}", "give it the shape of the primal")
+            raise ArgumentError(name, f"tangents[{i}]", f"is {t.meta}, not {x.meta}", "give it the shape of the primal")
         context = ShapeGuardContext(x.builder.scope, name, user_line(), [x.meta, t.meta])
         for a, b in zip(sizes(x), sizes(t), strict=True):
-            context.require_equal(a, b, f"{what}[{i}] must have the shape of its primal")
-        found.append(t if is_inexact(x.dtype) else None)
-    return found
+            context.require_equal(a, b, f"tangents[{i}] must have the shape of its primal")
+        matched.append(t if is_inexact(x.dtype) else None)
+    return matched
 
 
 # -- vjp and linearize -------------------------------------------------------------------------------------------
 
 
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of a function, and its derivative there as a linear function of tangents.
+    """Return the value of a function, and its derivative there as a linear function of tangents.
 
     With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
@@ -272,7 +297,7 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of a function, and a function from cotangents of the value to a tuple of cotangents of the primals.
+    """Return the value of a function, and a function from its cotangents to a tuple of cotangents of the primals.
 
     With `has_aux`, the function returns (value, aux), and the result is (value, pullback, aux).
 
@@ -298,14 +323,17 @@ def _linear_program(
 
 
 def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = False) -> Callable[..., Any]:
-    """The value, what the derivative keeps and (as structure) the derivative itself. `linear`: so is the function."""
+    """Return a function of the primals: the value, the residuals and, as structure, the derivative.
+
+    With `linear`, the function itself is linear, and must not depend on the values of the primals.
+    """
 
     def transformed(*primals: Any) -> Any:
         builder = active_builder()
         xs, tree = _operands(primals)
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
-            xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # values that the function does not have
+            xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         outputs, derivative = linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
         if linear:
@@ -320,7 +348,7 @@ _transpose_of = functools.partial(_linearize_of, linear=True)
 
 
 def _require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
-    """The derivative of a linear function reads nothing but sizes of what was made of the point where it was taken."""
+    """Raise ArgumentError if the derivative reads more than sizes of values computed from the primals."""
     made = {builder.adopt(x) for x in xs}
     for node in builder.nodes:
         if not made.isdisjoint(node.inputs):
@@ -333,7 +361,7 @@ def _require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: 
 
 
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
+    """Return the transpose of a function that is linear in its arguments; `primals` only give shapes and dtypes.
 
     They are arrays, or ShapeDtypeStructs of fixed sizes.
 
@@ -350,8 +378,10 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 # -- one program per function ------------------------------------------------------------------------------------
 
 
-def memoised_transform(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
-    """`make(function, name)`, jitted: the one made earlier for the same function, so that it is traced once."""
+def memoised_transform(
+    kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]
+) -> Jitted:
+    """Return `make(function, name)` jitted, or the one made earlier for the same function: it is traced once."""
     check_callable(name.partition("(")[0], function)
     try:
         hash(function)

@@ -158,11 +158,11 @@ class Jitted:
         try:
             return as_leaf(x, "", self.name)
         except ArgumentError:
-            return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self.__wrapped__)), self.name)
+            return as_leaf(x, named(leaf_paths(args, kwargs)[i], parameter_names(self)), self.name)
 
     def leaves(self, *args: Any, **kwargs: Any) -> Leaves:
         """Return the leaves that a trace for these arguments starts from."""
-        return self._read(args, kwargs).leaves(self.name, parameter_names(self.__wrapped__))
+        return self._read(args, kwargs).leaves(self.name, parameter_names(self))
 
     # -- traces
 
@@ -177,7 +177,7 @@ class Jitted:
 
     def _trace(self, call: _Call) -> CacheEntry:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""
-        names = parameter_names(self.__wrapped__)
+        names = parameter_names(self)
         leaves = call.leaves(self.name, names)
         state = watch(self.__wrapped__)
         shapes = self.options.shapes

@@ -748,10 +748,18 @@ def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
 
 
 NO_INTS = [
-    (lambda x, k: np.zeros(k), errors.ConcretizationError, r"a Python int of a traced array i64\[\] at test_messages.py"),
+    (
+        lambda x, k: np.zeros(k),
+        errors.ConcretizationError,
+        r"a Python int of a traced array i64\[\] at test_messages.py",
+    ),
     (lambda x, k: np.full(k + 1, 1.0), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
     (lambda x, k: grad(lambda v: (v * np.ones(k)).sum())(x), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
-    (lambda x, k: np.zeros(x.shape[0] / 2), errors.ConcretizationError, r"f64\[\] at test_messages.py.*\n.*write n // 2"),
+    (
+        lambda x, k: np.zeros(x.shape[0] / 2),
+        errors.ConcretizationError,
+        r"f64\[\] at test_messages.py.*\n.*write n // 2",
+    ),
     (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
     (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),
     (lambda x, k: np.zeros(np.nonzero(x)[0].shape[0]), errors.DataDependentSizeError, "the value of count was asked"),

@@ -19,6 +19,8 @@ from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
+from anyshape.graph.prover.claim_text import SizeNames
+from anyshape.graph.prover.claim_text import SizeNames
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr, polynomial_bounds
@@ -88,7 +90,7 @@ class Budget:
     less: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
     otherwise: Callable[..., Any] | None = None
 
-    def instead(self, sizes: Mapping[str, int]) -> Callable[..., Any]:
+    def instead(self, sizes: Mapping[str, int], names: Callable[[], SizeNames]) -> Callable[..., Any]:
         """What runs in place of what would take too much at these sizes, or the error."""
         run, again = self.less(sizes) if self.less is not None and self.needed is not None else (None, None)
         if run is not None and again is not None and again <= self.limit:
@@ -96,7 +98,8 @@ class Budget:
         if self.otherwise is not None:
             return self.otherwise
         needed = None if self.needed is None else bytes_at(self.needed, sizes)
-        read = {} if self.needed is None else {str(v): sizes[str(v)] for v in expr.variables(self.needed)}
+        about = () if self.needed is None else expr.variables(self.needed)
+        read = names().by_name({v: sizes[str(v)] for v in about})
         raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), read, self.where, again)
 
 

@@ -48,7 +48,8 @@ def _check(name, position, x, dtype, entries):
     if x.dtype != dtype:
         raise DTypeError("pure_callback", f"{which} {x.dtype}, not {promised}", "declare the dtype that it gives")
     if x.ndim != len(entries) or not all(map(_fits, x.shape, entries)):
-        raise ShapeError("pure_callback", f"{which} the shape {x.shape}, not {promised} as was declared")
+        why = f"{which} the shape {x.shape}, not {promised} as was declared"
+        raise ShapeError("pure_callback", why, advice="declare the shape that it gives")
 
 
 def _fits(size, entry):

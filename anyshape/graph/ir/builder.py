@@ -64,7 +64,7 @@ class Traced:
     def leaked(self) -> LeakedTracerError:
         """The error for a use outside the trace that made this value, to be raised by the caller."""
         made = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
-        return LeakedTracerError(f"array {self.value.meta}", made, user_line())
+        return LeakedTracerError(f"array {self.builder.scope.size_names.text(str(self.value.meta))}", made, user_line())
 
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"

@@ -87,10 +87,23 @@ class SizeNames:
                 notes.append(f"{'' if alone is variable else f'{variable} '}from {self.origin(variable)}")
         return f"{self.size(size)} ({', '.join(notes)})" if notes else self.size(size)
 
-    def adjustable_axis(self, size: Size, axis: str = "") -> str:
-        """Return the axis that the caller can change to change this size alone, "" if there is none."""
-        atom = None if isinstance(size, int) else expr.as_atom(size)
-        return axis if isinstance(size, int) else self.sources.get(atom, "") if isinstance(atom, DimVar) else ""
+    def solve(self, size: Size, number: int, axis: str = "", *, at_least: bool = False) -> tuple[str, int] | None:
+        """Return the axis that gives `size` its value, and the length of it for which `size` is `number`.
+
+        None means that no such axis is known. With `at_least`, a larger value serves too. `axis` is the text of the
+        axis that a fixed size is read off.
+        """
+        if isinstance(size, int):
+            return (axis, number) if axis else None
+        variable, *others = expr.variables(size)
+        source, terms = self.sources.get(variable, ""), expr.terms_of(size)
+        factor = terms.pop(((variable, 1),), 0)
+        constant = terms.pop((), 0)
+        if others or terms or factor < 1 or not source:
+            return None
+        quotient, remainder = divmod(number - constant, factor)
+        exact = at_least or not remainder
+        return (source, max(quotient + bool(remainder), 0)) if exact else None
 
 
 def _number(size: Size, values: Values) -> int | None:
@@ -111,7 +124,6 @@ _DEMAND = {
     "broadcasts": "{0} must equal {1}, or one of them must be 1",
     "stretches": "{0} must be 1 or equal {1}",
 }
-_LEFT_ADVICE = {">=": "make {0} at least {1}", "!=": "make {0} another size than {1}"}
 
 
 class ClaimText:
@@ -163,16 +175,31 @@ class ClaimText:
         left, right = (_number(side, self.values) for side in self.sides)
         if left is None or right is None:
             return ""
-        left_axis, right_axis = map(self.names.adjustable_axis, self.sides, self.axes)
-        if self.relation in _LEFT_ADVICE:
-            return _LEFT_ADVICE[self.relation].format(left_axis, right) if left_axis else ""
-        return "" if left_axis == right_axis else self._make_equal((right_axis, left), (left_axis, right))
+        if self.relation == "!=":
+            return self._change()
+        if self.relation == ">=":
+            least = self.names.solve(self.sides[0], right, self.axes[0], at_least=True)
+            return self._change() if least is None else f"make {least[0]} at least {least[1]}"
+        return self._make_equal(left, right)
 
-    def _make_equal(self, *choices: tuple[str, int]) -> str:
-        """Return the advice to give an axis a size, from the choices that have an axis."""
-        or_one = " or 1" if self.relation == "broadcasts" else ""
-        changes = [f"{axis} {n}{or_one if n != 1 else ''}" for axis, n in choices if axis]
-        return f"make {', or '.join(changes[: 1 if or_one else 2])}" if changes else ""
+    def _make_equal(self, left: int, right: int) -> str:
+        """Return the advice to change one of two axes that must agree; they are `left` and `right` now."""
+        solved = [
+            self.names.solve(size, number, axis) for size, number, axis in zip(self.sides, (right, left), self.axes)
+        ]
+        choices = [choice for choice in reversed(solved) if choice is not None]
+        if not choices or len(choices) > len({axis for axis, _ in choices}):
+            return self._change()
+        if self.relation == "==":
+            return "make " + ", or ".join([f"{axis} {n}" for axis, n in choices])
+        axis, n = choices[0]
+        return f"make {axis} {n}{' or 1' if n != 1 else ''}"
+
+    def _change(self) -> str:
+        """Return the advice to change the axes that the claim depends on."""
+        variables = dict.fromkeys(v for side in self.sides for v in expr.variables(side))
+        sources = [self.names.sources.get(v, "") for v in variables]
+        return f"change {' or '.join(sources)}" if 0 < len(sources) <= 3 and all(sources) else ""
 
     def _make_divisible(self, dividend: Size, divisor: Size) -> str:
         number, by = (_number(size, self.values) for size in (dividend, divisor))

@@ -115,9 +115,9 @@ class ShapeGuardContext:
 
     # -- errors, for the caller to raise
 
-    def fail(self, why: str) -> ShapeError:
+    def fail(self, why: str, advice: str = "") -> ShapeError:
         """Return the error for operands that do not fit each other."""
-        return ShapeError(self.primitive, why, self.metas, self.where)
+        return ShapeError(self.primitive, why, self.metas, self.where, advice)
 
     def bad_dtype(self, why: str, advice: str) -> DTypeError:
         """Return the error for a dtype that the primitive does not accept."""

@@ -23,6 +23,7 @@ from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.operands.shape_tuple import as_shape
 from anyshape.numpy.operands.size_operands import check_divisor
 from anyshape.numpy.operands.size_quotient import Quotient, exactly
+from anyshape.ops.apply import describe
 from anyshape.ops.callback import name_sizes
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
@@ -132,7 +133,7 @@ def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
     """A method that needs the value of the array, which is not known while tracing."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self.leaked() if self.builder.closed else ConcretizationError(asked, str(self.meta), user_line(), instead)
+        raise self.leaked() if self.builder.closed else ConcretizationError(asked, describe(self), user_line(), instead)
 
     return method
 
@@ -189,7 +190,7 @@ class Array(Traced):
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise ConcretizationError(f"format {spec!r}", str(self.meta), user_line(), "print it without a format")
+            raise ConcretizationError(f"format {spec!r}", describe(self), user_line(), "print it without a format")
         return repr(self)
 
     # -- what is known
@@ -250,7 +251,7 @@ class Array(Traced):
             if not self.builder.scope.runtime.keys().isdisjoint(expr.variables(count.expr)):
                 context = ShapeGuardContext(self.builder.scope, "iteration", user_line())
                 raise context.unsupported("the number of rows", 0, Exact(count.expr), "a fixed size")
-            raise SymbolicIterationError(str(self.meta), user_line())
+            raise SymbolicIterationError(describe(self), user_line())
         return iter([self[i] for i in range(count)])
 
     # -- what cannot be done
@@ -267,7 +268,7 @@ class Array(Traced):
         if self.builder.closed:
             raise self.leaked()
         instead = _SIZE if self.dtype.kind in "iub" else _FRACTION
-        error = ConcretizationError("a Python int", str(self.meta), user_line(), instead)
+        error = ConcretizationError("a Python int", describe(self), user_line(), instead)
         keep_refusal(self, error)
         raise error
 

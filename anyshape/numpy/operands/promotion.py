@@ -255,8 +255,8 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
     try:
         return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
     except TypeError as error:
-        names = ", ".join(getattr(k, "__name__", str(k)) for k in kinds)
-        why = f"no loop for operands {names}"
+        names = " and ".join(getattr(k, "__name__", str(k)) for k in kinds)
+        why = f"is not defined for {names}"
         raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
 
 

@@ -190,7 +190,8 @@ class _Writer(StepSource):
 
     def _afford(self, budget: Budget) -> None:
         """Lines that run something else, or refuse, at sizes whose arrays would take too many bytes."""
-        self.names["_instead"] = budget.instead
+        signature = self.entry
+        self.names["_instead"] = functools.partial(budget.instead, names=lambda: signature.size_names)
         test = "True" if budget.needed is None else f"{self.text(budget.needed)} > {budget.limit}"
         sizes = ", ".join(f"{str(s.variable)!r}: {self.size_name[s.variable]}" for s in self.plan.dims)
         self.lines.append(f"if {test}: return _instead({{{sizes}}})({', '.join(self.plan.inputs)})")

@@ -12,6 +12,7 @@ from anyshape.backend.compiler.op_traits import runs_user_code
 from anyshape.backend.compiler.plan import Step
 from anyshape.errors import (
     AnyshapeError,
+    IndexRangeError,
     MetadataError,
     RunError,
     RunFloatingPointError,
@@ -73,7 +74,9 @@ def _told(error: Exception, step: Step) -> Exception:
 
 def _structured(error: Exception, name: str, where: SourceLine | None) -> AnyshapeError | None:
     why = str(error).rstrip(".") or type(error).__name__
-    if type(error) in (IndexError, ValueError):
+    if type(error) is IndexError:
+        return ShapeError(name, why, (), where, IndexRangeError.advice)
+    if type(error) is ValueError:
         return ShapeError(name, why, (), where)
     for kind, told, advice in _TOLD:
         if isinstance(error, kind):
