@@ -1,4 +1,4 @@
-"""check_grads: jvp against finite differences, vjp against jvp, and both again on the derivatives themselves."""
+"""check_grads: compare jvp with finite differences, vjp with jvp, and the derivatives of both likewise."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ def check_grads(
 ) -> None:
     """Compare the derivatives of `f` at `args` with finite differences, and raise GradientCheckError if they differ.
 
-    Along random directions, jvp ("fwd") is compared with central differences of step `eps`, and vjp ("rev") with
-    jvp, or with differences if "fwd" is not among the modes; then the same is done to the jvp and the vjp as
-    functions, up to `order`. Arguments and results may be trees; leaves that are not inexact are kept fixed. Errors up
-    to atol + rtol * |expected| are accepted; by default as the coarsest dtype met allows.
+    Along random directions, jvp ("fwd") is compared with central differences of step `eps`. The vjp ("rev") is compared
+    with jvp, or with differences if "fwd" is not among the modes. The same is done to the jvp and the vjp as
+    functions, up to `order`.
+
+    Arguments and results may be trees; leaves that are not inexact stay fixed. Errors up to atol + rtol * |expected|
+    are accepted. The default tolerances suit the coarsest dtype.
 
     >>> import numpy as np
     >>> check_grads(lambda x, w: np.tanh(x @ w), (np.ones((2, 3)), np.eye(3)), order=2)
@@ -50,34 +52,34 @@ def check_grads(
         advice = "pass a tuple with one entry per argument"
         raise ArgumentError("check_grads", "args", f"is of type {type(args).__name__}", advice)
     checker = Checker(f, order, modes, Tolerance(atol, rtol, eps))
-    found = []
+    count = 0
     for measurement in checker.measure(tuple(args)):
         if not measurement.ok:
             raise measurement.failure()
-        found.append(measurement)
-    if len(found) == 1:
+        count += 1
+    if count == 1:
         problem = "is NaN everywhere, so nothing can be compared"
         raise ArgumentError("check_grads", f"the result of {function_name(f)}", problem, "choose other arguments")
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a comparison accepts, and the step of differences; None: what suits the dtypes."""
+    """Tolerances of a comparison and the step of differences; None stands for the default of the dtypes."""
 
     atol: float | None = None
     rtol: float | None = None
     eps: float | None = None
 
     def step(self, width: int) -> float:
-        """The step of central differences."""
+        """Return the step of central differences."""
         return self.eps if self.eps is not None else _STEPS[width]
 
     def of_differences(self, width: int, scale: float) -> tuple[float, float]:
-        """atol and rtol against finite differences of values of size `scale`."""
+        """Return atol and rtol against finite differences of values of size `scale`."""
         return self._or(_TOLERANCES[width], scale)
 
     def of_rounding(self, width: int, scale: float) -> tuple[float, float]:
-        """atol and rtol between two computations of the same thing, of terms of size `scale`."""
+        """Return atol and rtol between two computations of one value, from terms of size `scale`."""
         return self._or(math.sqrt(np.finfo(f"f{width}").eps), scale)
 
     def _or(self, default: float, scale: float) -> tuple[float, float]:
@@ -87,7 +89,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One comparison: the entry that fits worst, and the error that is accepted for it."""
+    """One comparison: its worst entry, and the error that is accepted for it."""
 
     check: str
     mode: str
@@ -100,17 +102,17 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Whether the two agree."""
+        """True if the two agree."""
         return self.error <= self.tolerance
 
     def failure(self) -> GradientCheckError:
-        """The error to raise when they do not."""
+        """Return the error to raise when they do not."""
         numbers = self.expected, self.observed, self.error, self.tolerance
         return GradientCheckError(self.check, self.mode, self.order, self.path, *numbers)
 
 
 class Checker:
-    """The checks of one function, whose programs are traced once and serve arguments of every size."""
+    """Checks of one function, whose programs are traced once and serve arguments of every size."""
 
     def __init__(
         self, f: Callable[..., Any], order: int = 2, modes: Sequence[str] = MODES, tolerance: Tolerance | None = None
@@ -127,14 +129,14 @@ class Checker:
         self.top = _Level(f, function_name(f), 1, order, modes, tolerance or Tolerance())
 
     def measure(self, args: tuple[Any, ...], seed: int = 0) -> Iterator[Measurement]:
-        """Every comparison at these arguments, of values, then of derivatives; of values alone where all are NaN."""
+        """Yield the comparisons at these arguments, of values, then of derivatives; of values alone if all are NaN."""
         self._refuse_fixed(args)
         rng = np.random.default_rng(seed)
         args = _map(lambda x: x if is_python_scalar(x) else np.asarray(x), args)
         yield from self.top.measure(args, rng)
 
     def programs(self) -> list[Jitted]:
-        """The jitted functions that were used."""
+        """Return the jitted functions that were used."""
         return list(self.top.programs())
 
     def _refuse_fixed(self, args: tuple[Any, ...]) -> None:
@@ -148,7 +150,7 @@ class Checker:
 
 
 class _Level:
-    """A function of some order and its two derivatives; `below` are the same for these derivatives."""
+    """A function of some order and its two derivatives; `next_order` holds the same for these derivatives."""
 
     def __init__(
         self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance
@@ -157,24 +159,24 @@ class _Level:
         self.value = jit(f)
         self.forward = jit(lambda primals, tangents: jvp(f, primals, tangents))
         self.backward = jit(lambda primals, cotangent: vjp(f, *primals)[1](cotangent))
-        below = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
-        self.below = {
+        derivatives = {"fwd": ("jvp", self.forward), "rev": ("vjp", self.backward)} if order < last else {}
+        self.next_order = {
             mode: _Level(g, f"{kind} of {name}", order + 1, last, modes, tolerance)
-            for mode, (kind, g) in below.items()
+            for mode, (kind, g) in derivatives.items()
             if mode in modes
         }
 
     def programs(self) -> Iterator[Jitted]:
-        """The jitted functions of this order and above that were called."""
+        """Yield the jitted functions of this order and above that were called."""
         mine = [self.value] if self.order == 1 else []
         for made in [*mine, self.forward, self.backward]:
             if made.cache_info().traces:
                 yield made
-        for level in self.below.values():
+        for level in self.next_order.values():
             yield from level.programs()
 
     def measure(self, args: tuple[Any, ...], rng: np.random.Generator) -> Iterator[Measurement]:
-        """The comparisons at these arguments."""
+        """Yield the comparisons at these arguments."""
         value = self.f(*args)
         point = _Point(args, value, _map(lambda x: uneven(rng, x), args), _map(lambda y: uneven(rng, y), value))
         if self.order == 1:
@@ -188,10 +190,10 @@ class _Level:
             yield self._compare("jvp", "fwd", point, self._differences(point), slopes, self.tolerance.of_differences)
         if "rev" in self.modes:
             yield self._reverse(point, self._slopes(point))
-        if "fwd" in self.below:
-            yield from self.below["fwd"].measure((args, point.tangents), rng)
-        if "rev" in self.below:
-            yield from self.below["rev"].measure((args, point.cotangent), rng)
+        if "fwd" in self.next_order:
+            yield from self.next_order["fwd"].measure((args, point.tangents), rng)
+        if "rev" in self.next_order:
+            yield from self.next_order["rev"].measure((args, point.cotangent), rng)
 
     def _refuse_fixed(self, value: Any) -> None:
         if not any(_inexact(as_leaf(y, "the result", self.name)) for y in flatten(value)[0]):
@@ -199,21 +201,21 @@ class _Level:
             raise ArgumentError("check_grads", f"the result of {self.name}", problem, "return float or complex arrays")
 
     def _differences(self, point: _Point) -> Any:
-        """Central differences of f along the tangents."""
+        """Return central differences of f along the tangents."""
         step = self.tolerance.step(point.width)
         up = self.f(*_map(lambda x, t: _moved(x, t, step), point.args, point.tangents))
         down = self.f(*_map(lambda x, t: _moved(x, t, -step), point.args, point.tangents))
         return _map(lambda u, d: (u - d) / (2 * step) if _inexact(u) else np.zeros_like(u), up, down)
 
     def _compare(
-        self, what: str, mode: str, point: _Point, expected: Any, observed: Any, tolerance: Callable[..., Any]
+        self, kind: str, mode: str, point: _Point, expected: Any, observed: Any, tolerance: Callable[..., Any]
     ) -> Measurement:
-        """The leaves of two results; where the value of f is NaN, there is nothing to compare."""
-        check = f"{what} of {self.name}"
+        """Compare the leaves of two results, except where the value of f is NaN."""
+        check = f"{kind} of {self.name}"
         leaves, tree = flatten(expected)
-        others, found = flatten(observed)
-        if tree != found:
-            return Measurement(check, mode, self.order, "the result", str(tree), str(found), math.inf, 0.0)
+        others, structure = flatten(observed)
+        if tree != structure:
+            return Measurement(check, mode, self.order, "the result", str(tree), str(structure), math.inf, 0.0)
         rows = zip(leaves, others, flatten(point.value)[0], strict=True)
         worst = [_worst(e, o, v, tolerance, point.width) for e, o, v in rows]
         if not worst:
@@ -222,7 +224,7 @@ class _Level:
         return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
 
     def _reverse(self, point: _Point, slopes: Any) -> Measurement:
-        """<cotangent, J tangents> against <J^T cotangent, tangents>; on failure for the first argument at fault."""
+        """Compare <cotangent, J tangents> with <J^T cotangent, tangents>; on failure, per argument."""
         pulled = flatten(self.backward(point.args, point.cotangent))[0]
         moving = {
             i: p for i, (x, p) in enumerate(zip(point.leaves, leaf_paths(point.args, {}), strict=True)) if _inexact(x)
@@ -231,20 +233,20 @@ class _Level:
             wanted, got = _described(point.leaves[i]), _described(g)
             if wanted != got:
                 return Measurement(f"vjp of {self.name}", "rev", self.order, path, wanted, got, math.inf, 0.0)
-        found = self._product(
+        measurement = self._product(
             point, slopes, pulled, list(moving), f"<cotangent, tangent> of {', '.join(moving.values())}"
         )
-        if found.ok or len(moving) == 1:
-            return found
+        if measurement.ok or len(moving) == 1:
+            return measurement
         for i, path in moving.items():
             alone = point.only(i)
             single = self._product(alone, self._slopes(alone), pulled, list(moving), f"<cotangent, tangent> of {path}")
             if not single.ok:
                 return single
-        return found
+        return measurement
 
     def _slopes(self, point: _Point) -> Any:
-        """The tangent of the value: by jvp if it is among the modes, else by differences."""
+        """Return the tangent of the value, by jvp if it is among the modes, else by differences."""
         return self.forward(point.args, point.tangents)[1] if "fwd" in self.modes else self._differences(point)
 
     def _product(
@@ -267,7 +269,7 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Point:
-    """Where a function is checked: arguments, value, a direction of the arguments and weights of the value."""
+    """Point of a check: arguments, value, a direction of the arguments and weights of the value."""
 
     args: Any
     value: Any
@@ -285,7 +287,7 @@ class _Point:
         return min([min(8, d.itemsize // (2 if d.kind == "c" else 1)) for d in dtypes if is_inexact(d)], default=8)
 
     def only(self, i: int) -> _Point:
-        """The same, with a direction that moves leaf i alone."""
+        """Return the point with a direction that moves leaf i alone."""
         leaves, tree = flatten(self.tangents)
         alone = unflatten(tree, [t if j == i else t * 0 for j, t in enumerate(leaves)])
         return _Point(self.args, self.value, alone, self.cotangent)
@@ -309,7 +311,7 @@ def _all_nan(value: Any) -> bool:
 
 
 def uneven(rng: np.random.Generator, x: Any) -> Any:
-    """A direction of the shape and dtype of x whose entries differ: ones would hide wrong transpositions."""
+    """Return a direction of the shape and dtype of x with unequal entries: ones would hide wrong transpositions."""
     shape, dtype = np.shape(x), np.asarray(x).dtype
     if not is_inexact(dtype):
         return np.zeros(shape, dtype)
@@ -320,7 +322,7 @@ def uneven(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _moved(x: Any, t: Any, step: float) -> Any:
-    """x + step * t in the dtype of x; what has no derivative stays."""
+    """Return x + step * t in the dtype of x, or x itself if it has no derivative."""
     if not _inexact(x):
         return x
     return x + step * t if is_python_scalar(x) else np.asarray(x + step * t, np.asarray(x).dtype)
@@ -338,7 +340,7 @@ def _described(x: Any) -> str:
 def _worst(
     expected: Any, observed: Any, value: Any, tolerance: Callable[..., Any], width: int
 ) -> tuple[Any, Any, float, float]:
-    """Of two leaves, the entries that fit worst: expected, observed, error and accepted error."""
+    """Return the worst entries of two leaves: expected, observed, error and accepted error."""
     wanted, got = _described(expected), _described(observed)
     if wanted != got:
         return wanted, got, math.inf, 0.0
@@ -364,6 +366,6 @@ def _or_infinite(error: float) -> float:
 
 
 def _pairing(xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
-    """The inner product that defines transposes (real part, no conjugation), and the size of its terms."""
+    """Return the inner product that defines transposes (real part, no conjugation), and the size of its terms."""
     products = [np.asarray(x, np.complex128) * np.asarray(y, np.complex128) for x, y in zip(xs, ys, strict=True)]
     return sum(float(np.sum(p).real) for p in products), sum(float(np.sum(np.abs(p))) for p in products)

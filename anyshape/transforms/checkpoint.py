@@ -1,4 +1,4 @@
-"""checkpoint: a part of a function of which reverse mode keeps the inputs, and computes the rest again."""
+"""Rematerialised regions: reverse mode keeps their inputs only and recomputes the rest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from anyshape.transforms.jit import active_builder, jit_transform
 
 
 def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None = None) -> Any:
-    """`function`, of which derivatives in reverse mode keep the arguments alone: they compute the rest once more.
+    """Return `function` as a checkpoint: derivatives in reverse mode keep its arguments and recompute the rest.
 
-    That takes less memory and more time; values are the same. What the function closes over counts as an argument, and
-    results are kept where they are read. With the policy "contractions", results of `@`, `einsum` and their kin are
-    kept too, as they are dear to compute. Checkpoints nest: the inner ones are computed again a second time. Without a
-    function, a decorator.
+    That takes less memory and more time; the values are the same. Captured values count as arguments, and results are
+    kept where they are read. Without a function, return a decorator.
+
+    - With the policy "contractions", expensive results are kept too, such as results of `@` and `einsum`.
+    - Checkpoints nest; the inner ones are recomputed a second time.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -42,17 +43,22 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
     name = f"checkpoint({function_name(function)})"
 
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        builder = active_builder()
-        leaves, tree = flatten((args, kwargs))
-        traced = [x for x in leaves if isinstance(x, Traced)]
-
-        def run(handles: list[Any]) -> tuple[Any, None]:
-            given = iter(handles)
-            now, known = unflatten(tree, [next(given) if isinstance(x, Traced) else x for x in leaves])
-            return function(*now, **known), None
-
-        inner = trace_inner(builder, run, name, traced, whole=True)
-        outputs = inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
-        return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])
+        return _emit_checkpoint(function, name, keep, args, kwargs)
 
     return jit_transform(transformed, name, function, (checkpoint, function), "all")
+
+
+def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: Any, kwargs: Any) -> Any:
+    """Emit the graph of the function into the active trace, between markers for reverse mode."""
+    builder = active_builder()
+    leaves, tree = flatten((args, kwargs))
+    traced = [x for x in leaves if isinstance(x, Traced)]
+
+    def run(handles: list[Any]) -> tuple[Any, None]:
+        remaining = iter(handles)
+        positional, keywords = unflatten(tree, [next(remaining) if isinstance(x, Traced) else x for x in leaves])
+        return function(*positional, **keywords), None
+
+    inner = trace_inner(builder, run, name, traced, whole=True)
+    outputs = inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
+    return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])

@@ -1,4 +1,4 @@
-"""What steers a program from inside a function: stop_gradient on trees, and check, which says what must hold."""
+"""Directives inside a traced function: stop_gradient on trees, and check, which states what must hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anyshape.tracing.trace import is_inexact
 
 
 def stop_gradient(tree: Any) -> Any:
-    """The same tree of values, taken as constants by every derivative.
+    """Return the same tree of values, which every derivative takes as constants.
 
     >>> import numpy as np
     >>> from anyshape import grad
@@ -25,19 +25,21 @@ def stop_gradient(tree: Any) -> Any:
     [1. 2.]
     """
     leaves, structure = flatten(tree)
-    return unflatten(structure, [_stopped(x) for x in leaves])
+    return unflatten(structure, [_stop_leaf(x) for x in leaves])
 
 
-def _stopped(x: Any) -> Any:
+def _stop_leaf(x: Any) -> Any:
     return control.stop_gradient(x) if isinstance(x, Traced) and is_inexact(x.dtype) else x
 
 
 def check(condition: Any, message: str = "a check failed") -> None:
-    """The condition holds, or CheckError is raised: now, or when the program runs, of which the check is a part.
+    """Raise CheckError unless the condition holds; inside a trace, each run of the program checks it.
 
-    The condition is a boolean, an array of booleans, all of which must be true (traced ones are checked at each run),
-    or a function of no arguments. Comparisons of sizes inside the function are not decided but demanded: joined by
-    `and`, they are checked at each call, and believed from then on. Under vmap, a check is of all examples.
+    - A boolean is checked at once, and an array of booleans must be all true. Traced arrays are checked at each run.
+    - A function of no arguments may compare sizes, joined by `and`. These comparisons are not decided. Each call checks
+      them, and the rest of the trace assumes them.
+
+    Under vmap, a check covers all examples.
 
     >>> import numpy as np
     >>> from anyshape import jit
@@ -50,22 +52,23 @@ def check(condition: Any, message: str = "a check failed") -> None:
     """
     builder = active()
     if callable(condition):
-        condition = condition() if builder is None else _demanded(builder.scope, condition, message)
+        condition = condition() if builder is None else _require_comparisons(builder.scope, condition, message)
     if isinstance(condition, (Traced, np.ndarray)):
         control.check(condition, message)
     elif not condition:
         raise CheckError(message, "", user_line())
 
 
-def _demanded(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
-    """What a condition gives where each comparison that it asks holds; these become assertions of the program.
+def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
+    """Make each comparison in a condition an assertion of the program; return the condition's value if all hold.
 
-    It is asked once more for each, as if this one did not hold: then it must be false at once.
+    The condition is evaluated once more for each comparison, with the answer False for that one. It must then be false
+    without further comparisons: otherwise it is more than a conjunction.
     """
-    claims, result = _asked(scope, condition, [])
+    claims, result = _evaluate(scope, condition, [])
     for i in range(len(claims)):
-        again, answer = _asked(scope, condition, [*[True] * i, False])
-        if isinstance(answer, Traced) or answer or list(map(str, again)) != list(map(str, claims[: i + 1])):
+        compared, value = _evaluate(scope, condition, [*[True] * i, False])
+        if isinstance(value, Traced) or value or list(map(str, compared)) != list(map(str, claims[: i + 1])):
             problem = "is more than comparisons of sizes that are joined by `and`"
             raise ArgumentError("check", "the condition", problem, "demand each in a check of its own")
     for claim in claims if isinstance(result, (Traced, np.ndarray)) or result else ():
@@ -73,8 +76,8 @@ def _demanded(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
     return result
 
 
-def _asked(scope: Scope, condition: Callable[[], Any], answers: Sequence[bool]) -> tuple[list[Claim], Any]:
-    """The comparisons that a condition asks, and what it gives, where they have these answers; further ones hold."""
+def _evaluate(scope: Scope, condition: Callable[[], Any], answers: Sequence[bool]) -> tuple[list[Claim], Any]:
+    """Return the comparisons and the value of a condition, with these answers; further comparisons hold."""
     claims: list[Claim] = []
 
     def answer(claim: Claim) -> bool:

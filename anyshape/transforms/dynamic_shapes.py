@@ -1,7 +1,8 @@
-"""`jit(..., dynamic_shapes=)`: what is declared of the axes of each argument, and a trace that starts from it.
+"""`jit(..., dynamic_shapes=)`: declarations of the axes of each argument, and the start of a trace with them.
 
-A declaration follows the arguments: under the name of a parameter, the tree of its value, and for an array a text
-("batch, n, 3"), a sequence or a mapping from axes of names, integers, sizes made by Dim, AUTO, STATIC and DYNAMIC.
+A declaration has the structure of the arguments: the name of a parameter, then the tree of its value. An array is
+declared by a text such as "batch, n, 3", a sequence, or a mapping from axes. Their entries are names, integers, sizes
+made by Dim, AUTO, STATIC and DYNAMIC.
 """
 
 from __future__ import annotations
@@ -46,8 +47,10 @@ from anyshape.tracing.trace import Leaves, Prepared
 
 
 class Axis(enum.Enum):
-    """What may become of the size of an axis: AUTO leaves it to the function, STATIC makes a program for each size,
-    DYNAMIC refuses a program in which it could have one value only.
+    """Policy for the size of an axis.
+
+    AUTO leaves it to the function, and STATIC makes a program for each size. DYNAMIC refuses a program in which the
+    size could have one value only.
     """
 
     AUTO, STATIC, DYNAMIC = "AUTO", "STATIC", "DYNAMIC"
@@ -61,7 +64,7 @@ AUTO, STATIC, DYNAMIC = Axis
 
 @dataclass(frozen=True)
 class DynamicShapes:
-    """The declarations of one function, by parameter or by position; `strict`: no decision on a declared size."""
+    """Declarations of one function, by parameter or by position; `strict` forbids decisions on a declared size."""
 
     function: str
     declared: Any
@@ -69,51 +72,50 @@ class DynamicShapes:
     origin: SourceLine | None
 
     def prepare(self, leaves: Leaves, names: Sequence[str], function: Callable[..., Any]) -> Prepared:
-        """What a trace of the function with these arguments starts from."""
+        """Return the builder and the metadata that a trace of the function with these arguments starts from."""
         reading = _Reading(self, leaves, names)
-        for leaf, spec, path in self._by_leaf(leaves, _bound(function, names, leaves)):
+        for leaf, spec, path in self._by_leaf(leaves, _leaves_by_parameter(function, names, leaves)):
             reading.declare(leaf, spec, path)
         return reading.builder()
 
     def require(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], function: Callable[..., Any]
     ) -> dict[DimVar, DynamicSize]:
-        """In a trace, what is declared of the arguments becomes preconditions of the enclosing program.
-
-        Gives those sizes of the trace that the function may not bind.
-        """
+        """Make the declarations preconditions of the active trace, and return its sizes that must stay dynamic."""
         names, paths = parameter_names(function), leaf_paths(args, kwargs)
         raw, tree = flatten((args, kwargs))
-        every = Leaves(raw, [], tree, paths)
-        chosen = [x for x in self._by_leaf(every, _bound(function, names, every)) if x[1] is not None]
-        given = [raw[i] for i, _, _ in chosen]
-        shown = [named(paths[i], names) for i, _, _ in chosen]
-        arrays = [_described(x, path, self.function) for x, path in zip(given, shown, strict=True)]
-        reading = _Reading(self, Leaves(arrays, [], tree, [paths[i] for i, _, _ in chosen]), names)
-        for position, (_, spec, path) in enumerate(chosen):
+        leaves = Leaves(raw, [], tree, paths)
+        by_leaf = self._by_leaf(leaves, _leaves_by_parameter(function, names, leaves))
+        declared = [x for x in by_leaf if x[1] is not None]
+        values = [raw[i] for i, _, _ in declared]
+        labels = [named(paths[i], names) for i, _, _ in declared]
+        arrays = [_described(x, label, self.function) for x, label in zip(values, labels, strict=True)]
+        reading = _Reading(self, Leaves(arrays, [], tree, [paths[i] for i, _, _ in declared]), names)
+        for position, (_, spec, path) in enumerate(declared):
             reading.declare(position, spec, path)
-        call_inside(reading.signature(), given, shown)
-        return reading.kept_of(given)
+        call_inside(reading.signature(), values, labels)
+        return reading.dynamic_sizes_of(values)
 
-    def _by_leaf(self, leaves: Leaves, bound: Mapping[str, Any]) -> list[tuple[int, Any, str]]:
-        """What is declared of each leaf."""
-        found: dict[int, tuple[Any, str]] = {}
+    def _by_leaf(self, leaves: Leaves, by_parameter: Mapping[str, Any]) -> list[tuple[int, Any, str]]:
+        """Return the number of each leaf with its declaration, or None, and the path of that."""
         declared = self.declared
         if isinstance(declared, (tuple, list)):
-            if len(declared) > len(bound):
-                raise self._wrong("", f"has {len(declared)} entries for {len(bound)} arguments", "give one for each")
-            declared = dict(zip(bound, declared, strict=False))
+            if len(declared) > len(by_parameter):
+                problem = f"has {len(declared)} entries for {len(by_parameter)} arguments"
+                raise self.wrong("", problem, "give one for each")
+            declared = dict(zip(by_parameter, declared, strict=False))
+        by_leaf: dict[int, tuple[Any, str]] = {}
         for name, spec in (declared or {}).items():
-            if name in bound:
-                self._walk(spec, bound[name], f"[{name!r}]", found)
-        return [(i, *found.get(i, (None, ""))) for i in range(len(leaves.arrays))]
+            if name in by_parameter:
+                self._walk(spec, by_parameter[name], f"[{name!r}]", by_leaf)
+        return [(i, *by_leaf.get(i, (None, ""))) for i in range(len(leaves.arrays))]
 
-    def _walk(self, spec: Any, node: Any, path: str, found: dict[int, tuple[Any, str]]) -> None:
-        """Follow a declaration along the tree of an argument."""
+    def _walk(self, spec: Any, node: Any, path: str, by_leaf: dict[int, tuple[Any, str]]) -> None:
+        """Follow a declaration along the tree of an argument, whose leaves are their numbers."""
         if type(node) is int:
-            found[node] = spec, path
+            by_leaf[node] = spec, path
             return
-        if node is None:  # nothing was given for an argument that may be left out
+        if node is None:  # an optional argument that was not passed
             return
         children, _, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
         if spec is None or isinstance(spec, Axis):
@@ -123,36 +125,41 @@ class DynamicShapes:
         elif isinstance(spec, (tuple, list)) and len(spec) == len(children):
             parts = dict(zip(entries, spec, strict=True))
         else:
-            raise self._wrong(path, f"is {spec!r} for a {type(node).__name__}", "give it the tree of the argument")
+            raise self.wrong(path, f"is {spec!r} for a {type(node).__name__}", "give it the tree of the argument")
         for key in parts:
             if key not in entries:
-                raise self._wrong(path, f"names {key!r}, which the argument does not have", "use its keys")
+                raise self.wrong(path, f"names {key!r}, which the argument does not have", "use its keys")
         for key, child in zip(entries, children, strict=True):
-            self._walk(parts.get(key), child, f"{path}[{key!r}]", found)
+            self._walk(parts.get(key), child, f"{path}[{key!r}]", by_leaf)
 
-    def _wrong(self, path: str, problem: str, advice: str) -> ArgumentError:
+    def wrong(self, path: str, problem: str, advice: str) -> ArgumentError:
+        """Return the error for the declaration at a path."""
         return ArgumentError(self.function, f"dynamic_shapes{path}", problem, advice)
 
 
 @dataclass
 class _Reading:
-    """Declarations turned into sizes, for the arguments of one call."""
+    """Declarations as sizes, for the arguments of one call.
+
+    `symbolic` are declared sizes that have a scope already. `static` are the variables of STATIC axes with their
+    labels, and `dynamic` the variables that must stay dynamic.
+    """
 
     shapes: DynamicShapes
     leaves: Leaves
     names: Sequence[str]
     metas: list[TensorMeta] = field(default_factory=list)
     values: dict[int, Size] = field(default_factory=dict)
-    given: list[SymbolicSize] = field(default_factory=list)
-    fixed: list[tuple[DimVar, str]] = field(default_factory=list)
-    kept: dict[DimVar, DynamicSize] = field(default_factory=dict)
+    symbolic: list[SymbolicSize] = field(default_factory=list)
+    static: list[tuple[DimVar, str]] = field(default_factory=list)
+    dynamic: dict[DimVar, DynamicSize] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        found = [x for x in optree.tree_leaves(self.shapes.declared, is_leaf=_is_size) if isinstance(x, Dim)]
-        self.scope = SymbolicScope(dims=list({d.expr: d for d in found}.values()))
+        sizes = [x for x in optree.tree_leaves(self.shapes.declared, is_leaf=_is_size) if isinstance(x, Dim)]
+        self.scope = SymbolicScope(dims=list({d.expr: d for d in sizes}.values()))
 
     def declare(self, i: int, spec: Any, path: str) -> None:
-        """The metadata of leaf i."""
+        """Add the metadata of leaf i, and its value if that is declared to be a size."""
         array, path_to_leaf = self.leaves.arrays[i], self.leaves.paths[i]
         label, shown = readable(path_to_leaf, self.names), named(path_to_leaf, self.names)
         sizes: list[Size] = []
@@ -162,66 +169,68 @@ class _Reading:
         if not array.ndim and array.dtype.kind in "iu" and spec not in (None, AUTO, "", (), [], {}):
             self.values[i] = self._size(spec, label, shown, path)
         else:
-            for axis, entry in enumerate(self._entries(spec, array, path)):
+            for axis, entry in enumerate(self._entries(spec, array.ndim, path)):
                 if entry is STATIC and isinstance(array.shape[axis], SymbolicSize):
                     entry = int(array.shape[axis])  # a decision of the enclosing program
                 sizes.append(self._size(entry, f"{label}_{axis}", f"{shown}.shape[{axis}]", f"{path}[{axis}]"))
         self.metas.append(tensor(array.dtype, sizes))
 
-    def _entries(self, spec: Any, array: np.ndarray, path: str) -> list[Any]:
-        """One entry for each axis."""
-        rank = array.ndim
+    def _entries(self, spec: Any, rank: int, path: str) -> list[Any]:
+        """Return one entry for each axis of an array."""
         if spec is None or isinstance(spec, Axis):
             return [spec] * rank
+        if isinstance(spec, Mapping):
+            return self._entries_by_axis(spec, rank, path)
         if isinstance(spec, str):
             self._check_text(spec, rank, path)
             spec = [part.strip() for part in _split(spec)]
             spec = [] if spec == [""] else spec
-        if isinstance(spec, Mapping):
-            for axis in spec:
-                if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
-                    raise self.shapes._wrong(path, f"names the axis {axis!r} of {rank}", "name axes of the array")
-            by_axis = {axis % rank: entry for axis, entry in spec.items()}
-            return [by_axis.get(axis) for axis in range(rank)]
         if not isinstance(spec, (tuple, list)):
             advice = 'give a text such as "n, 3", a tuple with an entry for each axis, or a dict of axes'
-            raise self.shapes._wrong(path, f"is {spec!r} for an array of {rank} axes", advice)
-        entries = list(spec)
-        dots = [i for i, e in enumerate(entries) if e is ... or (isinstance(e, str) and e.strip() == "...")]
-        if len(dots) == 1:
-            entries[dots[0] : dots[0] + 1] = [None] * (rank - len(entries) + 1)
-        if len(entries) != rank or len(dots) > 1:
-            raise self.shapes._wrong(path, f"has {len(spec)} entries for {rank} axes", "give one entry for each axis")
+            raise self.shapes.wrong(path, f"is {spec!r} for an array of {rank} axes", advice)
+        entries = _expand_ellipsis(spec, rank)
+        if entries is None:
+            raise self.shapes.wrong(path, f"has {len(spec)} entries for {rank} axes", "give one entry for each axis")
         return entries
 
+    def _entries_by_axis(self, spec: Mapping[Any, Any], rank: int, path: str) -> list[Any]:
+        for axis in spec:
+            if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+                raise self.shapes.wrong(path, f"names the axis {axis!r} of {rank}", "name axes of the array")
+        by_axis = {axis % rank: entry for axis, entry in spec.items()}
+        return [by_axis.get(axis) for axis in range(rank)]
+
     def _size(self, entry: Any, label: str, shown: str, path: str) -> Size:
-        """The size that an entry stands for."""
-        entry = None if isinstance(entry, str) and entry.strip() == "_" else entry
-        if entry is None or isinstance(entry, Axis):
-            variable = DimVar(label)
-            if entry is STATIC:
-                self.fixed.append((variable, shown))
-            elif entry is DYNAMIC or (entry is None and self.shapes.strict):
-                self.kept[variable] = DynamicSize(shown, self.shapes.strict)
-            return expr.from_atom(variable)
-        if isinstance(entry, str):
-            sizes = self._read(entry, path)
-        elif isinstance(entry, SymbolicSize):
-            self.given.append(entry)
-            sizes = (entry.expr,)
-        elif isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) and entry >= 0:
-            sizes = (int(entry),)
-        else:
-            advice = "give a name, an int, a Dim, AUTO, STATIC or DYNAMIC"
-            raise self.shapes._wrong(path, f"is {entry!r}, which is no size", advice)
+        """Return the size that an entry declares; an axis without a name gets a variable named `label`."""
+        if entry is None or isinstance(entry, Axis) or (isinstance(entry, str) and entry.strip() == "_"):
+            return self._unnamed_size(entry if isinstance(entry, Axis) else None, label, shown)
+        sizes = self._read(entry, path) if isinstance(entry, str) else (self._size_of(entry, path),)
         if len(sizes) != 1:
-            raise self.shapes._wrong(path, f"is {entry!r}, which is not one size", "give one size for each axis")
+            raise self.shapes.wrong(path, f"is {entry!r}, which is not one size", "give one size for each axis")
         if self.shapes.strict:
-            self.kept.update({v: DynamicSize(str(v), True) for v in expr.variables(sizes[0])})
+            self.dynamic.update({v: DynamicSize(str(v), True) for v in expr.variables(sizes[0])})
         return sizes[0]
 
+    def _unnamed_size(self, policy: Axis | None, label: str, shown: str) -> Size:
+        variable = DimVar(label)
+        if policy is STATIC:
+            self.static.append((variable, shown))
+        elif policy is DYNAMIC or (policy is None and self.shapes.strict):
+            self.dynamic[variable] = DynamicSize(shown, self.shapes.strict)
+        return expr.from_atom(variable)
+
+    def _size_of(self, entry: Any, path: str) -> Size:
+        """Return the size of an entry that is a symbolic size or an int."""
+        if isinstance(entry, SymbolicSize):
+            self.symbolic.append(entry)
+            return entry.expr
+        if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) and entry >= 0:
+            return int(entry)
+        advice = "give a name, an int, a Dim, AUTO, STATIC or DYNAMIC"
+        raise self.shapes.wrong(path, f"is {entry!r}, which is no size", advice)
+
     def _check_text(self, text: str, rank: int, path: str) -> None:
-        """Refuse a text that is no specification, as a whole; how many axes it has is another question."""
+        """Raise SpecError for a text that is not a specification, whatever its number of axes."""
         axes = [expr.variable("_") for _ in range(rank)]
         try:
             parse_shape(text, expr.variable, axes)
@@ -236,40 +245,44 @@ class _Reading:
             raise self._misread(error, path) from error
 
     def _misread(self, error: SpecError, path: str) -> SpecError:
-        place = f"{error.problem}, in dynamic_shapes{path} of {self.shapes.function}"
-        return SpecError(error.spec, place, error.advice, error.column)
+        problem = f"{error.problem}, in dynamic_shapes{path} of {self.shapes.function}"
+        return SpecError(error.spec, problem, error.advice, error.column)
 
     def builder(self) -> Prepared:
-        """A builder whose scope knows the sizes of this call, which fit what is declared."""
-        declared = scope_of_sizes(self.given, self.scope, self.metas, self.values)
+        """Return a builder whose scope has the sizes of this call, and the metadata of the inputs."""
+        declared = scope_of_sizes(self.symbolic, self.scope, self.metas, self.values)
         sizes = self._sizes(declared.conditions)
-        scope = Scope(sizes, declared.conditions, declared.origin, declared.root)
-        builder = Builder(scope, handle=Array)
-        builder.values = self.values
+        origin, root = declared.origin, declared.root
+        scope = Scope(sizes, declared.conditions, origin, root, dynamic_sizes=self.dynamic)
+        builder = Builder(scope, handle=Array, values=self.values)
         builder.define_bindings(self.metas, solve_dims(self.metas, self.values, declared.conditions))
-        for variable, shown in self.fixed:
+        for variable, shown in self.static:
             claim = equal(expr.from_atom(variable), sizes[variable], f"{shown} == {sizes[variable]}")
             scope.record(Condition("guard", claim, "jit", f"{shown} was declared STATIC", self.shapes.origin))
-        scope.dynamic_sizes = self.kept
         return builder, self.metas
 
-    def kept_of(self, given: Sequence[Any]) -> dict[DimVar, DynamicSize]:
-        """The sizes of a trace that these arguments in it have where they were declared to stay dynamic."""
-        found: dict[DimVar, DynamicSize] = {}
-        for i, (meta, x) in enumerate(zip(self.metas, given, strict=True)):
+    def dynamic_sizes_of(self, arguments: Sequence[Any]) -> dict[DimVar, DynamicSize]:
+        """Return the sizes of the active trace that these arguments have where they were declared to stay dynamic."""
+        dynamic: dict[DimVar, DynamicSize] = {}
+        for i, (meta, x) in enumerate(zip(self.metas, arguments, strict=True)):
             shapes = ([self.values[i]], [x]) if i in self.values else (meta.sizes or (), getattr(x, "shape", ()))
             for declared, size in zip(*shapes, strict=True):
-                kept = [self.kept[v] for v in expr.variables(declared) if v in self.kept]
-                for variable in expr.variables(size.expr) if kept and isinstance(size, SymbolicSize) else ():
-                    alone = size.expr == expr.from_atom(variable)
-                    found[variable] = kept[0] if alone else DynamicSize(str(variable), kept[0].strict)
-        return found
+                if isinstance(size, SymbolicSize):
+                    dynamic |= self._dynamic_variables(declared, size.expr)
+        return dynamic
+
+    def _dynamic_variables(self, declared: Size, size: Size) -> dict[DimVar, DynamicSize]:
+        """Return the variables of a size, if that is declared to stay dynamic; it names one that is alone."""
+        sources = [self.dynamic[v] for v in expr.variables(declared) if v in self.dynamic]
+        if not sources:
+            return {}
+        renamed = {v: DynamicSize(str(v), sources[0].strict) for v in expr.variables(size)}
+        return {v: sources[0] if size == expr.from_atom(v) else other for v, other in renamed.items()}
 
     def signature(self) -> Graph:
-        """A program that takes what is declared and gives nothing."""
-        declared = scope_of_sizes(self.given, self.scope, self.metas, self.values)
-        builder = Builder(declared, handle=Array)
-        builder.values = self.values
+        """Return a program that takes the declared arguments and returns nothing."""
+        declared = scope_of_sizes(self.symbolic, self.scope, self.metas, self.values)
+        builder = Builder(declared, handle=Array, values=self.values)
         for meta in self.metas:
             builder.input(meta)
         builder.define_bindings(self.metas, solve_dims(self.metas, self.values, declared.conditions))
@@ -277,23 +290,23 @@ class _Reading:
         return builder.finish([], self.shapes.function, [named(p, self.names) for p in self.leaves.paths])
 
     def _sizes(self, conditions: Sequence[Condition]) -> dict[DimVar, int]:
-        """The value of each variable in this call, or what does not fit."""
+        """Return the value of each variable in this call; raise SizeMismatchError if a declaration does not hold."""
         labels = [named(p, self.names) for p in self.leaves.paths]
         solver = compile_solver(self.metas, labels, self.values, conditions, arrays=True, program=self.shapes.function)
-        found = solver(*self.leaves.arrays)
+        values = solver(*self.leaves.arrays)
         for condition in conditions:
             try:
-                holds = condition.claim.holds(values_from(found))
+                holds = condition.claim.holds(values_from(values))
             except ZeroDivisionError:
                 holds = False
             if not holds:
                 names = size_names(solve_dims(self.metas, self.values, conditions), labels)
-                raise replace(condition, primitive=self.shapes.function).error(found, names)
-        return found
+                raise replace(condition, primitive=self.shapes.function).error(values, names)
+        return values
 
 
 def _described(x: Any, path: str, function: str) -> Any:
-    """An argument inside a trace, as something with a dtype and a shape."""
+    """Return an argument inside a trace as a value with a dtype and a shape."""
     if isinstance(x, Traced):
         return x
     return np.zeros((), np.int64) if isinstance(x, SymbolicSize) else as_leaf(x, path, function)
@@ -303,8 +316,17 @@ def _is_size(x: Any) -> bool:
     return isinstance(x, SymbolicSize)
 
 
+def _expand_ellipsis(spec: Sequence[Any], rank: int) -> list[Any] | None:
+    """Return one entry for each axis, None for those that `...` stands for; None if that is impossible."""
+    entries = list(spec)
+    dots = [i for i, e in enumerate(entries) if e is ... or (isinstance(e, str) and e.strip() == "...")]
+    if len(dots) == 1:
+        entries[dots[0] : dots[0] + 1] = [None] * (rank - len(entries) + 1)
+    return entries if len(entries) == rank and len(dots) <= 1 else None
+
+
 def _split(text: str) -> list[str]:
-    """The parts of a specification between commas outside parentheses, but for those around all of it."""
+    """Split a specification at commas outside parentheses; parentheses around all of it are dropped."""
     inside = text.strip()
     depths = list(itertools.accumulate((c == "(") - (c == ")") for c in inside))
     if inside.startswith("(") and depths.index(0) == len(inside) - 1:
@@ -319,12 +341,12 @@ def _split(text: str) -> list[str]:
     return parts if parts[-1].strip() or len(parts) == 1 else parts[:-1]
 
 
-def _bound(function: Callable[..., Any], names: Sequence[str], leaves: Leaves) -> dict[str, Any]:
-    """The argument of each parameter, with the positions of leaves for leaves."""
+def _leaves_by_parameter(function: Callable[..., Any], names: Sequence[str], leaves: Leaves) -> dict[str, Any]:
+    """Return the argument of each parameter, with the number of each leaf in place of it."""
     args, kwargs = unflatten(leaves.tree, range(len(leaves.paths)))
     try:
         return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # no signature, or one that the call itself will complain of
+    except (TypeError, ValueError):  # no signature, or one that the call itself will report
         positional = {names[i] if i < len(names) else f"args[{i}]": a for i, a in enumerate(args)}
         return {**positional, **kwargs}
 
@@ -332,7 +354,7 @@ def _bound(function: Callable[..., Any], names: Sequence[str], leaves: Leaves) -
 def dynamic_shapes_of(
     function: Callable[..., Any], name: str, declared: Any, on_decision: str, static: Collection[str]
 ) -> DynamicShapes | None:
-    """The declarations for a function, if anything is declared."""
+    """Return the declarations for a function, or None without any."""
     if on_decision not in ("guard", "error"):
         raise ArgumentError(name, "on_decision", f"is {on_decision!r}", 'give "guard" or "error"')
     if declared is None and on_decision == "guard":
@@ -350,12 +372,12 @@ def dynamic_shapes_of(
 
 
 def _check_names(function: Callable[..., Any], name: str, declared: Mapping[Any, Any]) -> None:
-    """Refuse a declaration for a parameter that the function does not have."""
+    """Raise ArgumentError for a declaration of a parameter that the function does not have."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return
-    for given in declared:
-        if given not in parameters:
+    for parameter in declared:
+        if parameter not in parameters:
             known = ", ".join(parameters)
-            raise ArgumentError(name, "dynamic_shapes", f"names {given!r}", f"name one of the parameters: {known}")
+            raise ArgumentError(name, "dynamic_shapes", f"names {parameter!r}", f"name one of the parameters: {known}")

@@ -1,4 +1,4 @@
-"""`explain`: what a call would use, found or traced without running it."""
+"""`explain`: describe the program that a call would use, without running it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
-    """A function of arguments that says which program they need, and what all programs of `function` rely on.
+    """Return a function of arguments that explains which program they need, and the conditions of all programs.
 
-    Arguments are arrays, or ShapeDtypeStruct with ints for sizes. A program that is missing is traced, not run. For a
-    jitted or transformed function its own programs are explained; any other is jitted first.
+    Arguments are arrays, or ShapeDtypeStruct with ints for sizes. A missing program is traced, not run. For a jitted
+    or transformed function its own programs are explained; any other function is jitted first.
 
     >>> import numpy as np
     >>> text = explain(lambda x: x * 2 if len(x.shape) > 1 else x.sum())(np.ones(3))

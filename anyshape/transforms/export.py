@@ -1,4 +1,4 @@
-"""Programs that leave the process: export, and load."""
+"""Programs that leave the process: `export` and `load`."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from anyshape.transforms.specs import trace
 
 
 def export(function: Callable[..., Any]) -> Callable[..., Program]:
-    """A function of specifications, as `trace` takes them, that gives a program which can be saved.
+    """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
 
-    It holds for all sizes of the specifications, or InconclusiveDimensionError says what it cannot decide. What the
-    function closes over is copied.
+    The program holds for all sizes of the specifications, or InconclusiveDimensionError names the decision that it
+    cannot make. Captured arrays are copied.
 
     >>> import io
     >>> import numpy as np
     >>> from anyshape import ShapeDtypeStruct, grad
     >>> program = export(lambda x, w: np.sum(np.tanh(x @ w)))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d"))
     >>> program.save(file := io.BytesIO())
-    >>> again = load(io.BytesIO(file.getvalue()))
-    >>> [float(again(np.ones((n, 2)), np.zeros(2))) for n in (0, 3)], grad(again, 1)(np.ones((3, 2)), np.zeros(2))
+    >>> loaded = load(io.BytesIO(file.getvalue()))
+    >>> [float(loaded(np.ones((n, 2)), np.zeros(2))) for n in (0, 3)], grad(loaded, 1)(np.ones((3, 2)), np.zeros(2))
     ([0.0, 0.0], array([3., 3.]))
     """
     check_callable("export", function)
 
     def exported(*args: Any, **kwargs: Any) -> Program:
-        found = trace(function)(*args, **kwargs).trace
-        check_tree(found.in_tree, found.graph.name, "an argument")
-        check_tree(found.out_tree, found.graph.name, "the result")
-        return Program(replace(found, graph=_owning(found.graph)))
+        traced = trace(function)(*args, **kwargs).trace
+        check_tree(traced.in_tree, traced.graph.name, "an argument")
+        check_tree(traced.out_tree, traced.graph.name, "the result")
+        return Program(replace(traced, graph=_copy_constants(traced.graph)))
 
     return exported
 
 
-def _owning(graph: Graph) -> Graph:
-    """The graph with constants that nobody else can change."""
+def _copy_constants(graph: Graph) -> Graph:
+    """Return the graph with read-only copies of its constants."""
     constants = []
     for value, array in graph.constants:
         copy = np.array(array)
@@ -53,8 +53,8 @@ def _owning(graph: Graph) -> Graph:
 
 
 def load(file: Any) -> Program:
-    """The program that `Program.save` wrote to a path, or to a file that is open for bytes.
+    """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
 
-    The file may come from anyone: loading it runs nothing of it, and ProgramFileError says what is wrong with it.
+    The file may come from anyone: loading executes nothing of it, and ProgramFileError names the defect of a bad one.
     """
     return Program(read_trace(file))

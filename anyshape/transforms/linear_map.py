@@ -1,6 +1,6 @@
-"""The derivative of a function at a point, as users hold it: pushes tangents forward and pulls cotangents back.
+"""Linear maps that linearize, vjp and linear_transpose return: push tangents forward, pull cotangents back.
 
-Inside a trace both are emitted into it. Outside, each is a program of its own, made once per trace of the function.
+Inside a trace both directions are emitted into it. Outside, each is a program, made once per trace of the function.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 @dataclass(frozen=True, eq=False)
 class LinearShape:
-    """All of a derivative but its residuals: plain data, one per trace of the function.
+    """A derivative without the values of its residuals: plain data, one per trace of the function.
 
     `xs` and `ys` are the metadata of all inputs and outputs of the function; `wrt` are the inputs that have tangents.
+    `live` maps each output of the function to an output of `graph`, or to None if its tangent is zero.
     """
 
     name: str
@@ -58,31 +59,31 @@ class LinearShape:
 
     @cached_property
     def tokens(self) -> tuple[DimVar, ...]:
-        """Variables that no residual has as an axis; each becomes a residual of that size."""
+        """Dimension variables that are no axis of a residual; each gets an array of that size to carry it."""
         metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
         wanted = dict.fromkeys(
             v for m in metas for e in m.extents if isinstance(e, Exact) for v in expr.variables(e.size)
         )
-        given = _axis_variables(self.residuals)
-        return tuple(v for v in wanted if v not in given)
+        carried = _axis_variables(self.residuals)
+        return tuple(v for v in wanted if v not in carried)
 
     @cached_property
     def pushing(self) -> Program:
-        """The program (tangents, residuals, tokens) -> tangents of the outputs."""
+        """Program (tangents, residuals, tokens) -> tangents of the outputs."""
 
         def emit(builder: Builder, tangents: list[Any], residuals: list[Any]) -> list[Any]:
             outputs = inline(builder, self.graph, [*tangents, *residuals])
             context = ShapeGuardContext(builder.scope, self.name, None)
             return [
-                outputs[place] if place is not None else full(context.shape(_Meta(y)), 0, y.dtype)
-                for place, y in zip(self.live, self.ys, strict=True)
+                outputs[position] if position is not None else full(context.shape(_Meta(y)), 0, y.dtype)
+                for position, y in zip(self.live, self.ys, strict=True)
             ]
 
         return self._program("tangent", self.tangents, emit)
 
     @cached_property
     def pulling(self) -> Program:
-        """The program (cotangents, residuals, tokens) -> cotangents of the inputs that have tangents."""
+        """Program (cotangents, residuals, tokens) -> cotangents of the inputs that have tangents."""
 
         def emit(builder: Builder, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
             return self.transposed(builder, self.graph, cotangents, residuals)
@@ -92,16 +93,17 @@ class LinearShape:
     def transposed(
         self, builder: Builder, graph: Graph, cotangents: Sequence[Any], residuals: Sequence[Any]
     ) -> list[Any]:
-        """The cotangents of the inputs that have tangents, emitted into `builder`."""
-        live = [ct for ct, place in zip(cotangents, self.live, strict=True) if place is not None]
-        found = transpose(builder, graph, len(self.wrt), residuals, live)
+        """Return the cotangents of the inputs that have tangents, emitted into `builder`."""
+        live = [ct for ct, position in zip(cotangents, self.live, strict=True) if position is not None]
+        pulled = transpose(builder, graph, len(self.wrt), residuals, live)
         context = ShapeGuardContext(builder.scope, self.name, None)
         metas = [v.meta for v in graph.inputs[: len(self.wrt)]]
         return [
-            full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(found, metas, strict=True)
+            full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(pulled, metas, strict=True)
         ]
 
-    def _program(self, given: str, first: Sequence[TensorMeta], emit: Any) -> Program:
+    def _program(self, label: str, first: Sequence[TensorMeta], emit: Any) -> Program:
+        """Return the program of `first`, residuals and tokens; its first inputs are named after the label."""
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.tokens]]
         axes = _axis_variables(metas, len(first))
         conditions = [c for c in self.graph.conditions if all(v in axes for v in c.claim.variables())]
@@ -111,7 +113,7 @@ class LinearShape:
         handles = [builder.input(m) for m in metas]
         with activate(builder):
             outputs = emit(builder, handles[: len(first)], handles[len(first) : len(first) + len(self.residuals)])
-            names = [f"{given}_{i}" if i < len(first) else "" for i in range(len(metas))]  # callers give no residuals
+            names = [f"{label}_{i}" if i < len(first) else "" for i in range(len(metas))]  # callers pass no residuals
             graph = builder.finish(outputs, self.name, names)
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))
@@ -124,20 +126,20 @@ class _Meta:
 
 
 def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar, InputAxis]:
-    """The variables that are the size of an axis, with the first such axis; those before `start` come last."""
-    found: dict[DimVar, InputAxis] = {}
+    """Map each variable that is the size of an axis to the first such axis; inputs before `start` come last."""
+    axes: dict[DimVar, InputAxis] = {}
     for i, meta in [*enumerate(metas)][start:] + [*enumerate(metas)][:start]:
         for axis, extent in enumerate(meta.extents):
             atom = expr.as_atom(extent.size) if isinstance(extent, Exact) else None
             if isinstance(atom, DimVar):
-                found.setdefault(atom, InputAxis(i, axis))
-    return found
+                axes.setdefault(atom, InputAxis(i, axis))
+    return axes
 
 
 def make_shape(
     name: str, derivative: LinearMap, wrt: Sequence[int], trees: tuple[Any, Any], xs: Sequence[Any], ys: Sequence[Any]
 ) -> tuple[LinearShape, list[Any]]:
-    """A derivative as plain data, and the values it needs: residuals, then tokens."""
+    """Return a derivative as plain data, and the values that it needs: residuals, then tokens."""
     shape = LinearShape(
         name,
         derivative.graph,
@@ -152,13 +154,13 @@ def make_shape(
 
 
 def active_depth() -> int:
-    """0 in the outermost trace, where residuals leave the program as arrays."""
+    """Return the depth of the active trace; 0 in the outermost one, where residuals leave the program as arrays."""
     builder = active()
     return 0 if builder is None else builder.depth
 
 
 class LinearProgram:
-    """`push` maps tangents of the primals to tangents of the value, `pull` cotangents of the value to cotangents."""
+    """A linear map at a point: `push` maps tangents of the primals, `pull` cotangents of the value."""
 
     def __init__(self, shape: LinearShape, values: Sequence[Any]) -> None:
         self.shape, self.values = shape, list(values)
@@ -168,7 +170,7 @@ class LinearProgram:
         return self.values[: len(self.shape.residuals)]
 
     def push(self, *tangents: Any) -> Any:
-        """The tangent of the value along one tangent per primal."""
+        """Return the tangent of the value along one tangent per primal."""
         shape = self.shape
         leaves = self._matched(tangents, shape.in_tree, shape.xs, "tangents")
         chosen = [leaves[i] for i in shape.wrt]
@@ -176,25 +178,25 @@ class LinearProgram:
         if builder is None:
             outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
-            found = inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
-            outputs = [found[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
+            live = inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
+            outputs = [live[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
         return unflatten(shape.out_tree, outputs)
 
     def pull(self, cotangent: Any) -> tuple[Any, ...]:
-        """A tuple of cotangents, one per primal; None for leaves that have no derivative."""
+        """Return a tuple of cotangents, one per primal; None for leaves that have no derivative."""
         shape = self.shape
         leaves = self._matched(cotangent, shape.out_tree, shape.ys, "the cotangent")
         builder = active()
         if builder is None:
-            found = shape.pulling.call_flat([*leaves, *self.values])
+            pulled = shape.pulling.call_flat([*leaves, *self.values])
         else:
             graph = self._graph_here(builder)
-            found = shape.transposed(builder, graph, list(map(as_value, leaves)), list(map(as_value, self.residuals)))
-        by_input = dict(zip(shape.wrt, found, strict=True))
+            pulled = shape.transposed(builder, graph, list(map(as_value, leaves)), list(map(as_value, self.residuals)))
+        by_input = dict(zip(shape.wrt, pulled, strict=True))
         return unflatten(shape.in_tree, [by_input.get(i) for i in range(len(shape.xs))])
 
     def pull_first(self, cotangent: Any, aux: Any) -> tuple[Any, ...]:
-        """`pull` for a value (value, aux) whose aux gets no cotangent."""
+        """Pull back a cotangent of `value` in a result (value, aux); aux gets a zero cotangent."""
         leaves, tree = flatten(aux)
         count = len(self.shape.ys) - len(leaves)
         metas = self.shape.ys[count:]
@@ -207,19 +209,19 @@ class LinearProgram:
         return full(tuple([_evaluated(e, self._sizes()) for e in meta.extents]), 0, meta.dtype)
 
     def _concrete(self) -> bool:
-        """The residuals are arrays: the function was differentiated outside any trace."""
+        """Return True if the residuals are arrays: the function was differentiated outside any trace."""
         complete = len(self.values) == len(self.shape.residuals) + len(self.shape.tokens)
         return complete and all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
 
     def _sizes(self) -> dict[DimVar, int]:
-        """The value of every variable, for residuals that are arrays; empty for traced ones, whose names hold here."""
+        """Return the value of every variable if the residuals are arrays; {} if they are traced, as variables then."""
         if not self._concrete():
             return {}
         metas = [*self.shape.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.shape.tokens]]
         return {v: self.values[leaf.operand].shape[leaf.axis] for v, leaf in _axis_variables(metas).items()}
 
     def _graph_here(self, builder: Builder) -> Graph:
-        """The linear graph with metadata that hold in this trace."""
+        """Return the linear graph with metadata that hold in this trace."""
         known = self._sizes()
         if not self._concrete() or not known:
             return self.shape.graph
@@ -229,14 +231,13 @@ class LinearProgram:
             outputs = inline(inner, self.shape.graph, [inner.input(m) for m in metas])
             return inner.finish(outputs, self.shape.name)
 
-    def _matched(self, given: Any, tree: Any, metas: Sequence[TensorMeta], what: str) -> list[Any]:
-        """The leaves of a tangent or cotangent; structure, dtypes and ranks are checked here, sizes by the program."""
-        leaves, found = flatten(given)
-        if found != tree:
-            raise ArgumentError(
-                self.shape.name, what, f"has the structure {found}, not {tree}", "give one leaf for each leaf"
-            )
-        return [self._leaf(x, m, f"{what}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
+    def _matched(self, argument: Any, tree: Any, metas: Sequence[TensorMeta], path: str) -> list[Any]:
+        """Return the leaves of a tangent or cotangent, checked but for sizes, which the program checks."""
+        leaves, structure = flatten(argument)
+        if structure != tree:
+            problem = f"has the structure {structure}, not {tree}"
+            raise ArgumentError(self.shape.name, path, problem, "give one leaf for each leaf")
+        return [self._leaf(x, m, f"{path}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 
     def _leaf(self, x: Any, meta: TensorMeta, path: str) -> Any:
         if not hasattr(x, "dtype"):
@@ -256,13 +257,13 @@ class LinearProgram:
         return x
 
     def _agree(self, context: ShapeGuardContext, x: Any, meta: TensorMeta, path: str) -> None:
-        """In a trace the sizes agree, or the call fails: no rule meets a cotangent of another shape than its value."""
+        """Require, in a trace, that the sizes agree: rules rely on cotangents of the shape of their value."""
         known = self._sizes()
         for size, extent in zip(sizes(x), meta.extents, strict=True):
             context.require_equal(size, _evaluated(extent, known), f"{path} must have the shape of its value")
 
 
 def _evaluated(size: Any, known: dict[DimVar, int]) -> Any:
-    """A size, or an exact extent, with the known variables replaced."""
+    """Return a size, or the size of an exact extent, with the known variables replaced."""
     size = size.size if isinstance(size, Exact) else size
     return substitute_leaves(size, lambda atom: known.get(atom) if isinstance(atom, DimVar) else None)

@@ -1,4 +1,4 @@
-"""`profile`: where the time of a call goes, step by step."""
+"""`profile`: measure the time of each step of a call."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ from anyshape.transforms.profiler import measure
 def profile(
     function: Callable[..., Any], *, repeat: int | None = None, rows: int | None = 40, file: TextIO | None = None
 ) -> Callable[..., Profile]:
-    """A function of the same arguments that calls `function` several times, prints where the time goes, and gives that.
+    """Return a function of the same arguments that calls `function` repeatedly and prints the time of each step.
 
-    Anything can be profiled that can be called: jitted and transformed functions, programs (loaded ones too), others,
-    which are jitted first. After a call to warm up it is called `repeat` times as it is, and in turns as often with
-    timers around each step of the plan that runs; by default until half a second is filled, at most 100 times. The
-    table has medians. Steps that ran as tiles are one row, with the steps inside; the time of the call outside of its
-    steps is a row, so shares add up to 100 %. Bytes and operations are counted as `program.cost()` counts them, at the
-    sizes of the call; what stays in a tile is not moved. At most `rows` rows are printed (all with None), to `file`, or
-    to standard output. The result has all of them as data, and the value, and `save`s a page.
+    Every callable can be profiled: jitted and transformed functions, programs and loaded programs. Any other function
+    is jitted first.
+
+    - After a warm-up it is called `repeat` times as it is, alternating with as many calls with timers around each step.
+      By default these calls fill half a second, with at most 100 repeats.
+    - The table has medians. Steps that ran as tiles are one row, with the steps inside. The time outside of all steps
+      is a row, so shares add up to 100 %.
+    - Bytes and operations are counted like `program.cost()`, at the sizes of the call. Values that stay in a tile move
+      no bytes.
+    - At most `rows` rows are printed, all with None, to `file` or to standard output. The result has all rows as data
+      and the value of the call, and its `save` writes a page.
 
     >>> import io
     >>> import numpy as np
     >>> from anyshape import grad
     >>> slope = grad(lambda x: np.sum(np.sin(x) * x))
-    >>> found = profile(slope, repeat=3, file=io.StringIO())(np.zeros(2000))
-    >>> [row.name for row in found.rows]
+    >>> result = profile(slope, repeat=3, file=io.StringIO())(np.zeros(2000))
+    >>> [row.name for row in result.rows]
     ['cos', 'mul', 'sin', 'add', 'entry and exit']
-    >>> found.rows[0].flops, found.rows[0].bytes, round(sum(row.share for row in found.rows), 6)
+    >>> result.rows[0].flops, result.rows[0].bytes, round(sum(row.share for row in result.rows), 6)
     (2000, 32000, 1.0)
-    >>> found.save("slope.html")  # doctest: +SKIP
+    >>> result.save("slope.html")  # doctest: +SKIP
     """
     check_callable("profile", function)
     for name, value in (("repeat", repeat), ("rows", rows)):
@@ -50,8 +54,8 @@ def profile(
         if active_builders():
             advice = "profile the outermost function, from outside of all traces"
             raise ArgumentError("profile", target.__name__, "is being traced, and does not run", advice)
-        found = measure(target, args, kwargs, repeat)
-        found.print(rows, file)
-        return found
+        result = measure(target, args, kwargs, repeat)
+        result.print(rows, file)
+        return result
 
     return profiled

@@ -1,4 +1,4 @@
-"""Measure a call for `profile`: repeat it with and without timers, and turn readings into rows with their cost."""
+"""Measure calls for `profile`, with and without timers, and turn the readings into rows with costs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from anyshape.ops.flop_counts import find_cost
 from anyshape.program.program import Program
 from anyshape.transforms.jit import Jitted
 
-FILL, MOST, LEAST = 0.25, 100, 3  # seconds of calls of each kind, and how many these are
-LONG = 1.0  # seconds of a call that is not repeated unless it is asked for
+MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
+LONG_SECONDS = 1.0  # of a call that is not repeated unless `repeat` says so
 ENTRY = "entry and exit"
 
 
@@ -29,24 +29,31 @@ ENTRY = "entry and exit"
 
 
 def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int | None) -> Profile:
-    """Call it as it is and with timers, in turns."""
+    """Call the target as it is and with timers, alternating, and return the profile."""
     value = target(*args, **kwargs)
     timers = Timers()
     timed = target.timed(timers) if isinstance(target, Program) else target.timed(timers, *args, **kwargs)
     timed(*args, **kwargs)
     once = _clocked(target, args, kwargs)
-    count = repeat if repeat is not None else 1 if once > LONG else max(LEAST, min(MOST, round(FILL / max(once, 1e-9))))
+    count = repeat if repeat is not None else _default_repeats(once)
     plain: list[float] = []
-    found: list[tuple[float, TimedRun]] = []
+    runs: list[tuple[float, TimedRun]] = []
     for _ in range(count):
         plain.append(_clocked(target, args, kwargs))
-        timers.last = None
+        timers.clear()
         whole = _clocked(timed, args, kwargs)
         if timers.last is None:
             problem = "is traced anew on each call, so no plan of it runs twice"
             raise ArgumentError("profile", target.name, problem, "do not bind names anew that it reads")
-        found.append((whole, timers.last))
-    return _profile(target.name, value, plain, found)
+        runs.append((whole, timers.last))
+    return _profile(target.name, value, plain, runs)
+
+
+def _default_repeats(seconds: float) -> int:
+    """Return how often to repeat a call that takes so long."""
+    if seconds > LONG_SECONDS:
+        return 1
+    return max(MIN_REPEATS, min(MAX_REPEATS, round(MEASURED_SECONDS / max(seconds, 1e-9))))
 
 
 def _clocked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
@@ -55,44 +62,49 @@ def _clocked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fl
     return perf_counter() - started
 
 
-def _profile(name: str, value: Any, plain: Sequence[float], found: Sequence[tuple[float, TimedRun]]) -> Profile:
-    """The runs of the plan that ran last, as rows."""
-    last = found[-1][1]
-    same = [(whole, run) for whole, run in found if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
+def _profile(name: str, value: Any, plain: Sequence[float], runs: Sequence[tuple[float, TimedRun]]) -> Profile:
+    """Return the profile of the plan that ran last, from its runs with their total seconds."""
+    last = runs[-1][1]
+    same = [(whole, run) for whole, run in runs if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
     reading = clock_read_seconds()
-    parts = list(_parts(last))
-    steps = [[_seconds(run, part, reading) for _, run in same] for part in parts]
-    outside = [max(0.0, whole - run.inside - run.telling) for whole, run in same]
-    seconds = [statistics.median(times) for times in [*steps, outside]]
-    all_of_it = sum(seconds) or 1.0
-    costing = _Costing([run for _, run in same])
-    rows = [costing.row(part, taken, taken / all_of_it) for part, taken in zip(parts, seconds[:-1], strict=True)]
-    rows.append(Row(ENTRY, seconds[-1], 1.0 - sum(row.share for row in rows)))
     timed = statistics.median([whole for whole, _ in same])
     overhead = reading * statistics.median([_readings(run) for _, run in same])
     sizes = {v.label: size for v, size in last.sizes.items()}
+    rows = _rows(same, reading)
     return Profile(name, value, statistics.median(plain), timed, overhead, len(plain), sizes, tuple(rows))
 
 
+def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float) -> list[Row]:
+    """Return a row for each part of the plan, and one for the time outside of its steps."""
+    parts = list(_parts(runs[-1][1]))
+    steps = [[_seconds(run, part, reading) for _, run in runs] for part in parts]
+    outside = [max(0.0, whole - run.inside - run.telling) for whole, run in runs]
+    seconds = [statistics.median(times) for times in [*steps, outside]]
+    total = sum(seconds) or 1.0
+    costing = _Costing([run for _, run in runs])
+    rows = [costing.row(part, taken, taken / total) for part, taken in zip(parts, seconds[:-1], strict=True)]
+    return [*rows, Row(ENTRY, seconds[-1], 1.0 - sum(row.share for row in rows))]
+
+
 def _parts(run: TimedRun) -> Iterator[range]:
-    """The numbers of the steps of each row."""
-    together = {g.first_slot: len(g.steps) for g in run.plan.groups}
+    """Yield the numbers of the steps of each row."""
+    group_sizes = {g.first_slot: len(g.steps) for g in run.plan.groups}
     i = 0
     while i < len(run.plan.steps):
-        count = together[run.plan.steps[i].outputs[0]] if i in run.shares else 1
+        count = group_sizes[run.plan.steps[i].outputs[0]] if i in run.shares else 1
         yield range(i, i + count)
         i += count
 
 
 def _seconds(run: TimedRun, part: range, reading: float) -> float:
-    """What a row took in a run, without the timers."""
+    """Return the seconds of a row in a run, without the timers."""
     shares = run.shares.get(part.start, [])
     inside = sum(s.tiles for s in shares) * len(part) / max(1, _threads(shares))
     return max(0.0, run.readings[part.stop] - run.readings[part.start] - (1 + inside) * reading)
 
 
 def _readings(run: TimedRun) -> float:
-    """How often the clock was read, by the thread that read it most or so."""
+    """Estimate how often the busiest thread read the clock."""
     inside = [
         sum(s.tiles for s in shares) * len(shares[0].seconds) / max(1, _threads(shares))
         for shares in run.shares.values()
@@ -109,59 +121,53 @@ def _threads(shares: Sequence[Any]) -> int:
 
 
 class _Costing:
-    """Rows for the steps of a plan, which ran several times, at the sizes of the last."""
+    """Makes rows for the steps of a plan from several runs, with costs at the sizes of the last."""
 
     def __init__(self, runs: Sequence[TimedRun]) -> None:
         self.runs, self.plan, self.sizes = runs, runs[-1].plan, runs[-1].sizes
         self.groups = {group.first_slot: group for group in self.plan.groups}
 
     def row(self, part: range, seconds: float, share: float) -> Row:
+        """Return the row of a step, or of the steps of a group that ran as tiles."""
+        if part.start in self.runs[-1].shares:
+            return self._group(part, seconds, share)
+        return self._step(self.plan.steps[part.start], seconds, share)
+
+    def _group(self, part: range, seconds: float, share: float) -> Row:
+        """Return the row of a group, with a row inside for each step."""
         steps = [self.plan.steps[i] for i in part]
-        if part.start not in self.runs[-1].shares:
-            return self._step(steps[0], seconds, share)
-        of_it = zip(steps, _parts_of_time(part, self.runs), strict=True)
-        shares, group = self.runs[-1].shares[part.start], self.groups[steps[0].outputs[0]]
-        inside = tuple([self._step(s, seconds * p, share * p, s.outputs[0] in group.padded) for s, p in of_it])
-        tiles = sum(s.tiles for s in shares)
-        made = [(o, m) for s in steps for o, m in zip(s.outputs, s.results, strict=True)]
+        group, tiles = self.groups[steps[0].outputs[0]], self.runs[-1].shares[part.start]
+        fractions = zip(steps, _fractions(part, self.runs), strict=True)
+        inside = tuple([self._step(s, seconds * f, share * f, s.outputs[0] in group.padded) for s, f in fractions])
         return Row(
             f"{len(steps)} steps in tiles",
             seconds,
             share,
-            ", ".join([self._result(o, m) for o, m in made if o in group.escaping]),
-            self._moved(group),
+            ", ".join([self._result(slot, meta) for slot, meta in _escaping(group)]),
+            self._moved_bytes(group),
             _total([s.flops for s in inside]),
             any(s.at_most for s in inside),
             next((s.where for s in inside if s.where is not None), None),
             inside,
-            tiles,
-            max(1, _threads(shares)),
+            sum(t.tiles for t in tiles),
+            max(1, _threads(tiles)),
         )
 
-    def _step(self, step: Step, seconds: float, share: float, placed: bool = False) -> Row:
-        """What is placed by tiles was written by the step before: as a view, it moves nothing."""
-        made = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
+    def _step(self, step: Step, seconds: float, share: float, padded: bool = False) -> Row:
+        """Return the row of a step. A view moves nothing, nor does a `padded` step: tiles wrote its result already."""
+        results = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
         name = (step.fallback[-1] if step.fallback else step).op.name
-        if placed or find_traits(step.op).alias.may_share:
-            return Row(name, seconds, share, made, 0, 0, where=step.where)
-        found = of_op(find_cost(step.op), step.metas, step.results, dict(step.params))
-        flops, read, written = [self._number(e) for e in found.parts()]
-        known = read is not None and written is not None
-        at_most = not all(isinstance(e, (Exact, Unknown)) for e in found.parts())
-        moved = read + written if known else None  # type: ignore[operator]
-        return Row(name, seconds, share, made, moved, flops, at_most, step.where)
+        if padded or find_traits(step.op).alias.may_share:
+            return Row(name, seconds, share, results, 0, 0, where=step.where)
+        cost = of_op(find_cost(step.op), step.metas, step.results, dict(step.params))
+        flops, read, written = [self._number(e) for e in cost.parts()]
+        at_most = not all(isinstance(e, (Exact, Unknown)) for e in cost.parts())
+        return Row(name, seconds, share, results, _total([read, written]), flops, at_most, step.where)
 
-    def _moved(self, group: Group) -> int | None:
-        """The bytes that a group reads and writes outside of its tiles."""
-        made = {slot for step in group.steps for slot in step.outputs}
-        read = {
-            slot: meta
-            for step in group.steps
-            for slot, meta in zip(step.inputs, step.metas, strict=True)
-            if isinstance(slot, str) and slot not in made
-        }
-        pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
-        sizes = [bytes_of(m) for m in [*read.values(), *[m for slot, m in pairs if slot in group.escaping]]]
+    def _moved_bytes(self, group: Group) -> int | None:
+        """Return the bytes that a group reads and writes outside of its tiles, or None if they are unknown."""
+        metas = [*_read_from_outside(group).values(), *[meta for _, meta in _escaping(group)]]
+        sizes = [bytes_of(meta) for meta in metas]
         return _total([None if size is None else self._at(size) for size in sizes])
 
     def _at(self, size: Size) -> int:
@@ -171,14 +177,30 @@ class _Costing:
         return None if isinstance(extent, Unknown) else self._at(extent.size)
 
     def _result(self, slot: str, meta: TensorMeta) -> str:
-        """A value with its dtype and actual sizes: `v3: f64[200, 3]`."""
-        marks = ("?" if isinstance(e, Unknown) else f"{'' if isinstance(e, Exact) else '<='}{self._number(e)}" for e in
-                 meta.extents)  # fmt: skip
-        return f"{slot}: {short_dtype(meta.dtype)}[{', '.join(marks)}]"
+        """Return a value with its dtype and actual sizes: `v3: f64[200, 3]`."""
+        return f"{slot}: {short_dtype(meta.dtype)}[{', '.join(map(self._extent, meta.extents))}]"
+
+    def _extent(self, extent: Any) -> str:
+        if isinstance(extent, Unknown):
+            return "?"
+        return f"{'' if isinstance(extent, Exact) else '<='}{self._number(extent)}"
 
 
-def _parts_of_time(part: range, runs: Sequence[TimedRun]) -> list[float]:
-    """How the time of a row divides among its steps: by what they take on all threads; medians of runs."""
+def _escaping(group: Group) -> list[tuple[str, TensorMeta]]:
+    """Return the results of a group that are read outside of its tiles, by slot."""
+    pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
+    return [(slot, meta) for slot, meta in pairs if slot in group.escaping]
+
+
+def _read_from_outside(group: Group) -> dict[str, TensorMeta]:
+    """Return the arrays that a group reads and does not make itself, by slot."""
+    own = {slot for step in group.steps for slot in step.outputs}
+    operands = [pair for step in group.steps for pair in zip(step.inputs, step.metas, strict=True)]
+    return {slot: meta for slot, meta in operands if isinstance(slot, str) and slot not in own}
+
+
+def _fractions(part: range, runs: Sequence[TimedRun]) -> list[float]:
+    """Return the fraction of a row's time that each step takes, from its time on all threads; medians of runs."""
     spent = [
         statistics.median([sum(share.seconds[i] for share in run.shares[part.start]) for run in runs])
         for i in range(len(part))
@@ -188,5 +210,6 @@ def _parts_of_time(part: range, runs: Sequence[TimedRun]) -> list[float]:
 
 
 def _total(numbers: Sequence[int | None]) -> int | None:
+    """Return the sum of the numbers, or None if one is unknown."""
     known = [n for n in numbers if n is not None]
     return sum(known) if len(known) == len(numbers) else None

@@ -1,4 +1,4 @@
-"""Arguments described instead of given: shapes with unknown sizes, and tracing for all of them at once."""
+"""Arguments described by shape and dtype, and traces for all sizes that they describe."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from anyshape.transforms.jit import Jitted
 
 @dataclasses.dataclass(frozen=True)
 class ShapeDtypeStruct:
-    """An array described by its shape, a tuple of ints and symbolic sizes or a text such as "n, 3", and its dtype.
+    """Description of an array: its dtype, and its shape as ints and symbolic sizes or as a text such as "n, 3".
 
-    An integer whose value is a size has the shape () and says so by `value`, a size or a text such as "k" or "n - 1".
-    The traced function gets it as that size.
+    An integer whose value is a size has the shape () and a `value`: a size, or a text such as "k" or "n - 1". The
+    traced function gets it as that size.
 
     >>> import numpy as np
     >>> head = trace(lambda x, k: x[:k].sum() / k)(ShapeDtypeStruct("n + k"), ShapeDtypeStruct((), int, value="k"))
@@ -89,7 +89,7 @@ def _is_size(x: Any) -> bool:
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
-    """The metadata that an argument of `trace` describes. The sizes of an array are unknown if they get a label."""
+    """Return the metadata that an argument of `trace` describes; with a label, the sizes of an array are unknown."""
     if not isinstance(x, ShapeDtypeStruct):
         array = as_leaf(x, path, function)
         return tensor(array.dtype, [expr.variable(f"{label}_{i}") if label else s for i, s in enumerate(array.shape)])
@@ -99,27 +99,27 @@ def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: st
 
 
 def _spec_values(leaves: Sequence[Any], names: SymbolicScope) -> dict[int, Size]:
-    """The sizes that integers among the arguments give by their value, by position."""
-    found: dict[int, Size] = {}
+    """Return the sizes that integers among the arguments give by their value, by position."""
+    by_position: dict[int, Size] = {}
     for i, x in enumerate(leaves):
         value = x.value if isinstance(x, ShapeDtypeStruct) else None
         if isinstance(value, str):
             sizes = names.read(value)
             if len(sizes) != 1:
                 raise SpecError(value, "is not one size", "give one size, such as 'k'")
-            found[i] = sizes[0]
+            by_position[i] = sizes[0]
         elif value is not None:
-            found[i] = value.expr if isinstance(value, SymbolicSize) else int(value)
-    return found
+            by_position[i] = value.expr if isinstance(value, SymbolicSize) else int(value)
+    return by_position
 
 
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
 ) -> Any:
-    """The tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each, for `trace`.
+    """Return the tree of `args` (arrays, numbers, or ShapeDtypeStructs) with a ShapeDtypeStruct for each leaf.
 
-    `shapes_specs` is a prefix of that tree with specifications, in one scope: "b, _" or "b, ..." take from the argument
-    what they leave open, None takes its shape as it is.
+    `shapes_specs` is a prefix of that tree with specifications in one scope. "b, _" and "b, ..." take the other sizes
+    from the argument, and None takes its whole shape. The result is for `trace`.
 
     >>> import numpy as np
     >>> args = np.ones((8, 4)), {"w": np.ones((4, 2)), "b": np.ones(2)}
@@ -127,7 +127,7 @@ def symbolic_args_specs(
     >>> x.shape, params["w"].shape
     ((batch, 4), (4, 2))
     """
-    found = []
+    described = []
     names = scope_of(scope)
     function = "symbolic_args_specs"
     leaves, tree, paths = flatten_with_none(args)
@@ -143,12 +143,12 @@ def symbolic_args_specs(
     shapes = iter(names.read_all(texts, constraints))
     for struct in structs:
         shape = None if struct is None else SymbolicShape([symdim(s, names) for s in next(shapes)])
-        found.append(None if struct is None else dataclasses.replace(struct, shape=shape))
-    return unflatten(tree, found)
+        described.append(None if struct is None else dataclasses.replace(struct, shape=shape))
+    return unflatten(tree, described)
 
 
 def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
-    """An argument as its shape and dtype."""
+    """Return the description of an argument."""
     if isinstance(x, ShapeDtypeStruct):
         if isinstance(x.shape, str):
             advice = "give its shape as numbers, and the text among the specifications"
@@ -161,7 +161,7 @@ def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
 
 
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
-    """Zeros of the shape and dtype described, which take no memory."""
+    """Return zeros of the described shape and dtype, as a broadcast scalar that takes no memory."""
     sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
     fixed = [size for size in sizes if isinstance(size, int)]
     if len(fixed) < len(sizes):
@@ -172,9 +172,9 @@ def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
 def trace_specs(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, fixed: bool
 ) -> tuple[Trace, Scope]:
-    """Trace for all sizes that the specifications describe; arrays stand for any size, or for their own if fixed.
+    """Trace for all sizes that the specifications describe, and return the trace and the scope of the sizes.
 
-    A size is an integer that has it for its value. Also gives the scope that the sizes were declared in.
+    Arrays stand for any size, or for their own size if `fixed`. A symbolic size stands for an integer of that value.
     """
     name, parameters = function_name(function), parameter_names(function)
     if isinstance(function, Jitted) and function.options.static:
@@ -188,23 +188,27 @@ def trace_specs(
         for x, p in zip(leaves, paths, strict=True)
     ]
     values = _spec_values(leaves, names)
-    structs = [x for x in leaves if isinstance(x, ShapeDtypeStruct)]
-    given = [s for x in structs for s in (*(() if isinstance(x.shape, str) else x.shape), x.value)]
-    sizes = [s for s in given if isinstance(s, SymbolicSize)]
-    builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array)
-    builder.values = values
+    sizes = [s for x in leaves if isinstance(x, ShapeDtypeStruct) for s in _symbolic_sizes(x)]
+    builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array, values=values)
     builder.define_bindings(metas, solve_dims(metas, values, builder.scope.conditions))
     weak = [is_python_scalar(x) for x in leaves]
-    found = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
-    return found, builder.scope.root
+    traced = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    return traced, builder.scope.root
+
+
+def _symbolic_sizes(struct: ShapeDtypeStruct) -> list[SymbolicSize]:
+    """Return the symbolic sizes in a shape and a value, which belong to a scope already."""
+    sizes = (*(() if isinstance(struct.shape, str) else struct.shape), struct.value)
+    return [s for s in sizes if isinstance(s, SymbolicSize)]
 
 
 def trace(function: Callable[..., Any]) -> Callable[..., Program]:
-    """A function of specifications (or example arrays, whose sizes are taken as unknown) that gives the traced program.
+    """Return a function of specifications, or of example arrays of unknown size, that returns the traced program.
 
-    The program holds for every size; a decision on a size that differs raises InconclusiveDimensionError. A size for
-    an argument, such as Dim("k"), stands for an integer of that value. Static arguments of a jitted function are given
-    as they are, built in, and no arguments of the program.
+    The program holds for every size. A decision that depends on sizes raises InconclusiveDimensionError.
+
+    - A size for an argument, such as Dim("k"), stands for an integer of that value.
+    - Static arguments of a jitted function are passed as they are and built in; the program does not take them.
 
     >>> import numpy as np
     >>> program = trace(lambda x, w: np.tanh(x @ w))(ShapeDtypeStruct("n, d"), ShapeDtypeStruct("d, 3"))
@@ -220,24 +224,24 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
 
 
 def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The tree of ShapeDtypeStruct of the result, without computing it. Arguments are arrays or ShapeDtypeStruct.
+    """Return the tree of ShapeDtypeStruct of the result without computing it, for arrays or ShapeDtypeStructs.
 
-    A shape with sizes that depend on data is a text with their bounds, "<=n, 3".
+    A shape with data-dependent sizes is a text with their bounds, "<=n, 3".
 
     >>> import numpy as np
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))
     ShapeDtypeStruct(shape=(n, 3), dtype=dtype('float64'))
     """
     check_callable("eval_shape", function)
-    found, root = trace_specs(function, args, kwargs, fixed=True)
+    traced, root = trace_specs(function, args, kwargs, fixed=True)
     free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
-    scope = Scope(conditions=found.graph.conditions, origin=root.origin, root=root, free=free)
-    structs = [ShapeDtypeStruct(_shape_of(m, scope), m.dtype) for m in found.graph.results]
-    return unflatten(found.out_tree, structs)
+    scope = Scope(conditions=traced.graph.conditions, origin=root.origin, root=root, free=free)
+    structs = [ShapeDtypeStruct(_shape_of(m, scope), m.dtype) for m in traced.graph.results]
+    return unflatten(traced.out_tree, structs)
 
 
 def _shape_of(meta: TensorMeta, scope: Scope) -> Any:
-    """The sizes of a result; a text where some depend on data, and only bounds are known."""
+    """Return the sizes of a result, or a text if some depend on data and have only bounds."""
     if meta.sizes is None:
         return ", ".join(map(str, meta.extents))
     return [symdim(size, scope) for size in meta.sizes]

@@ -50,7 +50,7 @@ class StaticArguments:
         return of_dynamic, tuple([args[i] for i in dynamic]), rest, parameters
 
     def key(self, static: dict[int | str, Any]) -> tuple[Any, ...]:
-        """Return static arguments as part of a key; values of different types differ (1, True), and so do 0.0 and -0.0."""
+        """Return static arguments as part of a key; 1 and True differ, and so do 0.0 and -0.0."""
         key = tuple((position, type(value), freeze(value)) for position, value in static.items())
         for position, value in static.items():
             try:

@@ -1,4 +1,4 @@
-"""vmap, and the matrices of derivatives that are made with it: jacfwd, jacrev, hessian; and hvp."""
+"""vmap, and derivatives that use it: jacfwd, jacrev, hessian and hvp."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None) -> Jitted:
-    """`function`, applied side by side along an axis of its arguments.
+    """Return `function` mapped over an axis of its arguments.
 
-    `in_axes` gives the axis of each argument (an int, None for the same value everywhere, or a tree that is a prefix
-    of the arguments), `out_axes` where it goes in the results, `axis_size` its size when no argument has it. Keyword
-    arguments are mapped over axis 0.
+    - `in_axes` is the mapped axis of each argument: an int, None for an argument that is not mapped, or a tree that is
+      a prefix of the arguments. Keyword arguments are mapped over axis 0.
+    - `out_axes` is the position of the mapped axis in the results.
+    - `axis_size` is its size, needed when no argument has it.
 
     >>> import numpy as np
     >>> rows = vmap(lambda a, b: a @ b, in_axes=(0, None))
@@ -54,7 +55,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis
 
 
 def _axes_behind_object(in_axes: Any) -> Any:
-    """The same axes for a method whose object is given: it has no axes, and an entry among several if it is counted."""
+    """Return in_axes for a bound method: of several entries, the first one is of the object and must be None."""
     several = isinstance(in_axes, (tuple, list))
     return in_axes if not several else tuple(in_axes[1:]) if len(in_axes) > 1 and in_axes[0] is None else None
 
@@ -68,11 +69,7 @@ def _vmap(
     axes = [*flatten_prefix(axes_tree, args, name, "in_axes"), *[0] * (len(leaves) - len(flatten(args)[0]))]
     names = parameter_names(function)
     paths = [named(p, names) for p in leaf_paths(args, kwargs)]
-    for x, a, p in zip(leaves, axes, paths, strict=True):
-        if a is not None and not is_array(x):
-            advice = "give it None in in_axes, or close over it"
-            raise ArgumentError(name, p, f"is of type {type(x).__name__}, not an array", advice)
-    fronted = [_to_front(as_value(x), a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
+    fronted = [_to_front(x, a, name, p) for x, a, p in zip(leaves, axes, paths, strict=True) if a is not None]
     size = _batch_size(name, fronted, axis_size)
 
     def run(handles: list[Any]) -> tuple[Any, Any]:
@@ -85,9 +82,9 @@ def _vmap(
     inner = trace_inner(builder, run, name, fronted, metas)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
     outputs = batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
-    places = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")
-    placed = [_to_place(y, b, place, size, name) for (y, b), place in zip(outputs, places, strict=True)]
-    return unflatten(inner.out_tree, placed)
+    result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")
+    moved = [_move_axis(y, batched, axis, size, name) for (y, batched), axis in zip(outputs, result_axes, strict=True)]
+    return unflatten(inner.out_tree, moved)
 
 
 def _axis(axis: Any, rank: int, name: str, path: str) -> int:
@@ -97,28 +94,32 @@ def _axis(axis: Any, rank: int, name: str, path: str) -> int:
 
 
 def _to_front(x: Any, axis: Any, name: str, path: str) -> Any:
-    """x with the mapped axis first."""
+    """Return an argument as a value with the mapped axis first; raise ArgumentError unless it is an array."""
+    if not is_array(x):
+        advice = "give it None in in_axes, or close over it"
+        raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
+    x = as_value(x)
     rank = x.meta.rank
-    place = _axis(axis, rank, name, path)
-    return transpose(x, (place, *[i for i in range(rank) if i != place]))
+    mapped = _axis(axis, rank, name, path)
+    return transpose(x, (mapped, *[i for i in range(rank) if i != mapped]))
 
 
 def _batch_size(name: str, fronted: Sequence[Any], axis_size: Any) -> Size:
-    """The size of the mapped axis, which all mapped arguments share."""
-    found: list[Size] = [] if axis_size is None else [size_of(axis_size)]
-    found += [e.size for x in fronted for e in x.meta.extents[:1] if isinstance(e, Exact)]
-    if not found:
+    """Return the size of the mapped axis, which all mapped arguments share."""
+    candidates: list[Size] = [] if axis_size is None else [size_of(axis_size)]
+    candidates += [e.size for x in fronted for e in x.meta.extents[:1] if isinstance(e, Exact)]
+    if not candidates:
         advice = "map at least one argument, or give axis_size"
         raise ArgumentError(name, "in_axes", "maps no argument and axis_size is not given", advice)
     context = ShapeGuardContext(active_builder().scope, name, user_line(), [x.meta for x in fronted])
-    for other in found[1:]:
-        context.require_equal(found[0], other, f"mapped axes have sizes {found[0]} and {other}")
-    return found[0]
+    for other in candidates[1:]:
+        context.require_equal(candidates[0], other, f"mapped axes have sizes {candidates[0]} and {other}")
+    return candidates[0]
 
 
-def _to_place(y: Any, batched: bool, place: Any, size: Size, name: str) -> Any:
-    """An output with the mapped axis where out_axes says."""
-    if place is None:
+def _move_axis(y: Any, batched: bool, axis: Any, size: Size, name: str) -> Any:
+    """Return an output with the mapped axis at the position that out_axes gives."""
+    if axis is None:
         if batched:
             advice = "give it an axis in out_axes"
             raise ArgumentError(name, "out_axes", "is None for a result that differs along the mapped axis", advice)
@@ -127,7 +128,7 @@ def _to_place(y: Any, batched: bool, place: Any, size: Size, name: str) -> Any:
         y = broadcast_in_dim(y, (size, *sizes(y)), range(1, y.meta.rank + 1))
     rank = y.meta.rank
     rest = list(range(1, rank))
-    rest.insert(_axis(place, rank, name, "the result"), 0)
+    rest.insert(_axis(axis, rank, name, "the result"), 0)
     return transpose(y, rest)
 
 
@@ -135,7 +136,7 @@ def _to_place(y: Any, batched: bool, place: Any, size: Size, name: str) -> Any:
 
 
 def _basis(xs: Sequence[Any], i: int) -> list[Any]:
-    """Unit tangents for leaf i along a new first axis, and zeros for the other leaves."""
+    """Return unit tangents for leaf i along a new first axis, and zeros for the other leaves."""
     shape = sizes(xs[i])
     count = numel(shape)
     rows, columns = (broadcast_in_dim(iota(count), (count, count), (axis,)) for axis in (0, 1))
@@ -148,7 +149,7 @@ def _axes_of_basis(count: int, i: int) -> tuple[int | None, ...]:
 
 
 def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """A function that gives the Jacobian of `function` by forward mode, one column per element of the argument.
+    """Return a function that computes the Jacobian by forward mode, one column per element of the argument.
 
     A result of shape s and an argument of shape t give shape s + t; trees of results hold trees of arguments.
     With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
@@ -176,7 +177,7 @@ def jacfwd(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = F
 
 
 def _column(t: Any, y: Any, x: Any) -> Any:
-    """Tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
+    """Return tangents of y along a first axis of units of x, as an array of shape y.shape + x.shape."""
     rank = t.meta.rank
     return reshape(transpose(t, (*range(1, rank), 0)), (*sizes(as_value(y)), *sizes(x)))
 
@@ -186,7 +187,7 @@ def _with_aux(result: Any, aux: Sequence[Any]) -> Any:
 
 
 def jacrev(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """A function that gives the Jacobian of `function` by reverse mode, one row per element of the result.
+    """Return a function that computes the Jacobian by reverse mode, one row per element of the result.
 
     With `has_aux`, the function returns (value, aux), and the result is (Jacobian, aux).
 
@@ -217,7 +218,7 @@ jacobian = jacrev
 
 
 def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: Argnums) -> Any:
-    """The blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
+    """Return the blocks (per result, per argument leaf) as a tree of results of trees of arguments."""
     blocks = []
     for row in rows:
         trees = unflatten(wrt.tree, row)
@@ -226,7 +227,7 @@ def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: A
 
 
 def hessian(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Jitted:
-    """A function that gives the matrix of second derivatives, forward over reverse; `has_aux` as in `jacfwd`.
+    """Return a function that computes the matrix of second derivatives, forward over reverse; `has_aux` as in `jacfwd`.
 
     >>> import numpy as np
     >>> print(hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
@@ -237,9 +238,9 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
 
 def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The Hessian of a scalar function of its arguments, times `tangents`: forward over reverse, no matrix is made.
+    """Return the Hessian of a scalar function times `tangents`, forward over reverse, without the matrix.
 
-    The result has the tree of the first argument for one argument, and is a tuple for several.
+    For one argument the result has its tree; for several it is a tuple.
 
     >>> import numpy as np
     >>> print(hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),)))
@@ -251,5 +252,5 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 @functools.lru_cache(maxsize=256)
 def _gradient_of(function: Callable[..., Any], argnums: Argnums) -> Jitted:
-    """The gradient made earlier for the same function, so that its derivatives are traced once."""
+    """Return the gradient, memoised by function, so that its derivatives are traced once."""
     return grad(function, argnums)

@@ -48,6 +48,10 @@ class Timers:
     def __init__(self) -> None:
         self.last: TimedRun | None = None
 
+    def clear(self) -> None:
+        """Forget the last run."""
+        self.last = None
+
     def names(self, plan: Plan, variables: Sequence[DimVar]) -> dict[str, Any]:
         """What the lines mean that are written here."""
         note = functools.partial(self._note, plan, tuple(variables))
