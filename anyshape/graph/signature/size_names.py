@@ -44,13 +44,14 @@ def size_names(bindings: Iterable[SizeBinding], labels: Sequence[str]) -> SizeNa
 
 
 def _source(binding: SizeBinding, names: SizeNames, labels: Sequence[str]) -> str:
-    """Return how a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`."""
+    """Return how a call gives the variable: `x.shape[0]`, `(x.shape[0] - 1) // 2`, `k`; "" for a constant."""
 
     def leaf(atom: Any) -> str:
         return names.leaf(atom) if isinstance(atom, DimVar) else input_name(atom, labels)
 
+    leaves = [leaf for size in binding.sizes() for leaf in expr.leaves_of(size) if leaf is not binding.variable]
+    if not leaves or any(isinstance(a, InputAxis) and a.operand >= len(labels) for a in leaves):
+        return ""
     if binding.curve is not None:
         return f"where {expr.show(binding.curve, leaf)} = {expr.show(binding.target, leaf)}"
-    if any(isinstance(a, InputAxis) and a.operand >= len(labels) for a in expr.leaves_of(binding.target)):
-        return ""
     return expr.show(expr.floordiv(binding.target, binding.divisor), leaf)

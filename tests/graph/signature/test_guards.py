@@ -1,6 +1,6 @@
-"""The conditions a program keeps: none that follows from the rest, and together as strong as all that were recorded.
+"""Conditions of a program: implied ones are dropped, and the rest are as strong as all that a trace recorded.
 
-Random questions and preconditions at the sizes of a call, against every assignment of a box.
+Random decisions and preconditions at the sizes of a call are compared at every assignment in a box.
 """
 
 import itertools
@@ -32,7 +32,7 @@ def holds(claim, at):
 
 
 def recorded(rng):
-    """The conditions of a trace that asks and requires at random, at the sizes of one call."""
+    """Return the conditions of a trace with random decisions and preconditions, and the sizes of its call."""
     at = rng.choice(BOX)
     scope = Scope(at)
     for _ in range(rng.randint(2, 9)):
@@ -51,35 +51,44 @@ def first_to_fail(conditions, at):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_kept_is_as_strong_as_what_was_recorded(seed):
-    """Sizes that all guards admit take the same path of Python; then the same calls fail."""
+def test_the_remaining_conditions_are_as_strong_as_all(seed):
+    """Sizes that all guards admit take the same path of Python, and the same calls fail."""
     rng = random.Random(seed)
     dropped = 0
     for _ in range(60):
         conditions, _ = recorded(rng)
-        kept = drop_implied(conditions)
-        dropped += len(conditions) - len(kept)
-        assert [x for x in conditions if any(x is k for k in kept)] == list(kept), "order, and nothing new"
+        remaining = drop_implied(conditions)
+        dropped += len(conditions) - len(remaining)
+        assert [x for x in conditions if any(x is k for k in remaining)] == list(remaining), "order, and nothing new"
         for at in BOX:
-            first, last = first_to_fail(conditions, at), first_to_fail(kept, at)
-            assert (first is None) is (last is None)
-            if first is not None and first.kind == "guard":
-                assert any(x.kind == "guard" and not holds(x.claim, at) for x in kept), f"{first} at {at}"
+            check_strength(conditions, remaining, at)
     assert dropped > 5
 
 
-def test_no_condition_that_is_kept_follows_from_the_others():
+def check_strength(conditions, remaining, at):
+    """Check that both fail at the same sizes, and that a guard fails where a guard fails first."""
+    first, last = first_to_fail(conditions, at), first_to_fail(remaining, at)
+    assert (first is None) is (last is None)
+    if first is not None and first.kind == "guard":
+        assert any(x.kind == "guard" and not holds(x.claim, at) for x in remaining), f"{first} at {at}"
+
+
+def test_no_remaining_condition_is_implied():
     rng = random.Random(9)
     for _ in range(60):
-        kept = drop_implied(recorded(rng)[0])
-        for i, condition in enumerate(kept):
-            later = [x for x in kept[i + 1 :] if condition.kind == "assertion" or x.kind != "assertion"]
-            others = [*kept[:i], *later]
-            breaks = [at for at in BOX if not holds(condition.claim, at)]
-            spared = condition.claim.relation in ("==", "broadcasts")
-            assert spared or any(all(holds(x.claim, at) for x in others) for at in breaks), (
-                f"{condition} follows from {[str(x) for x in others]}"
-            )
+        remaining = drop_implied(recorded(rng)[0])
+        for i, condition in enumerate(remaining):
+            later = [x for x in remaining[i + 1 :] if condition.kind == "assertion" or x.kind != "assertion"]
+            check_needed(condition, [*remaining[:i], *later])
+
+
+def check_needed(condition, others):
+    """Check that some sizes break the condition alone; equalities and broadcasts may stay when implied."""
+    breaks = [at for at in BOX if not holds(condition.claim, at)]
+    spared = condition.claim.relation in ("==", "broadcasts")
+    assert spared or any(all(holds(x.claim, at) for x in others) for at in breaks), (
+        f"{condition} follows from {[str(x) for x in others]}"
+    )
 
 
 def guard(claim):
@@ -90,45 +99,45 @@ def assertion(claim):
     return Condition("assertion", claim, "op", "needed")
 
 
-def test_a_guard_never_leans_on_a_later_assertion():
-    """Python asked before NumPy required: sizes that break both must take the other path of Python."""
+def test_a_later_assertion_does_not_imply_a_guard():
+    """Python decides before NumPy requires: sizes that break both must take the other path of Python."""
     asked, needed = guard(at_least(a, 3)), assertion(equal(a, 4))
     assert drop_implied([asked, needed]) == (asked, needed)
     earlier, later = assertion(at_least(a, 3)), guard(at_least(a, 4))
     assert drop_implied([earlier, later]) == (later,)
 
 
-def test_chains_of_questions_leave_the_narrowest():
+def test_of_nested_guards_the_strongest_remains():
     conditions = [guard(at_least(a, k)) for k in range(1, 6)]
     assert drop_implied(conditions) == (conditions[-1],)
     halves = [guard(at_least(a, 3)), guard(at_least(a // 2, 3))]
     assert drop_implied(halves) == (halves[-1],)
 
 
-def test_guards_from_both_sides_are_one_equality():
-    """In whatever order, with guards between that lean on the first; as strong as before."""
+def test_opposite_guards_become_one_equality():
+    """In both orders, and with a guard between that depends on the first."""
     below, above, between = guard(at_least(4, a)), guard(at_least(a, 4)), guard(at_least(b, a))
     for first, second in ((below, above), (above, below)):
-        kept = drop_implied([first, between, second])
-        assert [str(x.claim) for x in kept] == ["a == 4", "b >= a"]
-        assert kept[0].kind == "guard"
+        remaining = drop_implied([first, between, second])
+        assert [str(x.claim) for x in remaining] == ["a == 4", "b >= a"]
+        assert remaining[0].kind == "guard"
     assert len(drop_implied([below, guard(at_least(a, 3))])) == 2
     assert len(drop_implied([below, assertion(at_least(a, 4))])) == 2
     run = jit(lambda x: x * 2 if x.shape[0] <= 3 and x.shape[0] >= 3 else x)
     assert [float(run(np.ones(n)).sum()) for n in (2, 3, 4, 3)] == [2, 6, 4, 6]
 
 
-def test_that_sizes_broadcast_is_asserted_even_where_their_broadcast_is_met_later():
+def test_an_assertion_that_sizes_broadcast_remains():
     first = assertion(Claim("broadcasts", a, b))
     later = assertion(Claim("broadcasts", expr.broadcast(a, b), c))
     assert drop_implied([first, later]) == (first, later)
     run = jit(lambda x, y, z: (x + y) * z)
     run(np.ones(3), np.ones(1), np.ones(3))
-    with pytest.raises(SizeMismatchError, match="x_0 broadcasts with y_0 does not hold"):
+    with pytest.raises(SizeMismatchError, match=r"x.shape.0. .3. must equal y.shape.0. .4., or one of them must be 1"):
         run(np.ones(3), np.ones(4), np.ones(1))
 
 
-def test_that_a_divisor_is_not_zero_is_asked_before_the_quotient_is_taken():
+def test_a_guard_against_a_zero_divisor_remains_before_the_quotient():
     first, later = guard(Claim("!=", b, 0)), guard(at_least(a // b, 2))
     assert drop_implied([first, later]) == (first, later)
 
@@ -142,14 +151,14 @@ def test_that_a_divisor_is_not_zero_is_asked_before_the_quotient_is_taken():
         np.testing.assert_array_equal(run(np.ones(n), np.ones(m)), rows(np.ones(n), np.ones(m)))
 
 
-def test_constraints_stay():
+def test_constraints_remain():
     declared = Condition("constraint", at_least(a, 1), "constraint", "was declared")
     asked = guard(at_least(a, 5))
     assert drop_implied([declared, asked]) == (declared, asked)
 
 
-def entry_of(*shapes):
-    """The entry of a program with inputs of these sizes."""
+def prologue_of(*shapes):
+    """Return the prologue of a program with inputs of these sizes."""
     metas = tuple(tensor(np.dtype(float), shape) for shape in shapes)
     return Prologue("f", ("x", "y")[: len(metas)], metas, (), solve_dims(metas))
 
@@ -159,28 +168,35 @@ def test_the_predicate_is_the_conjunction_of_the_guards(seed):
     rng = random.Random(40 + seed)
     for _ in range(40):
         claims = [x.claim for x in recorded(rng)[0]]
-        accepts = guard_predicate(entry_of((a, b), (c,)), claims)
+        accepts = guard_predicate(prologue_of((a, b), (c,)), claims)
         for at in BOX[::5]:
             x, y = np.empty((at[A], at[B])), np.empty(at[C])
             assert accepts(x, y) is all(holds(claim, at) for claim in claims)
 
 
+def test_the_predicate_without_guards_accepts_everything():
+    accepts = guard_predicate(prologue_of((a,)), [])
+    assert accepts is accept_all
+    assert accepts(np.empty(0)) is True and accepts(np.empty(5)) is True
+
+
 def test_the_predicate_divides_only_where_earlier_guards_hold():
     claims = [Claim("!=", b, 0), at_least(a // b, 2)]
-    accepts = guard_predicate(entry_of((a, b)), claims)
+    accepts = guard_predicate(prologue_of((a, b)), claims)
     assert accepts(np.empty((3, 0))) is False
     assert accepts(np.empty((4, 2))) is True
 
 
 def test_the_predicate_solves_for_sizes_that_no_axis_has_alone():
-    accepts = guard_predicate(entry_of((2 * a + b,), (a + b,)), [at_least(a, 3)])
+    accepts = guard_predicate(prologue_of((2 * a + b,), (a + b,)), [at_least(a, 3)])
     assert accepts(np.empty(7), np.empty(4)) is True  # a = 3, b = 1
     assert accepts(np.empty(4), np.empty(2)) is False  # a = 2, b = 0
     with pytest.raises(InputSizeError):
         accepts(np.empty(3), np.empty(4))  # a = -1
 
 
-def questions(x, y):
+def decisions(x, y):
+    """Decide three times on the size of x."""
     if x.shape[0] > 2:
         x = x * 2
     if x.shape[0] > 4:
@@ -189,37 +205,40 @@ def questions(x, y):
     return z + 1 if x.shape[0] // 2 > 2 else z
 
 
-def test_a_jitted_function_keeps_the_narrowest_guards_and_eager_results():
-    run = jit(questions)
+def test_a_jitted_function_keeps_the_strongest_guards_and_eager_results():
+    run = jit(decisions)
     rng = np.random.default_rng(0)
     for n in (9, 3, 5, 6, 4, 10, 9):
         x, y = rng.normal(size=n), rng.normal(size=5)
-        np.testing.assert_allclose(run(x, y), questions(x, y))
+        np.testing.assert_allclose(run(x, y), decisions(x, y))
     assert run.cache_info().traces == 3  # n in 3..4, in 5, from 6 on
     guards = [[str(x.claim) for x in p.graph.conditions if x.kind == "guard"] for p in run.programs()]
     assert ["x_0 // 2 > 2"] in guards
 
 
 def test_a_program_refuses_sizes_of_another_path():
-    run = jit(questions)
+    run = jit(decisions)
     run(np.ones(9), np.ones(5))
     (program,) = run.programs()
-    with pytest.raises(SizeMismatchError, match=r"x_0 // 2 > 2 does not hold at test_guards.py"):
+    with pytest.raises(
+        SizeMismatchError,
+        match=r"traced for x.shape\[0\] // 2 > 2, and it was called with x.shape\[0\] = 3 at test_guards.py",
+    ):
         program(np.ones(3), np.ones(5))
     with pytest.raises(ShapeError):
         program(np.ones(9), np.ones(2))
 
 
-def test_a_guard_on_a_size_with_calls_inside_calls_is_asked_at_every_call():
-    """The inner call is computed first, under a name of its own."""
+def test_a_guard_on_nested_quotients_is_checked_at_every_call():
+    """The generated predicate computes the inner call first, in a local of its own."""
     run = jit(lambda x: x * 2 if -abs(3 - x.shape[0]) % 4 == 2 else x)
     for n in (5, 3, 1, 4, 0, 6):
         assert run(np.ones(n)).sum() == (2 * n if abs(3 - n) == 2 else n)
     assert run.cache_info().traces == 2
 
 
-def test_a_guard_that_divides_by_a_size_is_not_met_where_that_is_zero():
-    """That the divisor is not 0 may follow from a later guard, which is all that is kept."""
+def test_a_guard_fails_where_its_divisor_is_zero():
+    """A later guard may imply that the divisor is not 0, and is then the only one that remains."""
 
     def function(x, y):
         part = y.shape[0] % max(2, x.shape[0])
