@@ -64,7 +64,7 @@ class _Lowering:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
         self.ctx = ShapeGuardContext(self.scope, "lower", rule="pass")
-        self.sizes = NodeSizes(graph, self.ctx)
+        self.node_sizes = NodeSizes(graph, self.ctx)
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         absorption = _Absorption(self.ctx, self.scope, self.producer)
         self.operands = {n: absorption.operands(n) for n in graph.nodes}
@@ -149,7 +149,7 @@ class _Lowering:
         inputs = tuple([o if isinstance(o, Literal) else self.slot[o] for o in operands])
         metas = tuple([TensorMeta(o.dtype, ()) if isinstance(o, Literal) else o.meta for o in operands])
         sources: list[Value] = []
-        params = rebase(self.sizes.params(node), node, sources)
+        params = rebase(self.node_sizes.params(node), node, sources)
         op: Op = node.op
         if op is scatter_add_op and len(inputs) == 2:
             op, shape = scatter_sums_op, self.ctx.shape(node.outputs[0], field="shape")

@@ -11,7 +11,7 @@ import pytest
 
 import anyshape
 from anyshape.backend.compiler import lower
-from anyshape.backend.compiler.passes.row_parallel import RowRules
+from anyshape.backend.compiler.passes.row_parallel import RowAnalysis
 from anyshape.backend.compiler.plan import Group
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from tests.backend.compiler.codegen.tiling import tiled
@@ -57,7 +57,7 @@ def parts_of(function, sizes, monkeypatch):
 
     def watched(steps, outputs, scope, runtime):
         parts = fuse(steps, outputs, scope, runtime)
-        found.append((parts, RowRules(ShapeGuardContext(scope, "fuse", rule="pass"))))
+        found.append((parts, RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))))
         return parts
 
     monkeypatch.setattr(lower, "fuse", watched)
@@ -80,10 +80,10 @@ def could_be_one(graph, rules, parts, i, j):
     rows = []
     for part in (first, second):
         work = None if isinstance(part, Group) else rules.work(part)
-        rows.append(part.rows if isinstance(part, Group) else None if work is None or work.placed else work.rows)
+        rows.append(part.rows if isinstance(part, Group) else None if work is None or work.padded else work.rows)
     read = {s for step in steps_of(second) for s in step.inputs if isinstance(s, str)}
     made = {slot for step in steps_of(first) for slot in step.outputs}
-    whole = {*first.totals, *first.placed} if isinstance(first, Group) else set()
+    whole = {*first.carried, *first.padded} if isinstance(first, Group) else set()
     if rows[0] is None or rows[0] != rows[1] or not made & read or whole & read:
         return False
     return networkx.is_directed_acyclic_graph(networkx.contracted_nodes(graph, i, j, self_loops=False))

@@ -36,7 +36,7 @@ class Simplifier:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
         self.ctx = ShapeGuardContext(self.scope, "simplify", rule="pass")
-        self.sizes = NodeSizes(graph, self.ctx)
+        self.node_sizes = NodeSizes(graph, self.ctx)
         self.replacement: dict[Value, Value] = {}
         self.producer: dict[Value, Node] = {}
         self.node_by_key: dict[Any, Node] = {}
@@ -91,7 +91,7 @@ class Simplifier:
         unnamed = tuple([(i, v) for i, v in enumerate(node.sources) if self.ctx.sizes(v, field="key") is None])
         commutative = find_traits(node.op).algebra.commutative
         inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if commutative else node.inputs
-        return node.op, inputs, unnamed, freeze(self.sizes.params(node))
+        return node.op, inputs, unnamed, freeze(self.node_sizes.params(node))
 
     # -- queries and constructors for identities
 
@@ -112,7 +112,7 @@ class Simplifier:
     def with_shape(self, node: Node, op: Op, x: Value, sizes: tuple[Size, ...], **params: Any) -> Node:
         """Return a node that computes the output of `node` as `op` of x, with value-side sizes as its shape."""
         sources = [x]
-        shape = self.sizes.localise(sizes, sources)
+        shape = self.node_sizes.localise(sizes, sources)
         return Node(op, (x,), tuple(sources[1:]), params_tuple({"shape": shape, **params}), node.outputs, node.where)
 
     def full(self, node: Node, value: Any) -> Node | None:
@@ -121,7 +121,7 @@ class Simplifier:
         if sizes is None:
             return None
         sources: list[Value] = []
-        shape = self.sizes.localise(sizes, sources)
+        shape = self.node_sizes.localise(sizes, sources)
         params = params_tuple({"value": value, "dtype": node.outputs[0].meta.dtype, "shape": shape})
         return Node(full_op, (), tuple(sources), params, node.outputs, node.where)
 

@@ -11,26 +11,36 @@ from anyshape.errors import RunFloatingPointError, RunMemoryError, ShapeError
 
 X = np.arange(5.0)
 ROWS = [
-    ("take", "index 7 is out of bounds", (ShapeError, IndexError), lambda x: anp.take(x, np.array([7])), None),
-    ("take", "index -6 is out of bounds", (ShapeError, IndexError), lambda x: x[x.astype(int) - 6], None),
-    ("pow", "negative integer powers", (ShapeError, ValueError), lambda x: x.astype(int) ** (x.astype(int) - 2), None),
-    ("div", "divide by zero", (RunFloatingPointError, FloatingPointError), lambda x: 1 / x, "raise"),
-    ("exp", "overflow", (RunFloatingPointError, ArithmeticError), lambda x: np.exp(1000 * x), "raise"),
-    ("full", "too big", (ShapeError, ValueError), lambda x: anp.zeros((x.shape[0] * 10**9,) * 2) + x[0], None),
-    ("iota", "Unable", (RunMemoryError, MemoryError), lambda x: anp.arange(x.shape[0] * 10**13) * x[0], None),
-    ("broadcast_in_dim", "too big", (ShapeError, ValueError), lambda x: np.repeat(x, 10**18).sum(), None),
+    ("take", "anp.take(x, np.array([7]))", "index 7 is out of bounds", (ShapeError, IndexError),
+     lambda x: anp.take(x, np.array([7])), None),
+    ("take", "x[x.astype(int) - 6]", "index -6 is out of bounds", (ShapeError, IndexError),
+     lambda x: x[x.astype(int) - 6], None),
+    ("pow", "x.astype(int) ** (x.astype(int) - 2)", "negative integer powers", (ShapeError, ValueError),
+     lambda x: x.astype(int) ** (x.astype(int) - 2), None),
+    ("div", "1 / x", "divide by zero", (RunFloatingPointError, FloatingPointError),
+     lambda x: 1 / x, "raise"),
+    ("exp", "np.exp(1000 * x)", "overflow", (RunFloatingPointError, ArithmeticError),
+     lambda x: np.exp(1000 * x), "raise"),
+    ("full", "anp.zeros((x.shape[0] * 10 ** 9,) * 2)", "too big", (ShapeError, ValueError),
+     lambda x: anp.zeros((x.shape[0] * 10**9,) * 2) + x[0], None),
+    ("iota", "anp.arange(x.shape[0] * 10 ** 13)", "Unable", (RunMemoryError, MemoryError),
+     lambda x: anp.arange(x.shape[0] * 10**13) * x[0], None),
+    ("broadcast_in_dim", "np.repeat(x, 10 ** 18)", "too big", (ShapeError, ValueError),
+     lambda x: np.repeat(x, 10**18).sum(), None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("primitive", "words", "kinds", "function", "raising"), ROWS, ids=lambda x: str(x)[:20])
-def test_an_error_of_a_kernel_names_op_and_line(primitive, words, kinds, function, raising):
+@pytest.mark.parametrize(
+    ("primitive", "expression", "words", "kinds", "function", "raising"), ROWS, ids=lambda x: str(x)[:20]
+)
+def test_an_error_of_a_kernel_names_expression_and_line(primitive, expression, words, kinds, function, raising):
     made = jit(function)
     for _ in range(2):
         with np.errstate(all=raising), pytest.raises(kinds[0], match=words) as caught:
             made(X)
     error = caught.value
     assert isinstance(error, kinds[1]) and isinstance(error, errors.AnyshapeError)
-    assert error.primitive == primitive and str(error).startswith(f"{primitive}: ")
+    assert error.primitive == primitive and str(error).startswith(f"{expression}: ")
     assert error.where.file == __file__ and str(error.where) in str(error).splitlines()[0]
     assert type(error.__cause__).__module__ in ("builtins", "numpy._core._exceptions")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -1,0 +1,132 @@
+"""Buffer reuse: results go to the memory of dead values, and slots are freed after their last use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from anyshape.backend.compiler import names
+from anyshape.backend.compiler.op_traits import Alias, find_traits, runs_user_code
+from anyshape.backend.compiler.plan import Group, Slot, Step
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.apply import find_kernel
+
+FreeBuffers = dict[Any, list[str]]  # dead slots by what their buffers can hold
+
+
+class BufferReuse:
+    """Assigns buffers to the steps of a plan, and finds the outputs to copy."""
+
+    def __init__(
+        self, steps: Sequence[Step], outputs: Sequence[Slot], ctx: ShapeGuardContext, groups: Sequence[Group]
+    ) -> None:
+        self.steps, self.outputs, self.ctx = steps, outputs, ctx
+        self.internal = {group.steps[-1].outputs[0]: group.internal for group in groups}  # by the last result
+        self.metas = {o: m for s in steps for o, m in zip(s.outputs, s.results, strict=True)}
+        self.last_use = _last_uses(steps, outputs)
+        self.fresh: set[Slot] = set()  # slots whose memory no other slot had before
+        self.base: dict[Slot, Slot] = {}  # by view: the slot whose memory it may share
+        self.stretched: set[Slot] = set()  # views in which one element may stand for several
+        for step in steps:
+            self._note_aliases(step)
+        # functions of the user may keep their operands
+        retained = [slot for step in steps if runs_user_code(step) for slot in step.inputs]
+        self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in retained]}
+
+    def _note_aliases(self, step: Step) -> None:
+        alias = find_traits(step.op).alias
+        if not alias.may_share:
+            self.fresh.update(step.outputs)
+            return
+        source = step.inputs[0]
+        self.base[step.outputs[0]] = self.base.get(source, source)
+        if alias is Alias.STRETCHED_VIEW or source in self.stretched:
+            self.stretched.add(step.outputs[0])
+
+    def copied(self) -> tuple[bool, ...]:
+        """Tell of each output whether it may share memory with an input, a constant or an earlier output.
+
+        Such outputs are copied before they are returned, and so are stretched views, which cannot be written to.
+        """
+        owned: set[Slot] = set()
+        copied = []
+        for slot in self.outputs:
+            base = self.base.get(slot, slot)
+            copied.append(base not in self.fresh or base in owned or slot in self.stretched)
+            owned.add(base)
+        return tuple(copied)
+
+    def assign(self) -> list[Step]:
+        """Return the steps with `reuse` and `drops` filled in.
+
+        A dead buffer waits for a value of its size until another array is made that may be as large. Then it is freed,
+        so no more memory is live at once than values are.
+        """
+        free: FreeBuffers = {}
+        reuse: dict[int, str] = {}
+        for position, step in enumerate(self.steps):
+            dying = self._dying(position, step)
+            for slot in dying:
+                if slot in step.inputs and self._reusable(slot):
+                    free.setdefault(self._key(self.metas[slot]), []).append(slot)
+            buffer = self._take(free, step)
+            if buffer is not None:
+                reuse[position] = buffer
+            elif not find_traits(step.op).alias.may_share:
+                rank = max(self.ctx.rank(m) for m in step.results)
+                free = {k: [s for s in slots if len(k[1]) > rank or s in dying] for k, slots in free.items()}
+            internal = self.internal.get(step.outputs[0])
+            if internal:
+                free = _without(free, internal)
+        return self._with_drops(reuse)
+
+    def _dying(self, position: int, step: Step) -> list[str]:
+        """Return the slots with their last use here."""
+        slots = dict.fromkeys([*step.inputs, *step.outputs])
+        return [s for s in slots if isinstance(s, str) and self.last_use[s] == position]
+
+    def _take(self, free: FreeBuffers, step: Step) -> str | None:
+        """Take a free buffer for the result of a step, an operand's if there is one."""
+        key = self._key(step.results[0]) if find_kernel(step.op).out else None
+        candidates = free.get(key, []) if key is not None else []
+        if not candidates:
+            return None
+        buffer = ([s for s in candidates if s in step.inputs] or candidates)[-1]
+        candidates.remove(buffer)
+        return buffer
+
+    def _reusable(self, slot: str) -> bool:
+        meta = self.metas.get(slot)
+        return slot in self.fresh and slot not in self.shared and meta is not None and self._key(meta) is not None
+
+    def _key(self, meta: TensorMeta) -> tuple[Any, ...] | None:
+        """Return a key that buffers of one size and dtype share.
+
+        It is None where a size has no name, and for a number, which may be no array.
+        """
+        sizes = self.ctx.sizes(meta, field="buffer")
+        return (meta.dtype, sizes) if sizes else None
+
+    def _with_drops(self, reuse: dict[int, str]) -> list[Step]:
+        """Free each slot after its last use, or after the step that takes over its buffer."""
+        taken_at = {slot: position for position, slot in reuse.items()}
+        drops: dict[int, list[str]] = {}
+        for slot, position in self.last_use.items():
+            if isinstance(slot, str) and position < len(self.steps) and not names.is_constant(slot):
+                drops.setdefault(taken_at.get(slot, position), []).append(slot)
+        return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
+
+
+def _last_uses(steps: Sequence[Step], outputs: Iterable[Slot]) -> dict[Slot, int]:
+    """Return the position of the last step that reads or makes each slot; outputs are used after all steps."""
+    last_use: dict[Slot, int] = {}
+    for position, step in enumerate(steps):
+        last_use |= dict.fromkeys([*step.reads, *step.outputs], position)
+    return last_use | dict.fromkeys(outputs, len(steps))
+
+
+def _without(free: FreeBuffers, slots: set[str]) -> FreeBuffers:
+    """Return the free buffers without slots that may never have been arrays of their own."""
+    return {key: [slot for slot in candidates if slot not in slots] for key, candidates in free.items()}
