@@ -33,8 +33,8 @@ class _NotInJax(Exception):
 
 
 def _sizes(fact: Fact, scope: export.SymbolicScope) -> dict[str, object]:
-    found = names(fact.claim, *fact.given)
-    return dict(zip(found, export.symbolic_shape(",".join(found) + ",", scope=scope), strict=True))
+    used = names(fact.claim, *fact.constraints)
+    return dict(zip(used, export.symbolic_shape(",".join(used) + ",", scope=scope), strict=True))
 
 
 def _constraints(text: str, sizes: dict[str, object]) -> list[list[str]]:
@@ -53,7 +53,7 @@ def _constraints(text: str, sizes: dict[str, object]) -> list[list[str]]:
 def _scope(fact: Fact) -> export.SymbolicScope:
     free = _sizes(fact, export.SymbolicScope())
     taken: list[str] = []
-    for text in fact.given:
+    for text in fact.constraints:
         for way in _constraints(text, free):
             if _accepts([*taken, *way]):
                 taken += way
@@ -93,8 +93,8 @@ def answer(fact: Fact) -> str:
 def _ask(claim: str, sizes: dict[str, object]) -> str:
     left, relation, right = sides(claim)
     if relation not in ("==", "!="):
-        found = _proves(f"({left}) {relation} ({right})", sizes)
-        return "inconclusive" if found is None else "yes" if found else "no"
+        answer = _proves(f"({left}) {relation} ({right})", sizes)
+        return "inconclusive" if answer is None else "yes" if answer else "no"
     if _proves(f"({left}) == ({right})", sizes):
         return "yes" if relation == "==" else "no"
     apart = any(_proves(f"({left}) {r} ({right})", sizes) for r in ("<", ">"))

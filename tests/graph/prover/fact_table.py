@@ -1,12 +1,13 @@
-"""Facts about sizes, as data: a claim, the constraints it is asked under, whether it holds, and where it comes up.
+"""Facts about sizes, as data: a claim, its constraints, whether it holds, and where it comes up.
 
-A line of the table is `claim | constraints, with ; between | truth | what JAX says`, under a line `[where such facts
-come up]`. The truth is `yes` (for all sizes that satisfy the constraints), `no` (for none) or `unknown` (for some).
-`beyond yes` and `beyond no` mark truths outside linear integer arithmetic that are not seen.
+A line of the table is `claim | constraints, with ; between | truth | verdict of JAX`. A line in square brackets says
+where the facts below it come up. The truth is `yes` (for all sizes that satisfy the constraints), `no` (for none) or
+`unknown` (for some).
+`beyond yes` and `beyond no` mark truths outside linear integer arithmetic that the prover does not decide.
 
-Sizes are >= 0 here and >= 1 in JAX, so JAX may say more than is true here, and `n >= 1` stands where a fact needs it.
-`benchmarks/size_facts_jax.py` measures the last column: `n/a` is what cannot be asked there, and `error` is a
-recursion without end.
+Sizes are >= 0 here and >= 1 in JAX, so JAX may prove more than is true here; facts that need it state `n >= 1`.
+`benchmarks/size_facts_jax.py` measures the last column. `n/a` marks a claim that JAX cannot express, and `error` an
+endless recursion.
 """
 
 from __future__ import annotations
@@ -421,28 +422,28 @@ i//w < h | i < h*w; w >= 1 | yes | inconclusive
 
 @dataclass(frozen=True)
 class Fact:
-    """A row: the claim and the constraints as texts, the truth, what JAX says, and where such facts come up."""
+    """Row of the table: the claim and the constraints as texts, the truth, JAX's verdict, and where it comes up."""
 
     claim: str
-    given: tuple[str, ...]
+    constraints: tuple[str, ...]
     truth: str
     jax: str
     source: str
     beyond: bool
 
     def __str__(self) -> str:
-        return self.claim + (f" given {', '.join(self.given)}" if self.given else "")
+        return self.claim + (f" given {', '.join(self.constraints)}" if self.constraints else "")
 
 
 def read(table: str) -> list[Fact]:
-    """The rows of a table."""
+    """Return the rows of a table."""
     facts, source = [], ""
     for line in table.strip().splitlines():
         if line.startswith("["):
             source = line.strip("[]")
         elif line:
-            claim, given, truth, jax = (part.strip() for part in line.split("|"))
-            constraints = tuple(c.strip() for c in given.split(";") if c.strip())
+            claim, conjunction, truth, jax = (part.strip() for part in line.split("|"))
+            constraints = tuple(c.strip() for c in conjunction.split(";") if c.strip())
             facts.append(Fact(claim, constraints, truth.split()[-1], jax, source, "beyond" in truth))
     return facts
 
@@ -453,14 +454,14 @@ RELATIONS = (">=", "<=", "==", "!=", ">", "<", "broadcasts with", "is 1 or equal
 
 
 def sides(text: str) -> tuple[str, str, str]:
-    """The left side, the relation and the right side of a claim."""
+    """Return the left side, the relation and the right side of a claim."""
     relation = next(r for r in RELATIONS if f" {r} " in text)
     left, right = text.split(f" {relation} ")
     return left, relation, right
 
 
 def names(*texts: str) -> list[str]:
-    """The names of sizes in the texts, in order."""
+    """Return the names of sizes in the texts, sorted."""
     bare = " ".join(sides(t)[0] + " " + sides(t)[2] for t in texts)
-    found = re.findall(r"[a-z]+", bare)
-    return sorted(set(found) - {"max", "min", "ceildiv", "broadcast"})
+    words = re.findall(r"[a-z]+", bare)
+    return sorted(set(words) - {"max", "min", "ceildiv", "broadcast"})

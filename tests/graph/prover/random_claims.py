@@ -1,8 +1,8 @@
-"""Random sizes, claims and constraints, each beside its value at every small assignment.
+"""Random sizes, claims and constraints, each with its value at every small assignment.
 
-The values are NumPy arrays over a box of assignments, computed from the choices that were made and not from the
-canonical form, so that one comparison of arrays is a proof by brute force. A generator takes anything with the methods
-of `random.Random`.
+The values are NumPy arrays over a box of assignments. They are computed from the random choices and not from the
+canonical form, so one comparison of arrays is a proof by brute force. Generators take anything with the methods of
+`random.Random`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 
 LARGEST = 6  # sizes of the box are at most this
-PROBES = (7, 9, 16, 63, 1000)  # tried as well, where a variable has no upper bound
-EXACT = 1e12  # larger numbers in int64 are not compared: it must hold what they are made of too
+PROBES = (7, 9, 16, 63, 1000)  # larger values of a variable without an upper bound
+EXACT = 1e12  # larger numbers in int64 are not compared: their intermediate values may overflow
 
 
 @dataclass(frozen=True)
 class World:
     """Variables with bounds, and the value of each at every assignment of the box that the bounds allow.
 
-    The box is all there is if every variable has an upper bound.
+    The box is complete if every variable has an upper bound.
     """
 
     variables: tuple[DimVar, ...]
@@ -41,10 +41,7 @@ class World:
 
 @dataclass(frozen=True)
 class Sized:
-    """A size, its value at each assignment, and where it has one.
-
-    It has none where sizes do not broadcast or a division is by 0, and where it is too large for the brute force.
-    """
+    """Size with its value at each assignment. `valid` is False where the value is undefined or too large to compare."""
 
     size: Size
     value: np.ndarray
@@ -53,7 +50,7 @@ class Sized:
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claim, whether it holds at each assignment, and where it has a meaning."""
+    """Claim with its truth at each assignment. `valid` is False where it is undefined."""
 
     claim: Claim
     holds: np.ndarray
@@ -64,7 +61,7 @@ class Claimed:
 
 
 def world(rng, ranged: bool = False) -> World:
-    """One to three variables; all lie within the box if they are `ranged`, else some have no upper bound."""
+    """Return one to three variables. All lie within the box if `ranged`, else some have no upper bound."""
     variables = []
     for name in "abc"[: rng.choice((1, 2, 2, 3, 3))]:
         lower = rng.choice((0, 0, 0, 1, 1, 2))
@@ -76,12 +73,12 @@ def world(rng, ranged: bool = False) -> World:
 
 
 def tried(v: DimVar) -> tuple[int, ...]:
-    """The values of a variable in the box."""
+    """Return the values of a variable in the box."""
     return (*range(v.lower, LARGEST + 1), *PROBES) if v.upper is None else tuple(range(v.lower, v.upper + 1))
 
 
 def wide_world(rng, points: int = 300) -> World:
-    """Up to six variables, some of a large range, with assignments here and there, as Python ints of any length."""
+    """Return up to six variables, some with a large range, at sampled assignments of Python ints of any length."""
     bounds = [(rng.choice((0, 0, 1, 5)), rng.choice((None, None, 10, 10**6, 2**40))) for _ in range(rng.randint(3, 6))]
     variables = tuple(DimVar(name, low, high) for name, (low, high) in zip("abcdef", bounds))
     grid = {}
@@ -128,7 +125,7 @@ def smallest(*parts: Sized) -> Sized:
 
 
 def quotient(build: Callable[..., Size], number: Callable[..., np.ndarray], x: Sized, y: Sized) -> Sized:
-    """A division, which has a value where it is not by 0."""
+    """Return a division, valid where it is not by 0."""
     ones = Sized(y.size, np.where(y.value == 0, 1, y.value), y.valid & (y.value != 0))
     return combine(build, number, x, ones)
 
@@ -149,17 +146,17 @@ def power(x: Sized, k: int) -> Sized:
     return combine(lambda s: expr.power(s, k), lambda value: value**k, x)
 
 
-def spread(x: Sized, y: Sized) -> Sized:
-    """broadcast(x, y), where the two broadcast."""
+def broadcast(x: Sized, y: Sized) -> Sized:
+    """Return broadcast(x, y), valid where the two broadcast."""
     if isinstance(x.size, int) and isinstance(y.size, int):
-        return x  # two constants that differ are refused before anyone asks for their broadcast
+        return x  # two different constants are refused before their broadcast is built
     out = combine(expr.broadcast, lambda a, b: np.where(a == 1, b, a), x, y)
     agree = (x.value == y.value) | (x.value == 1) | (y.value == 1)
     return Sized(out.size, out.value, out.valid & agree)
 
 
 def linear(rng, w: World, terms: int = 3) -> Sized:
-    """A sum of multiples of variables and a constant."""
+    """Return a sum of multiples of variables and a constant."""
     total = constant(w, rng.randint(-6, 6))
     for v in rng.sample(w.variables, rng.randint(1, min(terms, len(w.variables)))):
         factor = rng.choice((1, 1, 1, 2, 3, -1, -1, -2, -3))
@@ -175,7 +172,7 @@ DIVISORS = (2, 2, 3, 3, 4, 5, 1, -2, -3)
 
 
 def presburger(rng, w: World, depth: int) -> Sized:
-    """A size of linear integer arithmetic: products, quotients and remainders by constants, max and min."""
+    """Return a size of linear integer arithmetic: multiples, quotients and remainders by constants, max and min."""
     if depth == 0 or rng.random() < 0.1:
         return leaf(rng, w)
     kind = rng.choice(("linear", "add", "add", "scale", "floordiv", "mod", "ceildiv", "max", "min", "max3"))
@@ -194,16 +191,16 @@ def presburger(rng, w: World, depth: int) -> Sized:
 
 
 def divisor(rng, w: World, depth: int) -> Sized:
-    """A size that is at least 1, or a constant that is not 0; some are 0 here and there."""
+    """Return a size that is at least 1 or a nonzero constant; a few are 0 at some assignments."""
     if rng.random() < 0.4:
         return constant(w, rng.choice(DIVISORS))
-    found = general(rng, w, depth)
-    never_0 = found.size != 0 if rng.random() < 0.2 else (expr.bounds(found.size)[0] or 0) >= 1
-    return found if never_0 else largest(found, constant(w, 1))
+    sized = general(rng, w, depth)
+    is_usable = sized.size != 0 if rng.random() < 0.2 else (expr.bounds(sized.size)[0] or 0) >= 1
+    return sized if is_usable else largest(sized, constant(w, 1))
 
 
 def general(rng, w: World, depth: int) -> Sized:
-    """Any size: products of sizes, quotients by sizes and broadcasts as well."""
+    """Return any size: with products of sizes, quotients by sizes and broadcasts as well."""
     if depth == 0 or rng.random() < 0.1:
         return leaf(rng, w)
     kind = rng.choice(("linear", "add", "sub", "mul", "mul", "power", "div", "mod", "up", "max", "min", "broadcast"))
@@ -217,7 +214,7 @@ def general(rng, w: World, depth: int) -> Sized:
     y = general(rng, w, depth - 1)
     if kind == "sub":
         return add(x, mul(constant(w, -1), y))
-    return {"add": add, "mul": mul, "max": largest, "min": smallest, "broadcast": spread}[kind](x, y)
+    return {"add": add, "mul": mul, "max": largest, "min": smallest, "broadcast": broadcast}[kind](x, y)
 
 
 # -- claims ----------------------------------------------------------------------------------------------------
@@ -235,8 +232,8 @@ ORDERS = ("==", "==", "!=", ">=", ">=", ">=")
 
 def claim(rng, left: Sized, right: Sized, relations=RELATIONS, text: str = "") -> Claimed:
     relation = rng.choice(relations)
-    found = Claim(relation, left.size, right.size, text)
-    return Claimed(found, HOLDS[relation](left.value, right.value), left.valid & right.valid)
+    stated = Claim(relation, left.size, right.size, text)
+    return Claimed(stated, HOLDS[relation](left.value, right.value), left.valid & right.valid)
 
 
 def linear_claim(rng, w: World, text: str = "") -> Claimed:
@@ -257,13 +254,13 @@ def general_claim(rng, w: World, depth: int = 3, text: str = "") -> Claimed:
 
 
 def narrow(rng, w: World) -> Sized:
-    """A size that facts often make constant, or a broadcast of two such."""
+    """Return a size that facts often make constant, or a broadcast of two such."""
     x, y = (add(variable(w, rng.choice(w.variables)), constant(w, rng.choice((0, 0, 0, 1, 2)))) for _ in range(2))
-    return spread(x, y) if rng.random() < 0.35 else x
+    return broadcast(x, y) if rng.random() < 0.35 else x
 
 
 def narrow_claim(rng, w: World, text: str = "") -> Claimed:
-    """What makes sizes constant, equal or 1, and gives their remainders; the same is asked."""
+    """Return a claim that a size is constant, equal to another or 1, or has a remainder."""
     x, kind = narrow(rng, w), rng.choice(("constant", "remainder", "remainder", "pair", "pair", "pair"))
     if kind == "remainder":
         by = rng.choice((2, 3, 4, 6, 8, 12))
@@ -273,16 +270,16 @@ def narrow_claim(rng, w: World, text: str = "") -> Claimed:
 
 
 def satisfiable(rng, w: World, make: Callable[..., Claimed], most: int) -> tuple[list[Claimed], np.ndarray]:
-    """Up to `most` constraints that some assignment of the box satisfies, and where they all hold."""
-    kept: list[Claimed] = []
+    """Return up to `most` constraints that some assignment of the box satisfies, and where they all hold."""
+    constraints: list[Claimed] = []
     where = np.full(w.points, True)
     for _ in range(rng.randint(0, most)):
         new = make(rng, w)
         both = where & new.holds & new.valid
         if both.any():
-            kept.append(new)
+            constraints.append(new)
             where = both
-    return kept, where
+    return constraints, where
 
 
 # -- the value of a canonical form -----------------------------------------------------------------------------
@@ -297,15 +294,15 @@ _NUMBERS = {
 
 
 def value_of(w: World, size: Size) -> np.ndarray:
-    """The value of a size at every assignment."""
+    """Return the value of a size at every assignment, by its canonical form."""
     if isinstance(size, int):
         return np.full(w.points, size)
     total = np.zeros(w.points, np.int64)
     for monomial, coefficient in size.terms:
         product = np.full(w.points, coefficient)
         for atom, exponent in monomial:
-            inner = atom in w.grid
-            value = w.grid[atom] if inner else _NUMBERS[atom.function](*[value_of(w, a) for a in atom.args])
+            is_variable = atom in w.grid
+            value = w.grid[atom] if is_variable else _NUMBERS[atom.function](*[value_of(w, a) for a in atom.args])
             product = product * value**exponent
         total = total + product
     return total
@@ -333,11 +330,11 @@ def ranges(w):
     return ", ".join(f"{v.lower} <= {v} <= {v.upper}" for v in w.variables)
 
 
-def check_sound(w, constraints, where, asked, verdict):
-    """The verdict is contradicted by no assignment."""
+def check_sound(w, constraints, where, query, verdict):
+    """Assert that no assignment contradicts the verdict."""
     if verdict is Verdict.UNKNOWN:
         return
-    wrong = where & asked.valid & (asked.holds != (verdict is Verdict.YES))
+    wrong = where & query.valid & (query.holds != (verdict is Verdict.YES))
     if wrong.any():
         at = w.at(int(np.argmax(wrong)))
-        raise AssertionError(f"{asked} given {listed(constraints)} ({ranges(w)}): {verdict}, and not so at {at}")
+        raise AssertionError(f"{query} given {listed(constraints)} ({ranges(w)}): {verdict}, wrong at {at}")

@@ -1,4 +1,4 @@
-"""Check the fact table: each fact is true by brute force over small sizes, and the scope proves it."""
+"""Test the fact table: each fact is true by brute force over small sizes, and the scope proves it."""
 
 import functools
 from collections import Counter
@@ -13,24 +13,24 @@ from anyshape.graph.prover.spec_parser import parse_relation, parse_size
 from anyshape.graph.sizes import expr
 from tests.graph.prover.fact_table import FACTS, names, sides
 
-UP_TO = {0: 0, 1: 600, 2: 40, 3: 16, 4: 9, 5: 7, 6: 6, 7: 6}  # by the number of names: the sizes that are tried
+TRIED_UP_TO = {0: 0, 1: 600, 2: 40, 3: 16, 4: 9, 5: 7, 6: 6, 7: 6}  # that is tried, by the number of names
 VERDICTS = {"yes": {True}, "no": {False}, "unknown": {True, False}}
-SIZES_FROM_1 = 1  # JAX's
+JAX_LOWEST = 1  # sizes of JAX are at least 1
 each_fact = pytest.mark.parametrize("fact", FACTS, ids=str)
 
 
 # -- the truth, from the texts alone: nothing of the library is used -------------------------------------------
 
 
-class Disagree(Exception):
+class BroadcastMismatch(Exception):
     """Sizes that do not broadcast: no program has them."""
 
 
 def broadcast(*sizes):
-    wide = {s for s in sizes if s != 1}
-    if len(wide) > 1:
-        raise Disagree
-    return wide.pop() if wide else 1
+    stretched = {s for s in sizes if s != 1}
+    if len(stretched) > 1:
+        raise BroadcastMismatch
+    return stretched.pop() if stretched else 1
 
 
 PYTHON = {
@@ -44,7 +44,7 @@ WORDS = {"broadcasts with": "broadcasts", "is 1 or equals": "stretches"}
 
 @functools.cache
 def truth_of(text):
-    """The claim as a Python function of its names, and the names."""
+    """Return the claim as a Python function of its names, and the names."""
     left, relation, right = sides(text)
     word = WORDS.get(relation)
     source = f"{word}({left}, {right})" if word else f"({left}) {relation} ({right})"
@@ -53,26 +53,26 @@ def truth_of(text):
 
 
 def holds(text, at):
-    """None where the claim has no meaning: a division by zero, or sizes that do not broadcast."""
+    """Return whether the claim holds; None if a division is by zero or sizes do not broadcast."""
     function, used = truth_of(text)
     try:
         return function(*[at[n] for n in used])
-    except (ZeroDivisionError, Disagree):
+    except (ZeroDivisionError, BroadcastMismatch):
         return None
 
 
 def assignments(fact, lowest=0):
-    """All small sizes that satisfy the constraints, each constraint tried as soon as its names have sizes."""
-    order = names(fact.claim, *fact.given)
-    upper = UP_TO[len(order)]
-    ready = [[g for g in fact.given if names(g) and names(g)[-1] == n] for n in order]
+    """Yield all small sizes that satisfy the constraints; test a constraint as soon as its names have sizes."""
+    order = names(fact.claim, *fact.constraints)
+    upper = TRIED_UP_TO[len(order)]
+    ready = [[c for c in fact.constraints if names(c) and names(c)[-1] == n] for n in order]
 
     def extend(at, position):
         if position == len(order):
             yield dict(at)
             return
         for at[order[position]] in range(lowest, upper + 1):
-            if all(holds(g, at) for g in ready[position]):
+            if all(holds(c, at) for c in ready[position]):
                 yield from extend(at, position + 1)
         del at[order[position]]
 
@@ -80,22 +80,22 @@ def assignments(fact, lowest=0):
 
 
 def outcomes(fact, lowest=0):
-    """The answers that occur, each with sizes."""
-    found = {}
+    """Return the answers that occur, each with sizes."""
+    sizes_by_answer = {}
     for at in assignments(fact, lowest):
         answer = holds(fact.claim, at)
         if answer is not None:
-            found.setdefault(answer, at)
+            sizes_by_answer.setdefault(answer, at)
         elif "broadcast" not in fact.claim:
-            raise AssertionError(f"{fact} has no meaning at {at}")
-    return found
+            raise AssertionError(f"{fact} is undefined at {at}")
+    return sizes_by_answer
 
 
 # -- the same texts, read by the library -----------------------------------------------------------------------
 
 
 def claims_of(text, lookup):
-    """The claim, then those without which it means nothing: divisors are not 0, sizes broadcast."""
+    """Return the claim, then the claims without which it is undefined: divisors are not 0, sizes broadcast."""
     left, relation, right = sides(text)
     if relation not in WORDS:
         return parse_relation(text, lookup).claims
@@ -103,25 +103,25 @@ def claims_of(text, lookup):
 
 
 def pose(fact):
-    """A scope with the constraints of the fact, and its claim."""
+    """Return a scope with the constraints of the fact, and its claim."""
     sizes = {}
 
     def lookup(name):
         return sizes.setdefault(name, expr.variable(name))
 
     scope = Scope()
-    for text in fact.given:
-        claim, *meaning = claims_of(text, lookup)
-        suppose(scope, meaning)
+    for text in fact.constraints:
+        claim, *preconditions = claims_of(text, lookup)
+        assume(scope, preconditions)
         scope.constrain(Condition("constraint", claim, "test", "given"))
-    claim, *meaning = claims_of(fact.claim, lookup)
-    suppose(scope, meaning)
+    claim, *preconditions = claims_of(fact.claim, lookup)
+    assume(scope, preconditions)
     return scope, claim
 
 
-def suppose(scope, claims):
+def assume(scope, claims):
     for claim in claims:
-        scope.assume(Condition("assertion", claim, "test", "it means nothing otherwise"))
+        scope.assume(Condition("assertion", claim, "test", "undefined otherwise"))
 
 
 # -- tests -----------------------------------------------------------------------------------------------------
@@ -129,16 +129,16 @@ def suppose(scope, claims):
 
 @each_fact
 def test_the_row_is_true(fact):
-    found = outcomes(fact)
-    assert set(found) == VERDICTS[fact.truth], found
+    sizes_by_answer = outcomes(fact)
+    assert set(sizes_by_answer) == VERDICTS[fact.truth], sizes_by_answer
 
 
 @each_fact
-def test_the_scope_sees_it(fact):
+def test_the_scope_decides_the_row(fact):
     scope, claim = pose(fact)
     verdict = scope.decide(claim)
     if fact.beyond:
-        assert verdict is Verdict.UNKNOWN, "it is seen now: take `beyond` off the row"
+        assert verdict is Verdict.UNKNOWN, "it is decided now: take `beyond` off the row"
     else:
         assert verdict.value == fact.truth
 
@@ -146,21 +146,21 @@ def test_the_scope_sees_it(fact):
 @pytest.mark.parametrize("fact", [f for f in FACTS if f.truth == "unknown"], ids=str)
 def test_an_open_question_has_a_witness_for_each_answer(fact):
     scope, claim = pose(fact)
-    found = scope.witnesses(claim)
-    assert set(found) == {True, False}
-    for answer, sizes in found.items():
+    witnesses = scope.witnesses(claim)
+    assert set(witnesses) == {True, False}
+    for answer, sizes in witnesses.items():
         assert holds(fact.claim, sizes) is answer
-        assert all(holds(g, sizes) for g in fact.given if set(names(g)) <= set(sizes))
+        assert all(holds(c, sizes) for c in fact.constraints if set(names(c)) <= set(sizes))
 
 
 @each_fact
-def test_what_jax_says_is_true_where_sizes_are_at_least_1(fact):
+def test_the_verdict_of_jax_is_true_where_sizes_are_at_least_1(fact):
     assert fact.jax in ("yes", "no", "inconclusive", "error", "n/a")
     if fact.jax in ("yes", "no"):
-        assert set(outcomes(fact, SIZES_FROM_1)) <= VERDICTS[fact.jax]
+        assert set(outcomes(fact, JAX_LOWEST)) <= VERDICTS[fact.jax]
 
 
-def test_the_table_is_large_and_says_each_thing_once():
+def test_the_table_is_large_and_has_no_duplicates():
     assert len(FACTS) >= 340
     assert max(Counter(map(str, FACTS)).values()) == 1
     assert len({f.source for f in FACTS}) >= 12
@@ -169,9 +169,9 @@ def test_the_table_is_large_and_says_each_thing_once():
     assert sum(f.beyond for f in FACTS) <= 5
 
 
-def test_most_of_what_jax_leaves_open_is_not_left_open_here():
-    left_open = [f for f in FACTS if f.jax in ("inconclusive", "error") and f.truth != "unknown" and not f.beyond]
-    assert len(left_open) >= 100
+def test_many_claims_that_jax_leaves_open_are_decided():
+    decided = [f for f in FACTS if f.jax in ("inconclusive", "error") and f.truth != "unknown" and not f.beyond]
+    assert len(decided) >= 100
 
 
 IMPOSSIBLE = [
@@ -189,7 +189,7 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize(("constraints", "core"), IMPOSSIBLE, ids=lambda x: str(x))
-def test_what_nothing_satisfies_is_refused_with_what_clashes(constraints, core):
+def test_contradictory_constraints_are_refused_with_their_core(constraints, core):
     *first, last = constraints
     scope = anyshape.SymbolicScope(constraints=first, dims=[anyshape.Dim(name) for name in "abc"])
     with pytest.raises(ContradictionError) as caught:
@@ -205,11 +205,11 @@ POSSIBLE = [
 
 
 @pytest.mark.parametrize("constraints", POSSIBLE, ids=str)
-def test_what_something_satisfies_is_not_refused(constraints):
+def test_satisfiable_constraints_are_accepted(constraints):
     anyshape.symbolic_shape("a, b", constraints=constraints)
 
 
-def test_what_a_broadcast_says_outlasts_that_a_side_becomes_constant():
+def test_facts_about_a_broadcast_survive_a_side_becoming_constant():
     scope = Scope()
     a, b = expr.variable("a"), expr.variable("b")
     whole = expr.broadcast(a, b)
@@ -231,5 +231,5 @@ def test_bounds_are_tight_with_large_coefficients(large):
     assert scope.bounds(large * n + m) == (7, 2 * large + 50)
     assert scope.bounds(n - m) == (-50, 2)
     low, high = scope.bounds(expr.variable("k") - large * n)
-    assert low == -2 * large or (low is None and large > 2**40)  # more steps than there is a budget for
+    assert low == -2 * large or (low is None and large > 2**40)  # exceeds the budget of operations
     assert high is None

@@ -1,6 +1,6 @@
-"""Hard and hostile questions about sizes: each ends soon, in an answer that is true, in no answer, or in an error.
+"""Test hard and hostile questions about sizes: each ends soon in a true answer, in no answer, or in an error.
 
-The clock is a guard against hanging and no benchmark.
+The clock guards against hanging; it is not a benchmark.
 """
 
 import contextlib
@@ -21,24 +21,24 @@ from anyshape.errors import AnyshapeError, ContradictionError, InconclusiveDimen
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.prover.spec_parser import parse_relation
-from anyshape.graph.signature.guards import essential
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.signature.guards import drop_implied
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, variables
 from tests.graph.prover import random_claims
 from tests.graph.prover.fact_table import names
 from tests.program import damaged_files
 
-SECONDS = 20  # of this process's own time, so that a busy machine makes no difference
-OPEN, ANY = "open", "any"  # true of some sizes; or of none at all, so that every answer is true
+SECONDS = 20  # of the time of this process, so that a busy machine makes no difference
+OPEN, ANY = "open", "any"  # true for some sizes; contradictory constraints, for which every answer is true
 
 
 class TooLong(BaseException):
-    """Not an Exception, so that nothing takes it for an error of the library."""
+    """Not an Exception, so that no handler takes it for an error of the library."""
 
 
 @contextlib.contextmanager
 def within(seconds=SECONDS):
-    """Fails when the block takes longer; ends the process where even a signal does not stop it."""
+    """Fail if the block takes longer; end the process if even a signal does not stop the block."""
 
     def stop(signum, frame):
         raise TooLong(f"took more than {seconds} s")
@@ -55,14 +55,14 @@ def within(seconds=SECONDS):
 
 
 def ask(claim, *constraints):
-    """True or False where the answer is proved, None where it is not."""
+    """Return True or False if the answer is proved, else None."""
     scope = anyshape.SymbolicScope()
     anyshape.symbolic_shape(", ".join(names(claim, *constraints)), constraints=constraints, scope=scope)
-    asked, *taken_for_granted = parse_relation(claim, scope.names.get).claims
-    for granted in taken_for_granted:
-        scope.assume(Condition("assertion", granted, "test", "it means nothing otherwise"))
+    query, *preconditions = parse_relation(claim, scope.names.get).claims
+    for precondition in preconditions:
+        scope.assume(Condition("assertion", precondition, "test", "undefined otherwise"))
     try:
-        return scope.ask(asked, None)
+        return scope.ask(query, None)
     except InconclusiveDimensionError:
         return None
 
@@ -77,11 +77,11 @@ def check(truth, claim, *constraints):
                 assert truth is ANY
             return
     if truth is not ANY:
-        assert answer in (None, truth), f"said {answer}"
+        assert answer in (None, truth), f"the answer was {answer}"
 
 
 def word(i):
-    """The i-th name: letters alone."""
+    """Return the i-th name, made of letters only."""
     return "v" + "".join(chr(ord("a") + int(d)) for d in str(i))
 
 
@@ -90,12 +90,12 @@ def words(count):
 
 
 def each(template, count):
-    """The template for each of so many names."""
+    """Fill the template with each of so many names."""
     return [template.format(w) for w in words(count)]
 
 
 def nested(template, depth, inner="n"):
-    """The template put into itself."""
+    """Nest the template in itself."""
     for _ in range(depth):
         inner = template.format(inner)
     return inner
@@ -146,7 +146,7 @@ LONG = {
 
 
 @pytest.mark.parametrize(("truth", "claim"), LONG.values(), ids=LONG)
-def test_long_texts(truth, claim):
+def test_long_texts_are_answered_or_refused_soon(truth, claim):
     check(truth, claim)
 
 
@@ -161,7 +161,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("spec", UNREADABLE, ids=lambda s: ascii(s)[:24])
-def test_unreadable_specifications(spec):
+def test_unreadable_specifications_are_refused_soon(spec):
     with within(), pytest.raises(SpecError) as caught:
         anyshape.symbolic_shape(spec)
     assert len(str(caught.value)) < 3 * len(spec) + 1000
@@ -174,16 +174,16 @@ UNREADABLE_CONSTRAINTS = [
 
 
 @pytest.mark.parametrize("text", UNREADABLE_CONSTRAINTS, ids=ascii)
-def test_unreadable_constraints(text):
+def test_unreadable_constraints_are_refused_soon(text):
     with within(), pytest.raises(SpecError):
         anyshape.symbolic_shape("a, b", constraints=(text,))
 
 
-NO_SIZES = [-1, 2.5, math.nan, math.inf, -math.inf, True, "n", None, 1j, np.float64(2), [3], -(10**40)]
+NON_SIZES = [-1, 2.5, math.nan, math.inf, -math.inf, True, "n", None, 1j, np.float64(2), [3], -(10**40)]
 
 
-@pytest.mark.parametrize("size", NO_SIZES, ids=str)
-def test_what_is_no_size(size):
+@pytest.mark.parametrize("size", NON_SIZES, ids=str)
+def test_a_value_that_is_no_size_is_refused(size):
     with pytest.raises(AnyshapeError):
         anyshape.ShapeDtypeStruct((size,))
 
@@ -192,7 +192,7 @@ def test_what_is_no_size(size):
 
 
 def knapsack():
-    """Numbers of which no subset has the sum, among all that a parity would not rule out."""
+    """Return weights and a sum that no subset of them has; the sum is not ruled out by parity."""
     rng = random.Random(3)
     weights = [rng.randrange(10**5, 10**6) for _ in range(14)]
     sums = {sum(s) for k in range(15) for s in itertools.combinations(weights, k)}
@@ -201,13 +201,13 @@ def knapsack():
 
 
 def pigeons(holes):
-    """One more than there are holes, no two in one."""
+    """Return constraints that put one pigeon more than there are holes into different holes."""
     inside = [c for w in words(holes + 1) for c in (f"{w} >= 1", f"{w} <= {holes}")]
     return ANY, "va >= 1", *inside, *[f"{a} != {b}" for a, b in itertools.combinations(words(holes + 1), 2)]
 
 
 def remainders(count):
-    """One less than a multiple of each of the first primes: at least their product less one."""
+    """Return that n is at least the product of the first primes minus 1 if each of them divides n + 1."""
     return True, f"n >= {math.prod(primes(count)) - 1}", *[f"n % {p} == {p - 1}" for p in primes(count)]
 
 
@@ -268,11 +268,11 @@ HARD = {
 
 
 @pytest.mark.parametrize("case", HARD.values(), ids=HARD)
-def test_hard_questions(case):
+def test_hard_questions_are_answered_soon(case):
     check(*case)
 
 
-# -- products: outside what can always be decided --------------------------------------------------------------
+# -- products: undecidable in general ---------------------------------------------------------------------------
 
 PRODUCTS = {
     "squares that sum to a square": (OPEN, "a*a + b*b == c*c", "a >= 1", "b >= 1"),
@@ -295,11 +295,11 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("case", PRODUCTS.values(), ids=PRODUCTS)
-def test_products(case):
+def test_questions_about_products_are_answered_soon(case):
     check(*case)
 
 
-# -- equalities that run in circles ----------------------------------------------------------------------------
+# -- circular equalities ----------------------------------------------------------------------------------------
 
 CIRCLES = {
     "three names": (True, "a == c", "a == b", "b == c", "c == a"),
@@ -323,7 +323,7 @@ CIRCLES = {
 
 
 @pytest.mark.parametrize("case", CIRCLES.values(), ids=CIRCLES)
-def test_circles(case):
+def test_circular_equalities_are_answered_soon(case):
     check(*case)
 
 
@@ -342,7 +342,7 @@ def test_circles(case):
     ],
     ids=lambda c: " and ".join(c),
 )
-def test_circles_that_contradict_themselves(constraints):
+def test_contradictory_circles_are_refused(constraints):
     with within(), pytest.raises(ContradictionError):
         anyshape.symbolic_shape("a, b, c", constraints=constraints)
 
@@ -372,25 +372,25 @@ def repeat(step, start, count):
 
 
 @pytest.mark.parametrize("grow", GROWTH.values(), ids=GROWTH)
-def test_growing_sizes(grow):
-    """A size that a loop makes is what Python makes of it, or it is refused."""
+def test_sizes_that_grow_in_a_loop_are_right_or_refused(grow):
+    """A size that a loop makes has the value of the same loop over ints, or it is refused."""
     n, m = anyshape.symbolic_shape("n, m")
     with within():
         try:
-            made = grow(n, m)
-            len(str(made))
+            size = grow(n, m)
+            len(str(size))
         except AnyshapeError:
             return
     for x, y in ((0, 0), (3, 1), (5, 4)):
-        at = {v: {"n": x, "m": y}[v.name] for v in variables(made.expr)}
-        assert evaluate(made.expr, to_mapping(at)) == grow(x, y)
+        at = {v: {"n": x, "m": y}[v.name] for v in variables(size.expr)}
+        assert evaluate(size.expr, values_from(at)) == grow(x, y)
 
 
 # -- many sizes, large numbers ---------------------------------------------------------------------------------
 
 
 def wide_claim(rng, w):
-    """A claim of some depth, one side with a large factor or modulus."""
+    """Return a claim of some depth, one side with a large factor or modulus."""
     left, right = random_claims.general(rng, w, rng.randint(1, 3)), random_claims.general(rng, w, rng.randint(0, 2))
     number = random_claims.constant(w, rng.randrange(1, 10 ** rng.randint(1, 15)))
     change = rng.choice((random_claims.mul, random_claims.divided, random_claims.remainder, lambda x, k: x))
@@ -404,19 +404,19 @@ def check_wide(number):
         constraints, where = random_claims.satisfiable(rng, w, wide_claim, 8)
         scope = random_claims.scope_of(constraints)
         for _ in range(2):
-            asked = wide_claim(rng, w)
-            if (where & asked.valid).any():
-                random_claims.check_sound(w, constraints, where, asked, scope.decide(asked.claim))
-                low, high = scope.bounds(asked.claim.left)
+            query = wide_claim(rng, w)
+            if (where & query.valid).any():
+                random_claims.check_sound(w, constraints, where, query, scope.decide(query.claim))
+                low, high = scope.bounds(query.claim.left)
                 assert low is None or high is None or low <= high
-                scope.witnesses(asked.claim)
+                scope.witnesses(query.claim)
 
 
 SLOW = [pytest.param(range(n, n + 50), marks=pytest.mark.slow) for n in range(50, 500, 50)]
 
 
 @pytest.mark.parametrize("numbers", [range(12), *SLOW], ids=str)
-def test_many_sizes_and_large_numbers(numbers):
+def test_claims_of_many_sizes_and_large_numbers_get_sound_answers(numbers):
     for number in numbers:
         check_wide(number)
 
@@ -425,7 +425,7 @@ def test_many_sizes_and_large_numbers(numbers):
 
 
 def strip(rng, w):
-    """A remainder or quotient by a small number, and a multiple."""
+    """Return a multiple of a remainder or quotient by a small number, plus a multiple of a size."""
     change = rng.choice((random_claims.divided, random_claims.remainder))
     inner = change(random_claims.variable(w, rng.choice(w.variables)), random_claims.constant(w, rng.randint(2, 40)))
     more = random_claims.mul(
@@ -435,20 +435,20 @@ def strip(rng, w):
 
 
 def dense(largest):
-    """Sums over all names."""
+    """Return a generator of sums over all names."""
 
-    def made(rng, w):
+    def make(rng, w):
         parts = [
             random_claims.mul(random_claims.variable(w, v), random_claims.constant(w, rng.randint(-largest, largest)))
             for v in w.variables
         ]
         return functools.reduce(random_claims.add, parts, random_claims.constant(w, rng.randint(-largest, largest)))
 
-    return made
+    return make
 
 
 def wide_quotient(rng, w):
-    """Quotients of sums over all names."""
+    """Return the quotient of a sum over all names."""
     return random_claims.divided(dense(50)(rng, w), random_claims.constant(w, rng.randint(2, 40)))
 
 
@@ -461,7 +461,7 @@ def mixed(rng, w):
 
 
 def many_names(count):
-    """A world of so many sizes, at a few random assignments of them."""
+    """Return a world of so many sizes, at a few random assignments of them."""
     rng = np.random.default_rng(count)
     variables = tuple(DimVar(word(i), 0, None) for i in range(count))
     return random_claims.World(variables, {v: rng.integers(0, 50, 40) for v in variables}, 40)
@@ -475,7 +475,7 @@ SYSTEMS = {
     "extrema of sums": (extremum, 8),
     "all of these": (mixed, 16),
 }
-IN_ONE_QUESTION = 6  # seconds of this process: a few times the most that was seen
+SECONDS_OF_QUESTION = 6  # of this process: a few times the longest that was seen
 
 
 def hard_conditions(make, names, count, seed):
@@ -485,27 +485,27 @@ def hard_conditions(make, names, count, seed):
 
 @pytest.mark.parametrize("seed", [0, *[pytest.param(s, marks=pytest.mark.slow) for s in range(1, 15)]])
 @pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
-def test_no_question_hangs_whatever_the_conditions(make, names, seed):
-    """What is believed may clash, so that no answer is wrong: each is to come soon."""
-    *believed, asked, other = hard_conditions(make, names, 42, seed)
+def test_no_question_hangs_under_hard_conditions(make, names, seed):
+    """The assumptions may contradict each other, so any answer is right, but each must come soon."""
+    *assumed, query, other = hard_conditions(make, names, 42, seed)
     scope = Scope()
-    for claim in believed:
+    for claim in assumed:
         scope.assume(Condition("assertion", claim, "test", "given"))
     questions = [
-        lambda: scope.decide(asked),
-        lambda: scope.same(asked.left, asked.right),
-        lambda: scope.same(believed[0].left, other.right),
-        lambda: scope.bounds(asked.left),
+        lambda: scope.decide(query),
+        lambda: scope.same(query.left, query.right),
+        lambda: scope.same(assumed[0].left, other.right),
+        lambda: scope.bounds(query.left),
         lambda: scope.simplest(other.left),
         lambda: scope.witnesses(other),
     ]
     for question in questions:
-        with within(IN_ONE_QUESTION):
+        with within(SECONDS_OF_QUESTION):
             question()
 
 
 @pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
-def test_no_declaration_hangs_whatever_was_declared(make, names):
+def test_no_declaration_hangs_after_hard_declarations(make, names):
     scope = Scope()
     with within():
         for claim in hard_conditions(make, names, 30, 1):
@@ -514,14 +514,14 @@ def test_no_declaration_hangs_whatever_was_declared(make, names):
 
 
 @pytest.mark.parametrize(("make", "names"), SYSTEMS.values(), ids=SYSTEMS)
-def test_conditions_of_a_program_are_simplified_soon(make, names):
+def test_redundant_conditions_are_found_soon(make, names):
     conditions = [Condition("guard", claim, "test", "asked") for claim in hard_conditions(make, names, 60, 2)]
-    with within(IN_ONE_QUESTION):
-        assert essential(conditions)
+    with within(SECONDS_OF_QUESTION):
+        assert drop_implied(conditions)
 
 
 def test_a_trace_with_60_hard_decisions_ends():
-    """The call takes the path of Python, whatever it asks."""
+    """The call takes the path of Python for any question."""
 
     def f(*arrays):
         sizes = [x.shape[0] for x in arrays]
@@ -535,9 +535,9 @@ def test_a_trace_with_60_hard_decisions_ends():
         return arrays[0] * count
 
     arrays = [np.ones(n) for n in (3, 17, 40, 8, 25, 31, 2, 12)]
-    plain = f(*arrays)
+    expected = f(*arrays)
     with within():
-        np.testing.assert_array_equal(anyshape.jit(f)(*arrays), plain)
+        np.testing.assert_array_equal(anyshape.jit(f)(*arrays), expected)
 
 
 def test_a_file_of_many_hard_conditions_is_loaded_or_refused_soon():

@@ -1,7 +1,7 @@
-"""What the scope proves, by brute force: verdicts on generated claims are tried at every small assignment.
+"""Test verdicts of the scope by brute force: generated claims are evaluated at every small assignment.
 
-Tables show what is meant; the sweeps show that nothing false is ever proved. Rows that are true and that the
-prover cannot decide yet carry `best`: a better prover turns them up.
+Tables give typical verdicts; the sweeps show that nothing false is proved. Rows of `BEST` are true, but the prover need
+not decide them.
 """
 
 import itertools
@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from anyshape.errors import InconclusiveDimensionError, ShapeError
-from anyshape.graph.prover.constraints import Claim, Condition, Verdict, Where, at_least, equal, substitute_claim
+from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict, at_least, equal, substitute_claim
 from anyshape.graph.prover.decide import decide
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar
 
 A, B, C = DimVar("a"), DimVar("b"), DimVar("c", lower=1, upper=4)
@@ -23,17 +23,17 @@ a, b, c = (expr.from_atom(v) for v in (A, B, C))
 POINTS = list(itertools.product(range(6), range(6), range(1, 5)))
 ASSIGNMENTS = [dict(zip((A, B, C), point, strict=True)) for point in POINTS]
 RELATIONS = ("==", "!=", ">=", "broadcasts", "stretches")
-WHERE = Where("/home/user/model.py", 12, "loss")
+WHERE = SourceLine("/home/user/model.py", 12, "loss")
 
 
 def holds(claim, at):
-    return claim.holds(to_mapping(at))
+    return claim.holds(values_from(at))
 
 
 def meaningful(size, at):
-    """A size of Python's: no division by zero on the way, and no broadcast that fails."""
+    """Return whether the size is defined: no division is by zero, and no broadcast fails."""
     try:
-        evaluate(size, to_mapping(at))
+        evaluate(size, values_from(at))
     except (ZeroDivisionError, ShapeError):
         return False
     return True
@@ -65,23 +65,23 @@ def claims(count, seed):
 
 
 def truths(claim, facts, others=()):
-    """The values of the claim over all assignments that satisfy the facts and where all broadcasts agree."""
-    found = set()
+    """Return the values of the claim at all assignments where the facts hold and all broadcasts agree."""
+    values = set()
     sizes = [s for x in (claim, *facts, *others) for s in (x.left, x.right)]
     for at in ASSIGNMENTS:
         if all(broadcasts_agree(s, at) for s in sizes) and all(holds(f, at) for f in facts):
-            found.add(holds(claim, at))
-    return found
+            values.add(holds(claim, at))
+    return values
 
 
 def broadcasts_agree(size, at):
-    """Every broadcast(...) within the size is of sizes that NumPy would broadcast."""
+    """Return whether NumPy would broadcast the operands of every broadcast within the size."""
     if isinstance(size, int):
         return True
     for monomial, _ in size.terms:
         for atom, _ in monomial:
             if isinstance(atom, expr.Call):
-                values = {evaluate(x, to_mapping(at)) for x in atom.args}
+                values = {evaluate(x, values_from(at)) for x in atom.args}
                 if atom.function == "broadcast" and len(values - {1}) > 1:
                     return False
                 if not all(broadcasts_agree(x, at) for x in atom.args):
@@ -94,7 +94,7 @@ IMPOSSIBLE = {Verdict.YES: False, Verdict.NO: True}
 
 def check_sound(claim, facts, verdict, others=()):
     if verdict is not Verdict.UNKNOWN:
-        text = f"{claim} given [{', '.join(map(str, facts))}] was said to be {verdict}"
+        text = f"{claim} given [{', '.join(map(str, facts))}]: {verdict}"
         assert IMPOSSIBLE[verdict] not in truths(claim, facts, others), text
 
 
@@ -104,12 +104,12 @@ def test_no_false_verdict_without_facts():
         verdict = decide(claim)
         check_sound(claim, (), verdict)
         decided += verdict is not Verdict.UNKNOWN
-    assert decided > 400  # a prover that knows nothing is sound too
+    assert decided > 400  # a prover that decides nothing is sound too
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_false_verdict_from_facts(seed):
-    """Facts that a program assumed, one after the other, and what the scope then says."""
+    """Verdicts are true after facts were assumed one after the other."""
     rng = np.random.default_rng(100 + seed)
     decided = 0
     for _ in range(100):
@@ -120,7 +120,7 @@ def test_no_false_verdict_from_facts(seed):
                 scope.assume(Condition("assertion", fact, "test", "assumed"))
                 facts.append(fact)
         for fact in facts:
-            check_believed(scope, fact, facts)
+            check_not_refuted(scope, fact, facts)
         for _ in range(8):
             claim = random_claim(rng)
             verdict = scope.decide(claim)
@@ -129,10 +129,18 @@ def test_no_false_verdict_from_facts(seed):
     assert decided > 40
 
 
-def check_believed(scope, fact, facts):
-    """What was assumed is not doubted, unless the facts contradict each other or it is a disequality."""
+def check_not_refuted(scope, fact, facts):
+    """Assert that an assumption is not refuted, unless the assumptions contradict each other."""
     if truths(fact, facts):
         assert scope.decide(fact) is not Verdict.NO, (str(fact), [str(f) for f in facts])
+
+
+def check_normal_form(size, normal, facts):
+    sides = [s for f in facts for s in (f.left, f.right)]
+    for at in ASSIGNMENTS:
+        if all(broadcasts_agree(s, at) for s in (size, *sides)) and all(holds(f, at) for f in facts):
+            before, after = (evaluate(s, values_from(at)) for s in (size, normal))
+            assert before == after, f"{size} became {normal} given {[str(f) for f in facts]} at {at}"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -147,16 +155,11 @@ def test_normal_forms_are_equal_wherever_the_facts_hold(seed):
                 scope.assume(Condition("assertion", fact, "test", "assumed"))
                 facts.append(fact)
         for size in (*ATOMS, linear(rng), linear(rng)):
-            normal = scope.normal(size)
-            for at in ASSIGNMENTS:
-                related = [s for f in facts for s in (f.left, f.right)]
-                if all(broadcasts_agree(s, at) for s in (size, *related)) and all(holds(f, at) for f in facts):
-                    before, after = (evaluate(s, to_mapping(at)) for s in (size, normal))
-                    assert before == after, f"{size} became {normal} given {[str(f) for f in facts]} at {at}"
+            check_normal_form(size, scope.normal(size), facts)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_same_says_only_what_is_true(seed):
+def test_sizes_that_are_the_same_are_equal(seed):
     rng = np.random.default_rng(300 + seed)
     for _ in range(60):
         scope, facts = Scope(), []
@@ -181,7 +184,7 @@ def test_a_negated_claim_holds_exactly_when_the_claim_does_not():
                 assert holds(claim, at) is not holds(opposite, at), f"{claim} at {at}"
 
 
-def test_the_generated_source_of_a_claim_says_the_same():
+def test_the_generated_source_of_a_claim_has_its_truth():
     for claim in claims(600, 8):
         code = compile(claim.source(str), "<claim>", "eval")
         for at in ASSIGNMENTS[::3]:
@@ -196,7 +199,7 @@ def test_substituting_sizes_into_a_claim_keeps_its_text():
     assert new.left == 3
 
 
-# -- a table of what is meant ------------------------------------------------------------------------------
+# -- tables of verdicts ------------------------------------------------------------------------------------
 
 Y, N, U = Verdict.YES, Verdict.NO, Verdict.UNKNOWN
 TABLE = [
@@ -226,7 +229,7 @@ TABLE = [
     (Claim("stretches", a, b), (Claim("stretches", a, c), equal(c, b)), Y),
     (equal(expr.broadcast(a, b), b), (equal(a, b),), Y),
 ]
-# True for every assignment, and not shown yet: (claim, facts, best).
+# True for every assignment, but the prover need not decide it: (claim, facts, best).
 BEST = [
     (equal(a * b, b * a + 0 * c), (), Y),
     (at_least(a * a, a), (), Y),
@@ -236,14 +239,14 @@ BEST = [
 
 
 @pytest.mark.parametrize(("claim", "facts", "verdict"), TABLE, ids=lambda x: str(x) if isinstance(x, Claim) else "")
-def test_the_table(claim, facts, verdict):
+def test_the_scope_gives_the_verdict_of_the_table(claim, facts, verdict):
     scope = Scope(conditions=[Condition("constraint", f, "test", "given") for f in facts])
     assert scope.decide(claim) is verdict
     check_sound(claim, facts, verdict, facts)
 
 
 @pytest.mark.parametrize(("claim", "facts", "best"), BEST, ids=lambda x: str(x) if isinstance(x, Claim) else "")
-def test_weak_spots_are_weak_and_not_wrong(claim, facts, best):
+def test_hard_claims_are_undecided_or_right(claim, facts, best):
     scope = Scope(conditions=[Condition("constraint", f, "test", "given") for f in facts])
     assert scope.decide(claim) in (U, best)
     check_sound(claim, facts, best, facts)  # the row itself is true
@@ -272,14 +275,14 @@ def test_a_proved_requirement_records_nothing():
 
 
 def test_a_refuted_requirement_raises_with_the_users_line():
-    with pytest.raises(ShapeError, match=r"dot_general: contracted axes have different sizes at model.py:12") as caught:
+    with pytest.raises(ShapeError, match=r"tensordot: a must equal a \+ 1 at model.py:12") as caught:
         require(Scope(), equal(a, a + 1))
     assert caught.value.primitive == "dot_general"
     assert caught.value.where == WHERE
     assert caught.value.operands == ("f64[a]", "f64[b]")
 
 
-def test_an_open_requirement_is_asserted_once_and_then_believed():
+def test_an_open_requirement_is_asserted_once_and_then_assumed():
     scope = Scope()
     require(scope, equal(a, b))
     (condition,) = scope.conditions
@@ -343,17 +346,17 @@ def test_without_a_call_a_decision_is_refused_with_a_witness_of_each_answer():
     assert set(witnesses) == {True, False}
     assert witnesses[True]["a"] > 4 >= witnesses[False]["a"]
     with pytest.raises(
-        InconclusiveDimensionError, match=r"^the value of a is not the same for every size at .*model.py:12"
+        InconclusiveDimensionError,
+        match=r"^the value of a is not the same for every size \(tried a=1 and a=0\) at .*model.py:12",
     ) as caught:
         Scope().value(a, WHERE)
     assert caught.value.size == "a" and "anyshape.numpy.zeros" in str(caught.value)
 
 
 def test_witnesses_are_true():
-    """Each witness satisfies what was assumed and gives the answer it stands for."""
+    """Each witness satisfies the assumption and gives the answer it stands for."""
     rng = np.random.default_rng(9)
-    names = {"a": A, "b": B, "c": C}
-    found = 0
+    checked = 0
     for _ in range(300):
         scope = Scope()
         claim, fact = random_claim(rng), random_claim(rng)
@@ -361,30 +364,32 @@ def test_witnesses_are_true():
             continue
         scope.assume(Condition("assertion", fact, "test", "assumed"))
         for answer, sizes in scope.witnesses(claim).items():
-            at = {names[name]: size for name, size in sizes.items()}
-            assert holds(claim, at) is answer, (str(claim), sizes)
-            missing = [v for v in fact.variables() if v not in at]
-            choices = itertools.product(
-                *[range(v.lower, 1001 if v.upper is None else v.upper + 1) for v in missing[:1]]
-            )
-            if len(missing) <= 1:
-                tried = ({**at, **dict(zip(missing, choice, strict=True))} for choice in choices)
-                defined = (one for one in tried if meaningful(fact.left, one) and meaningful(fact.right, one))
-                assert any(holds(fact, one) for one in defined), (str(fact), sizes)
-            found += 1
-    assert found > 200
+            check_witness(claim, fact, answer, sizes)
+            checked += 1
+    assert checked > 200
 
 
-def test_witnesses_show_variables_of_one_name_apart():
+def check_witness(claim, fact, answer, sizes):
+    at = {{"a": A, "b": B, "c": C}[name]: size for name, size in sizes.items()}
+    assert holds(claim, at) is answer, (str(claim), sizes)
+    missing = [v for v in fact.variables() if v not in at]
+    if len(missing) <= 1:
+        ranges = [range(v.lower, 1001 if v.upper is None else v.upper + 1) for v in missing]
+        completed = [{**at, **dict(zip(missing, point, strict=True))} for point in itertools.product(*ranges)]
+        defined = [p for p in completed if meaningful(fact.left, p) and meaningful(fact.right, p)]
+        assert any(holds(fact, p) for p in defined), (str(fact), sizes)
+
+
+def test_witnesses_distinguish_variables_of_one_name():
     n, other = expr.variable("n"), expr.variable("n")
-    found = Scope().witnesses(at_least(n, other + 1))
-    assert found[True].keys() == found[False].keys() == {"n", "n'"}
-    assert found[True]["n"] > found[True]["n'"]
-    assert found[False]["n"] <= found[False]["n'"]
+    witnesses = Scope().witnesses(at_least(n, other + 1))
+    assert witnesses[True].keys() == witnesses[False].keys() == {"n", "n'"}
+    assert witnesses[True]["n"] > witnesses[True]["n'"]
+    assert witnesses[False]["n"] <= witnesses[False]["n'"]
 
 
 def test_an_undecided_claim_with_small_witnesses_gets_both():
-    """Where both answers occur among the small assignments, a witness of each is found."""
+    """If both answers occur among the small assignments, a witness of each is found."""
     for claim in claims(400, 10):
         if Scope().decide(claim) is Verdict.UNKNOWN:
             assert truths(claim, ()) <= set(Scope().witnesses(claim)), str(claim)
@@ -395,9 +400,9 @@ def test_an_undecided_claim_with_small_witnesses_gets_both():
 
 def test_claims_and_conditions_are_plain_data():
     for claim in claims(200, 11):
-        again = pickle.loads(pickle.dumps(claim))
-        assert again == claim
-        assert hash(again) == hash(claim)
+        copy = pickle.loads(pickle.dumps(claim))
+        assert copy == claim
+        assert hash(copy) == hash(claim)
         condition = Condition("guard", claim, "python", "asked", WHERE)
         assert pickle.loads(pickle.dumps(condition)) == condition
 
@@ -406,7 +411,7 @@ def test_a_verdict_survives_pickling():
     assert all(pickle.loads(pickle.dumps(v)) is v for v in Verdict)
 
 
-def test_a_later_fact_reaches_earlier_answers():
+def test_a_later_fact_decides_an_earlier_question():
     scope = Scope()
     assert scope.decide(equal(a, b)) is U
     scope.assume(Condition("assertion", equal(a, c), "test", "assumed"))

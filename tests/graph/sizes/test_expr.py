@@ -1,4 +1,4 @@
-"""The algebra of sizes by brute force: generated expressions against plain Python at small assignments."""
+"""Test the algebra of sizes by brute force: generated expressions against plain Python at small assignments."""
 
 import copy
 import itertools
@@ -13,7 +13,7 @@ import pytest
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.prover.decide import decide
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import broadcast_ints, evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import broadcast_ints, evaluate, values_from
 from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, RuntimeScalar
 from anyshape.graph.sizes.printing import to_source
 from anyshape.graph.sizes.substitute import substitute
@@ -24,9 +24,9 @@ ASSIGNMENTS = [dict(zip(VARIABLES, point, strict=True)) for point in itertools.p
 
 
 def python_broadcast(*sizes):
-    """What NumPy gives, or None where it raises."""
-    wide = {s for s in sizes if s != 1}
-    return 1 if not wide else wide.pop() if len(wide) == 1 else None
+    """Return the size that NumPy broadcasts to, or None if it raises."""
+    stretched = {s for s in sizes if s != 1}
+    return 1 if not stretched else stretched.pop() if len(stretched) == 1 else None
 
 
 BINARY = {
@@ -43,10 +43,7 @@ WEIGHTS = (5, 4, 3, 2, 1, 2, 2, 2)
 
 
 class Pair:
-    """An expression, and what plain Python says it is: `truth(assignment)`, None where it means nothing.
-
-    `total` says that every part has a value there: canonicalising may remove a part that has none.
-    """
+    """Expression with its value in plain Python: `truth(assignment)`, None where it is undefined."""
 
     def __init__(self, size, truth, text):
         self.size, self.truth, self.text = size, truth, text
@@ -61,7 +58,7 @@ def leaf_pair(rng):
 
 
 def random_pair(rng, depth):
-    """A random expression; its truth is None where a divisor is 0 or sizes do not broadcast."""
+    """Return a random expression; its truth is None where a divisor is 0 or sizes do not broadcast."""
     if depth == 0 or rng.random() < 0.15:
         return leaf_pair(rng)
     name = list(BINARY)[rng.choice(len(BINARY), p=np.array(WEIGHTS) / sum(WEIGHTS))]
@@ -70,7 +67,7 @@ def random_pair(rng, depth):
     if isinstance(y.size, int) and y.size == 0 and name in ("floordiv", "mod", "ceildiv"):
         y = Pair(3, lambda at: 3, "3")
     if name == "broadcast" and isinstance(x.size, int) and isinstance(y.size, int):
-        y = x  # two constants that differ are refused before anyone asks for their broadcast
+        y = x  # two different constants are refused before their broadcast is built
 
     def truth(at):
         p, q = x.truth(at), y.truth(at)
@@ -88,7 +85,7 @@ PAIRS = [*pairs(700, 2, 1), *pairs(900, 3, 2), *pairs(250, 4, 3)]
 
 
 def valued():
-    """Every (pair, assignment, value) that has a meaning."""
+    """Yield every (pair, assignment, value) that is defined."""
     for pair in PAIRS:
         for at in ASSIGNMENTS:
             value = pair.truth(at)
@@ -99,9 +96,9 @@ def valued():
 def test_the_canonical_form_has_the_value_python_gives():
     count = 0
     for pair, at, value in valued():
-        assert evaluate(pair.size, to_mapping(at)) == value, f"{pair.text} = {pair.size} at {at}"
+        assert evaluate(pair.size, values_from(at)) == value, f"{pair.text} = {pair.size} at {at}"
         count += 1
-    assert count > 50_000  # the sweep is not empty by a slip of the generator
+    assert count > 50_000  # guards against a generator that yields next to nothing
 
 
 def test_bounds_hold():
@@ -136,7 +133,7 @@ def test_the_printed_form_reads_back_as_the_same_number():
 
 
 def test_substitution_commutes_with_evaluation():
-    """Replacing a variable by an expression, and evaluating there, are the same thing in either order."""
+    """Replacing a variable by an expression and then evaluating gives the same as evaluating in the other order."""
     rng = np.random.default_rng(4)
     for pair in PAIRS[::2]:
         other = PAIRS[rng.integers(len(PAIRS))]
@@ -146,15 +143,15 @@ def test_substitution_commutes_with_evaluation():
         try:
             new = substitute(pair.size, {replaced_variable: other.size}.get)
         except ZeroDivisionError:
-            continue  # the other size is 0 and stands below a division
+            continue  # the other size is 0 and a divisor
         for at in ASSIGNMENTS:
             inside = other.truth(at)
             if inside is None or inside < 0:
-                continue  # a variable is at least 0: nothing is promised elsewhere
+                continue  # a variable is at least 0
             value = pair.truth({**at, replaced_variable: inside})
             if value is not None:
                 text = f"{pair.text} with {replaced_variable} = {other.text}: {new} at {at}"
-                assert evaluate(new, to_mapping(at)) == value, text
+                assert evaluate(new, values_from(at)) == value, text
 
 
 def test_substituting_nothing_gives_the_same_object():
@@ -176,11 +173,25 @@ def test_substituting_numbers_gives_the_number():
 def test_equal_canonical_forms_are_one_object():
     for pair in PAIRS:
         if isinstance(pair.size, DimExpr):
-            again = DimExpr(tuple(pair.size.terms))
-            assert again is pair.size
-            assert hash(again) == hash(pair.size)
+            rebuilt = DimExpr(tuple(pair.size.terms))
+            assert rebuilt is pair.size
+            assert hash(rebuilt) == hash(pair.size)
             assert pickle.loads(pickle.dumps(pair.size)) is pair.size
             assert copy.deepcopy(pair.size) is pair.size
+
+
+def check_ring_laws(x, y, z):
+    assert expr.add(x, y) is expr.add(y, x) or expr.add(x, y) == expr.add(y, x)
+    assert expr.add(expr.add(x, y), z) == expr.add(x, expr.add(y, z))
+    assert expr.mul(x, y) == expr.mul(y, x)
+    assert expr.mul(x, expr.add(y, z)) == expr.add(expr.mul(x, y), expr.mul(x, z))
+
+
+def check_neutral_elements(x):
+    assert x - x == 0
+    assert expr.add(x, 0) is x
+    assert expr.mul(x, 1) is x
+    assert expr.mul(x, 0) == 0
 
 
 def test_ring_laws_give_one_object():
@@ -188,14 +199,8 @@ def test_ring_laws_give_one_object():
     sizes = [p.size for p in PAIRS if isinstance(p.size, DimExpr)]
     for _ in range(1500):
         x, y, z = (sizes[i] for i in rng.integers(len(sizes), size=3))
-        assert expr.add(x, y) is expr.add(y, x) or expr.add(x, y) == expr.add(y, x)
-        assert expr.add(expr.add(x, y), z) == expr.add(x, expr.add(y, z))
-        assert expr.mul(x, y) == expr.mul(y, x)
-        assert expr.mul(x, expr.add(y, z)) == expr.add(expr.mul(x, y), expr.mul(x, z))
-        assert x - x == 0
-        assert expr.add(x, 0) is x
-        assert expr.mul(x, 1) is x
-        assert expr.mul(x, 0) == 0
+        check_ring_laws(x, y, z)
+        check_neutral_elements(x)
 
 
 def test_maximum_and_minimum_do_not_depend_on_the_order_of_arguments():
@@ -204,29 +209,29 @@ def test_maximum_and_minimum_do_not_depend_on_the_order_of_arguments():
     for _ in range(800):
         chosen = [sizes[i] for i in rng.integers(len(sizes), size=3)]
         for function in (expr.maximum, expr.minimum):
-            found = {function(*order) for order in itertools.permutations(chosen)}
-            assert len(found) == 1, f"{function.__name__} of {chosen} in some order: {found}"
+            extrema = {function(*order) for order in itertools.permutations(chosen)}
+            assert len(extrema) == 1, f"{function.__name__} of {chosen} in some order: {extrema}"
 
 
 def test_broadcast_does_not_depend_on_the_order_of_arguments():
     a, b, c = (expr.from_atom(v) for v in VARIABLES)
     for chosen in itertools.product([a, b, c, 1, a + 1], repeat=3):
-        found = {expr.broadcast(*order) for order in itertools.permutations(chosen)}
-        assert len(found) == 1, (chosen, found)
-        assert expr.broadcast(expr.broadcast(*chosen[:2]), chosen[2]) in found
+        sizes = {expr.broadcast(*order) for order in itertools.permutations(chosen)}
+        assert len(sizes) == 1, (chosen, sizes)
+        assert expr.broadcast(expr.broadcast(*chosen[:2]), chosen[2]) in sizes
 
 
 @pytest.mark.parametrize("other", [1.5, 2.0, float("nan"), "x", None])
-def test_what_is_no_integer_does_not_mix_with_sizes(other):
+def test_arithmetic_with_a_non_integer_is_refused(other):
     n = expr.variable("n")
-    assert str(n + 2) == "n + 2" and n * 2 == n + n, "2.0 hits what was remembered of 2, unless it is refused first"
+    assert str(n + 2) == "n + 2" and n * 2 == n + n, "2.0 hits the memoised result of 2, unless it is refused first"
     functions = operator.add, operator.sub, operator.mul, operator.floordiv, operator.pow
     for function, args in itertools.product(functions, [(n, other), (other, n)]):
         with pytest.raises(TypeError):
             function(*args)
-    for ask in (equal, at_least):
+    for relation in (equal, at_least):
         with pytest.raises(TypeError):
-            decide(ask(n, other))
+            decide(relation(n, other))
 
 
 def test_a_negative_power_is_no_size():
@@ -259,7 +264,7 @@ def test_an_expression_keeps_its_identity_in_a_fresh_process(tmp_path):
         "import pickle, sys\n"
         "a, b = (pickle.load(open(p, 'rb')) for p in sys.argv[1:])\n"
         "assert all(x is y or x == y and isinstance(x, int) for x, y in zip(a, b))\n"
-        "from anyshape.graph import dims\n"
+        "from anyshape.graph.sizes import expr\n"
         "fresh = expr.variable('a')\n"
         "assert all(v is not fresh for x in a for v in expr.variables(x))\n"
         "print('|'.join(map(str, a)))\n"
@@ -275,11 +280,11 @@ def test_a_size_has_no_truth_value():
         bool(expr.variable("n"))
 
 
-# -- what canonical forms are known to see -----------------------------------------------------------------
+# -- identities that canonical forms contain ---------------------------------------------------------------
 
 n, m = expr.variable("n"), expr.variable("m")
 k = expr.variable("k", lower=1)
-SEEN = [
+IDENTITIES = [
     (2 * n // 2, n),
     ((2 * n + 1) // 2, n),
     (6 * n // 4, 3 * n // 2),
@@ -308,12 +313,12 @@ SEEN = [
 ]
 
 
-@pytest.mark.parametrize(("got", "expected"), SEEN, ids=lambda s: str(s))
-def test_canonical_forms_see(got, expected):
-    assert got is expected or got == expected
+@pytest.mark.parametrize(("size", "expected"), IDENTITIES, ids=lambda s: str(s))
+def test_equal_sizes_have_one_canonical_form(size, expected):
+    assert size is expected or size == expected
 
 
-# A quotient by a size that may be 0 must stay: n * m // m is no n where m is 0.
+# A quotient by a size that may be 0 must stay: n * m // m is undefined where m is 0, and n is not.
 @pytest.mark.parametrize("size", [n * m // m, n * m % m, n // m, m // m], ids=str)
 def test_a_divisor_that_may_be_zero_stays(size):
     assert isinstance(size, DimExpr)
@@ -343,5 +348,5 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("size", "text"), SHOWN, ids=[t for _, t in SHOWN])
-def test_shown_as_users_write_it(size, text):
+def test_a_size_prints_as_users_write_it(size, text):
     assert str(size) == text
