@@ -1,1 +1,1 @@
-"""What the library costs, against the same work written by hand in NumPy. `make bench` runs all of it."""
+"""Measure the library against the same work written by hand in NumPy and in other libraries; see `make bench`."""

@@ -1,13 +1,12 @@
-"""A causal attention block at 200 lengths in random order: does a change of length cost anything?
+"""Time a causal attention block at 200 lengths in random order: does a change of length cost anything?
 
-The model is the demo's, with one block. Every round visits all lengths in a new order, and calls three times at each:
-the first of the three meets a change of length, the others repeat it. So the sweep and the calls at fixed lengths do
-exactly the same work at the same time, and their sums over all lengths are compared. The hand-written gradient of
-the demo takes its turn in between, also three times at each length.
+The model is the demo's, with one block. Every round visits all lengths in a new order, and calls three times at each.
+The first call meets a change of length, the others repeat it. So both kinds of call do the same work at the same time,
+and their sums over all lengths are compared. The hand-written gradient of the demo takes its turn in between, also
+three times at each length.
 
-As a second witness, the sweep is compared with as many calls at one length, chosen so that the hand-written sweep
-and the hand-written calls at that length take about the same time; by what they differ all the same, the ratio of the
-library is divided.
+A second comparison sets the sweep against as many calls at one length. That length is chosen so that the hand-written
+sweep takes about as long as the hand-written calls. The ratio of the library is divided by the remaining difference.
 """
 
 from __future__ import annotations
@@ -85,13 +84,13 @@ def _rounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds by (round, length, which of three calls in a row), of the library and of the hand-written step."""
     tables = np.empty((2, rounds, len(texts), 3))
-    places = list(texts)
+    lengths = list(texts)
     with no_collection():
         for r in range(rounds):
             for who, function in enumerate((step, handwritten.value_and_grad)):
-                for place in rng.permutation(len(places)):
-                    tokens = texts[places[place]]
-                    tables[who, r, place] = [_timed(function, params, tokens) for _ in range(3)]
+                for i in rng.permutation(len(lengths)):
+                    tokens = texts[lengths[i]]
+                    tables[who, r, i] = [_timed(function, params, tokens) for _ in range(3)]
     return tables[0], tables[1]
 
 

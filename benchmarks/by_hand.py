@@ -104,12 +104,12 @@ def attention(params: Sequence[Any], x: Any) -> Any:
 
 
 def network(params: Sequence[Any], x: Any, labels: Any) -> Any:
-    """The way up, then down again."""
-    kept = [x]
+    """Run forward, then backward."""
+    activations = [x]
     for w, b in params[:-1]:
         x = x @ w
         x += b
-        kept.append(np.tanh(x, out=x))
+        activations.append(np.tanh(x, out=x))
     w, b = params[-1]
     z = x @ w
     z += b
@@ -122,10 +122,10 @@ def network(params: Sequence[Any], x: Any, labels: Any) -> Any:
     p /= p.dtype.type(len(p))
     slopes = []
     for i in range(len(params) - 1, -1, -1):
-        slopes.append((kept[i].T @ p, p.sum(axis=0)))
+        slopes.append((activations[i].T @ p, p.sum(axis=0)))
         if i:
             p = p @ params[i][0].T
-            p *= 1 - kept[i] * kept[i]
+            p *= 1 - activations[i] * activations[i]
     return loss, slopes[::-1]
 
 

@@ -1,6 +1,6 @@
-"""What a call costs besides its plan, how often programs are traced, and the cold start beside other libraries.
+"""Measure the overhead of a call beyond its plan, the number of traces, and the cold start beside other libraries.
 
-Other libraries are run in subprocesses, as `benchmarks.peers` says; those that are not installed are left out.
+Other libraries run in subprocesses, as `benchmarks.peers` says; missing ones are skipped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def nested(params: Any, scale: Any) -> Any:
 
 
 def overhead(effort: Effort) -> list[Result]:
-    """Microseconds that a call takes beyond the function of its plan: with arrays, with trees, with guards."""
+    """Measure the microseconds of a call beyond the function of its plan: with arrays, with trees, with guards."""
     arrays = [np.ones((8, 7, 6)) for _ in range(3)]
     x, y, z = arrays
     flat, tree = {"x": x, "y": y, "z": z}, {"first": [(x, y), {"z": z}]}
@@ -71,8 +71,8 @@ def overhead(effort: Effort) -> list[Result]:
         lambda: traced(x, y, z),
     ]
     for call in whole * PLANNED:
-        found = call()
-        np.testing.assert_array_equal(found["sum"] if isinstance(found, dict) else found, total(x, y, z))
+        result = call()
+        np.testing.assert_array_equal(result["sum"] if isinstance(result, dict) else result, total(x, y, z))
     scale = np.array(2.0)
     runs = [f.programs()[0].run for f in (plain, careful, keywords, deep)]
     inside: list[Callable[[], Any]] = [
@@ -152,7 +152,7 @@ def cold_start(lengths: int, libraries: Sequence[str] = PEERS) -> list[Result]:
 
 
 def _measured(python: str, library: str, lengths: int) -> dict[str, Any] | None:
-    """What a process of its own finds of a library; None if it is not installed there."""
+    """Measurements of a library in a process of its own; None if it is not installed there."""
     probe = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
     root = Path(__file__).resolve().parents[1]
     if subprocess.run([python, "-c", probe], cwd=root, check=False).returncode:

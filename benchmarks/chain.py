@@ -33,14 +33,14 @@ def run(effort: Effort, size: int = SIZE, ops: int = OPS) -> list[Result]:
     peaks = [peak(call) / x.nbytes for call in calls]
     times = ", ".join(f"{name} {seconds(t)}" for name, t in zip(names, mid, strict=True))
     memory = ", ".join(f"{name} {p:.1f}" for name, p in zip(names, peaks, strict=True))
-    found = [
+    results = [
         Result(f"gradient of {ops} ops, n = {size} / NumPy forward", ratio(table[:, 0], table[:, 1]), "x", 3.0, times),
         Result("  anyshape / hand-written gradient", ratio(table[:, 0], table[:, 2]), "x"),
         Result("  peak memory", peaks[0], "arrays", None, memory, {"bytes": peaks[0] * x.nbytes}),
     ]
     if peers.autograd is not None:
-        found.append(Result("  anyshape / autograd", ratio(table[:, 0], table[:, 3]), "x"))
-    return found
+        results.append(Result("  anyshape / autograd", ratio(table[:, 0], table[:, 3]), "x"))
+    return results
 
 
 def chain(np: Any, x: Any, ops: int) -> Any:
@@ -51,17 +51,17 @@ def chain(np: Any, x: Any, ops: int) -> Any:
 
 
 def slope(x: np.ndarray, ops: int) -> np.ndarray:
-    """The gradient of the sum of `chain`, by hand: keep what is needed on the way up, overwrite on the way down."""
-    kept = []
+    """The gradient of the sum of `chain`, by hand; the backward pass overwrites the residuals of the forward pass."""
+    residuals = []
     for _ in range(ops // 4):
         y = np.sin(x)
         y *= 1.5
         np.tanh(y, out=y)
-        kept.append((x, y))
+        residuals.append((x, y))
         x = y + 0.25
     ct = np.ones_like(x)
-    while kept:
-        x, y = kept.pop()
+    while residuals:
+        x, y = residuals.pop()
         y *= y
         np.subtract(1, y, out=y)
         y *= ct

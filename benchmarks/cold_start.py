@@ -22,7 +22,7 @@ WIDTH = 32
 
 
 def attention(xp: Any, params: Any, x: Any) -> Any:
-    """A causal attention block with a residual, and the mean square of what it gives. x is (n, WIDTH)."""
+    """A causal attention block with a residual, and the mean square of its result. x is (n, WIDTH)."""
     n = x.shape[0]
     query, key, value = x @ params["q"], x @ params["k"], x @ params["v"]
     before = xp.arange(n)[:, None] >= xp.arange(n)[None, :]
@@ -33,7 +33,7 @@ def attention(xp: Any, params: Any, x: Any) -> Any:
 
 
 class Namespace:
-    """What the block needs of a library."""
+    """Functions of a library that the block calls."""
 
     def __init__(self, library: Any, logsumexp: Callable[[Any], Any]) -> None:
         self.arange, self.where, self.exp, self.tanh = library.arange, library.where, library.exp, library.tanh

@@ -1,4 +1,4 @@
-"""The workloads by library as one table and as one picture, from the numbers that `benchmarks.speed` found."""
+"""Show the numbers of `benchmarks.speed`, workloads by library, as one table and as one picture."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def table(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 
 
 def notes(results: Sequence[Result], missing: Sequence[str]) -> list[str]:
-    """What the table cannot say: what failed, and what is not installed."""
+    """Return failures and missing libraries, which the table cannot show."""
     failed = [
-        f"{r.data['title']}: {name}: {found['failed']}"
+        f"{r.data['title']}: {name}: {numbers['failed']}"
         for r in compared(results)
-        for name, found in r.data["libraries"].items()
-        if found.get("failed")
+        for name, numbers in r.data["libraries"].items()
+        if numbers.get("failed")
     ]
     return [*failed, *([f"not installed, see `make bench-peers`: {', '.join(missing)}"] if missing else [])]
 
@@ -58,19 +58,19 @@ def _row(result: Result, peers: Sequence[str]) -> list[str]:
     return [result.data["title"], by_hand, *cells, *[_peer(libraries.get(p), hand) for p in peers]]
 
 
-def _peer(found: dict[str, Any] | None, hand: dict[str, Any]) -> str:
-    if found is None or "failed" in found:
-        return "" if found is None else "failed"
-    return f"{_steady(found, hand)}\nfirst {seconds(found['first'])}\nnew shape {seconds(found['more'])}"
+def _peer(numbers: dict[str, Any] | None, hand: dict[str, Any]) -> str:
+    if numbers is None or "failed" in numbers:
+        return "" if numbers is None else "failed"
+    return f"{_steady(numbers, hand)}\nfirst {seconds(numbers['first'])}\nnew shape {seconds(numbers['more'])}"
 
 
-def _steady(found: dict[str, Any], hand: dict[str, Any]) -> str:
-    beside = "" if "failed" in hand else f" ({_ratio(found, hand):.2f})"
-    return seconds(found["steady"]) + beside
+def _steady(numbers: dict[str, Any], hand: dict[str, Any]) -> str:
+    beside = "" if "failed" in hand else f" ({_ratio(numbers, hand):.2f})"
+    return seconds(numbers["steady"]) + beside
 
 
-def _ratio(found: dict[str, Any], hand: dict[str, Any]) -> float:
-    return ratio(np.array(found["turns"]), np.array(hand["turns"])) if found["turns"] and hand["turns"] else np.nan
+def _ratio(numbers: dict[str, Any], hand: dict[str, Any]) -> float:
+    return ratio(np.array(numbers["turns"]), np.array(hand["turns"])) if numbers["turns"] and hand["turns"] else np.nan
 
 
 def _memory(size: float | None) -> str:
@@ -94,19 +94,12 @@ def draw(results: Sequence[Result], file: Path) -> bool:
     steady, first = figure.subplots(1, 2, sharey=True)
     height = 1 / (len(names) + 1)
     for i, name in enumerate(names):
-        libraries = [r.data["libraries"] for r in rows]
-        places = np.arange(len(rows)) + (i - (len(names) - 1) / 2) * height
-        found = [lib.get(name, {}) for lib in libraries]
-        good = [bool(f) and "failed" not in f for f in found]
-        times = [_ratio(f, lib["numpy"]) if g else np.nan for f, g, lib in zip(found, good, libraries, strict=True)]
-        label = {"numpy": "NumPy by hand"}.get(name, name)
-        steady.barh(places, times, height, label=label)
-        first.barh(places, [f["first"] if g else np.nan for f, g in zip(found, good, strict=True)], height)
-    for place, result in enumerate(rows):
-        if result.limit is not None:
-            marks = {"color": "black", "linewidth": 1.2, "label": "limit of anyshape" if place == 0 else None}
-            steady.plot([result.limit] * 2, [place - 0.45, place + 0.45], **marks)
-    steady.set(xscale=_scale(steady), xlabel="time of a sweep afterwards, NumPy by hand = 1", title="steady")
+        positions = np.arange(len(rows)) + (i - (len(names) - 1) / 2) * height
+        steady_times, first_times = zip(*[_bars(row.data["libraries"], name) for row in rows], strict=True)
+        steady.barh(positions, steady_times, height, label={"numpy": "NumPy by hand"}.get(name, name))
+        first.barh(positions, first_times, height)
+    _draw_limits(steady, rows)
+    steady.set(xscale=_scale(steady), xlabel="time of a later sweep, NumPy by hand = 1", title="steady")
     first.set(xscale=_scale(first), xlabel="seconds of the first sweep, tracing and compiling included", title="first")
     steady.set_yticks(range(len(rows)), [r.data["title"] for r in rows])
     steady.invert_yaxis()
@@ -115,6 +108,23 @@ def draw(results: Sequence[Result], file: Path) -> bool:
     return True
 
 
+def _bars(libraries: dict[str, Any], name: str) -> tuple[float, float]:
+    """Ratio of the steady time and seconds of the first sweep; NaN where the library failed or is missing."""
+    numbers = libraries.get(name, {})
+    if not numbers or "failed" in numbers:
+        return np.nan, np.nan
+    return _ratio(numbers, libraries["numpy"]), numbers["first"]
+
+
+def _draw_limits(axes: Any, rows: Sequence[Result]) -> None:
+    """Mark the limit of anyshape in each row that has one; the first mark is labelled."""
+    for position, result in enumerate(rows):
+        if result.limit is not None:
+            label = "limit of anyshape" if position == 0 else None
+            ends = [position - 0.45, position + 0.45]
+            axes.plot([result.limit] * 2, ends, color="black", linewidth=1.2, label=label)
+
+
 def _scale(axes: Any) -> str:
-    """Logarithmic, where any bar is there: all may have failed."""
+    """Choose a logarithmic scale where there is any bar: all may have failed."""
     return "log" if any(bar.get_width() > 0 for bar in axes.patches) else "linear"

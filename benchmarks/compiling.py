@@ -1,4 +1,4 @@
-"""How long a large program takes from Python to its first run: tracing, differentiating, passes, planning."""
+"""Time a large program from Python to its first run: tracing, differentiating, passes, planning."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 import anyshape
-from anyshape.program import program
+from anyshape.program import planner
 from anyshape.transforms import grad, jit
 from benchmarks.timing import Effort, Result, seconds
 
 OPS = 1000
-# Each stage is one function that a module calls by name; what a stage calls of another is not counted twice.
+# Each stage is one function that a module calls by name. A stage called by another is not counted twice.
 STAGES = {
     "trace and transform": (jit, "trace_call"),
     "trace of the function": (grad, "trace_inner"),
     "linearise": (grad, "linearise"),
     "transpose": (grad, "pull"),
-    "passes": (program, "optimize"),
-    "lower": (program, "lower"),
-    "compile": (program, "compile_plan"),
+    "passes": (planner, "optimize"),
+    "lower": (planner, "lower"),
+    "compile": (planner, "compile_plan"),
 }
 ITS_OWN = "trace and transform"
 

@@ -131,7 +131,7 @@ def by_product(tokens: np.ndarray, y: np.ndarray, rows: int) -> np.ndarray:
 
 
 def embedding(effort: Effort, rows: int) -> list[Result]:
-    """The gradient in the table against the faster of two ways by hand, none of which is np.add.at."""
+    """Compare the gradient in the table with the faster of two ways by hand; neither is np.add.at."""
     rng = np.random.default_rng(2)
     weights, y = rng.standard_normal((rows, WIDTH)), rng.standard_normal((ROWS, WIDTH))
     tokens = rng.integers(rows, size=ROWS)

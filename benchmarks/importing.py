@@ -1,7 +1,7 @@
-"""What `import anyshape` costs beyond the imports of NumPy and of those parts of SciPy that it needs.
+"""Measure the cost of `import anyshape` beyond the imports of NumPy and of the parts of SciPy that it needs.
 
-Each time is taken in a fresh interpreter. Bytecode is kept, as in any installation, even if the environment forbids it
-here: what is compared is loading modules, not compiling them. A second line has what anyshape costs where the parts are
+Each time is taken in a fresh interpreter. Bytecode is cached, as in any installation, even if the environment forbids
+it here: the benchmark compares loading modules, not compiling them. A second line has the cost where those parts are
 loaded already. The two differ: from deep inside nested imports, Python runs the same module code of NumPy more slowly.
 """
 
@@ -27,17 +27,17 @@ def run(effort: Effort) -> list[Result]:
         python = Interpreter(bytecode)
         needed = needed_parts(python)
         pairs = [(f"import {needed}", "anyshape"), ("pass", "anyshape"), ("pass", needed), ("pass", "numpy")]
-        statements = [TIMED.format(before, what) for before, what in pairs]
+        statements = [TIMED.format(before, module) for before, module in pairs]
         rounds = range(1 + effort.fewer(2).rounds)  # the first fills the folder of bytecode
         table = np.array([[float(python("-c", statement)) for statement in statements] for _ in rounds])[1:]
         own = sorted(own_times(python, needed).items(), key=lambda item: -item[1])
     inside, *whole = np.median(table, axis=0) * 1e3
     extra = float(np.median(table[:, 1] - table[:, 2])) * 1e3
-    detail = "; ".join(f"{what} {t:.0f} ms" for what, t in zip(("anyshape", needed, "numpy"), whole, strict=True))
-    dearest = ", ".join(f"{name} {t * 1e3:.1f}" for name, t in own[:8])
+    detail = "; ".join(f"{module} {t:.0f} ms" for module, t in zip(("anyshape", needed, "numpy"), whole, strict=True))
+    slowest = ", ".join(f"{name} {t * 1e3:.1f}" for name, t in own[:8])
     return [
         Result("import anyshape beyond NumPy and SciPy", extra, "ms", 60, detail),
-        Result("  after those parts", float(inside), "ms", None, f"its own dearest: {dearest}", dict(own)),
+        Result("  after those parts", float(inside), "ms", None, f"its slowest modules: {slowest}", dict(own)),
     ]
 
 
@@ -50,7 +50,7 @@ class Interpreter:
         self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def __call__(self, *arguments: str, stream: str = "stdout") -> str:
-        """What it prints; the other stream is shown, for it tells what failed."""
+        """Return one stream of its output; the other stream passes through and shows failures."""
         caught: dict[str, Any] = {stream: subprocess.PIPE}
         done = subprocess.run([sys.executable, *arguments], **caught, text=True, check=True, env=self.environment)
         return getattr(done, stream)
@@ -66,9 +66,9 @@ def needed_parts(python: Interpreter) -> str:
 def own_times(python: Interpreter, needed: str) -> dict[str, float]:
     """Seconds that each module spends in itself, of those loaded neither by NumPy nor by SciPy."""
     theirs = set(python("-c", f"import sys, {needed}; print(*sys.modules)").split())
-    found = {}
+    seconds_by_module = {}
     for line in python("-X", "importtime", "-c", "import anyshape", stream="stderr").splitlines():
         own, _, name = line.removeprefix("import time:").split("|")
         if own.strip().isdigit() and name.strip() not in theirs:
-            found[name.strip()] = int(own) * 1e-6
-    return found
+            seconds_by_module[name.strip()] = int(own) * 1e-6
+    return seconds_by_module

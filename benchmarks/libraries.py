@@ -1,7 +1,8 @@
-"""The libraries that are compared, each used as its users would: how a workload becomes a function there.
+"""Adapt a workload to each compared library, as its users would write it.
 
-A library is loaded when it is made. `function` gives what a user calls again and again; `arguments` turns arrays into
-what such a user holds, and `arrays` its results back, both outside of the time that is measured; `wait` is part of it.
+A library is loaded when its object is made. `function` returns the function that a user calls again and again.
+`arguments` converts arrays to the library's own, and `arrays` converts results back, both outside of the measured time.
+`wait` is part of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from benchmarks.workloads import WIDTH, Workload, leaves, mapped
 
 
 class Library:
-    """What most have in common."""
+    """Base with the defaults that most libraries share."""
 
     version = ""
 
@@ -38,7 +39,7 @@ class Library:
         return [np.asarray(x) for x in leaves(result)]
 
     def forget(self) -> None:
-        """Give back memory that is kept for later calls, so that a peak counts it."""
+        """Free memory that is cached for later calls, so that a peak counts it."""
 
 
 class ByHand(Library):
@@ -151,7 +152,7 @@ class Torch(Library):
         } | dict.fromkeys(("mlp_small", "mlp_large", "softmax"), self._network)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """As it is."""
+        """Return the function unchanged."""
         return function
 
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
@@ -221,15 +222,15 @@ class PyTensor(Library):
     def function(self, key: str, workload: Workload) -> Callable[..., Any]:
         args = workload.make(0.0, 1)[0]
         symbols = mapped(self._symbol, args)
-        given = list(leaves(symbols))
+        symbols_flat = list(leaves(symbols))
         if workload.computes == "hvp":
             slope = self.pytensor.grad(workload.loss(self.names, symbols[0]), symbols[0])
-            found = [self.pytensor.grad(self.tensor.dot(slope, symbols[1]), symbols[0])]
+            outputs = [self.pytensor.grad(self.tensor.dot(slope, symbols[1]), symbols[0])]
         else:
             value = workload.loss(self.names, *symbols)
-            found = self.pytensor.grad(value, [x for i in workload.wrt for x in leaves(symbols[i])])
-            found = found if workload.computes == "grad" else [value, *found]
-        return self.pytensor.function(given, found, trust_input=True)
+            outputs = self.pytensor.grad(value, [x for i in workload.wrt for x in leaves(symbols[i])])
+            outputs = outputs if workload.computes == "grad" else [value, *outputs]
+        return self.pytensor.function(symbols_flat, outputs, trust_input=True)
 
     def arguments(self, workload: Workload, args: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple([np.asarray(x) for x in leaves(args)])

@@ -1,7 +1,7 @@
-"""Other libraries that take gradients of NumPy code, as far as they are installed. None of them is needed.
+"""Find other libraries that take gradients of NumPy code. All of them are optional.
 
-They are run in processes of their own: by the interpreter that ANYSHAPE_PEERS names, as in
-ANYSHAPE_PEERS=/somewhere/venv/bin/python, else by the one that `make bench-peers` installs them for, else by this one.
+They run in processes of their own. ANYSHAPE_PEERS=/somewhere/venv/bin/python names the interpreter. Without it, the
+environment of `make bench-peers` is used if it exists, and this interpreter otherwise.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ PROBE = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if importli
 
 
 def interpreter(library: str = "") -> str:
-    """The Python that a library is run by."""
+    """Return the path of the Python that runs a library."""
     own = ROOT / ".venv-peers" / "bin" / "python"
     named = os.environ.get("ANYSHAPE_PEERS") or (str(own) if own.exists() else sys.executable)
     if shutil.which(named) is None:
-        raise SystemExit(f"ANYSHAPE_PEERS is {named!r}, which is no program; name a Python, or unset it")
+        raise SystemExit(f"ANYSHAPE_PEERS is {named!r}, which is not a program; name a Python, or unset it")
     return sys.executable if library in OURS else named
 
 
 @cache
 def installed() -> tuple[str, ...]:
-    """What there is to compare: NumPy written by hand, anyshape, and the peers that are found."""
+    """Return the libraries to compare: NumPy written by hand, anyshape, and the installed peers."""
     done = subprocess.run([interpreter(), "-c", PROBE, *MODULES.values()], check=True, capture_output=True, text=True)
-    found = done.stdout.split()
-    return (*OURS, *[library for library, module in MODULES.items() if module in found])
+    modules = done.stdout.split()
+    return (*OURS, *[library for library, module in MODULES.items() if module in modules])
 
 
 def missing() -> tuple[str, ...]:
@@ -48,5 +48,5 @@ def missing() -> tuple[str, ...]:
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

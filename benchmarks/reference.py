@@ -1,10 +1,10 @@
-"""What the results of libraries are checked against, and what that is checked against itself.
+"""Check results of libraries against hand-written derivatives, and these against the plain loss.
 
-Each result is compared, element by element, with what is written by hand, in float64. What is written by hand is
-checked against the plain loss in NumPy, which knows none of its formulas: its value, and each array of slopes along a
-random direction, with the derivative that a complex step gives, f(x + i h d).imag / h. As nothing is subtracted there,
-h can be so small that the derivative is right to all digits, and a single element that is off is seen. The product
-with a Hessian is checked with central differences of such derivatives.
+Each result is compared, element by element, with the hand-written one in float64. The hand-written one is checked
+against the plain loss in NumPy, which shares none of its formulas. Its value is compared, and each array of slopes
+along a random direction with the complex-step derivative f(x + i h d).imag / h. The complex step subtracts nothing, so
+h can be tiny, the derivative is right to all digits, and a single wrong element is seen. The product with a Hessian is
+checked with central differences of such derivatives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.workloads import WORKLOADS, Arguments, Workload, leaves, mapped
 
 TOLERANCE = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-9}  # of the largest element
 STEP = 1e-30  # of the complex step
-WIDE_STEP = 1e-3  # of the central differences: those of five points are exact for polynomials of degree 4
+WIDE_STEP = 1e-3  # of the central differences: with five points they are exact for polynomials of degree 4
 PLAIN = SimpleNamespace(np=np, erf=erf)
 
 
@@ -36,24 +36,24 @@ class Reference:
 
 
 def reference(key: str, scale: float, step: int) -> Reference:
-    """What is written by hand, in float64; Failed if the loss has other slopes."""
+    """Return the hand-written results in float64; raise Failed if the loss has other slopes."""
     workload = WORKLOADS[key]
     sweep = workload.make(scale, step)
     dtype = np.result_type(*[x.dtype for x in leaves(sweep) if x.dtype.kind == "f"])
     results = written(key, scale, step)
-    for args, found in zip(wide(sweep), results, strict=True):
-        _prove(workload, args, found)
+    for args, hand_results in zip(wide(sweep), results, strict=True):
+        _prove(workload, args, hand_results)
     return Reference(results, dtype)
 
 
 def written(key: str, scale: float, step: int) -> list[list[np.ndarray]]:
-    """The results of a sweep, written by hand, in float64."""
+    """Return the hand-written results of a sweep in float64."""
     sweep = wide(WORKLOADS[key].make(scale, step))
     return [[np.asarray(x) for x in leaves(BY_HAND[key](*args))] for args in sweep]
 
 
 def wide(tree: Any) -> Any:
-    """With float64 for float32."""
+    """Convert float32 arrays to float64."""
     return mapped(lambda x: x.astype(np.float64) if x.dtype == np.float32 else x, tree)
 
 
@@ -61,7 +61,7 @@ def wide(tree: Any) -> Any:
 
 
 def check(results: Sequence[Sequence[np.ndarray]], expected: Reference) -> None:
-    """Each result is that of the reference, to what the dtype of the workload gives, and no narrower; else Failed."""
+    """Raise Failed unless each result equals the reference to the precision of the workload, in no narrower dtype."""
     _demand(len(results) == len(expected.results), f"gives {len(results)} results, not {len(expected.results)}")
     for got, wanted in zip(results, expected.results, strict=True):
         _demand(len(got) == len(wanted), f"gives {len(got)} arrays, not {len(wanted)}")
@@ -85,9 +85,9 @@ def _demand(holds: bool, otherwise: str) -> None:
 # -- checking what is written by hand ----------------------------------------------------------------------------
 
 
-def _prove(workload: Workload, args: Arguments, found: Sequence[np.ndarray]) -> None:
-    """Value and slopes are those of the plain loss."""
-    slopes = list(found)
+def _prove(workload: Workload, args: Arguments, results: Sequence[np.ndarray]) -> None:
+    """Raise Failed unless value and slopes agree with the plain loss."""
+    slopes = list(results)
     if workload.computes == "value_and_grad":
         value = workload.loss(PLAIN, *args)
         _demand_close(abs(slopes.pop(0) - value) / max(abs(value), 1e-300), "value")
@@ -96,9 +96,9 @@ def _prove(workload: Workload, args: Arguments, found: Sequence[np.ndarray]) -> 
         _demand_close(abs(np.vdot(slope, along) - derivative(workload, args, x, along)) / _largest(slope), "derivative")
 
 
-def _demand_close(off: float, what: str) -> None:
-    advice = "so there is nothing to compare with"
-    _demand(off <= TOLERANCE[np.dtype(np.float64)], f"by hand the {what} is off by {off:.1e} from the loss, {advice}")
+def _demand_close(off: float, quantity: str) -> None:
+    message = f"by hand the {quantity} is off by {off:.1e} from the loss, so there is nothing to compare with"
+    _demand(off <= TOLERANCE[np.dtype(np.float64)], message)
 
 
 def _directions(workload: Workload, args: Arguments) -> Iterator[tuple[np.ndarray, np.ndarray]]:

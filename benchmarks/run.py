@@ -1,4 +1,4 @@
-"""Run the benchmarks and print what they found beside the limits they are held to.
+"""Run the benchmarks and print their results beside their limits.
 
     python -m benchmarks.run [--quick] [--only speed,attention,small,...] [--json FILE] [--picture FILE]
 
@@ -57,12 +57,12 @@ COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 def cells(result: Result) -> tuple[str, ...]:
     """The columns of a result."""
     limit = "" if result.limit is None else f"{result.limit:g} {result.unit}".strip()
-    met = {None: "", True: "yes", False: "NO"}[result.met]
-    return result.name, f"{result.value:.3g} {result.unit}".strip(), limit, met, result.detail
+    verdict = {None: "", True: "yes", False: "NO"}[result.within_limit]
+    return result.name, f"{result.value:.3g} {result.unit}".strip(), limit, verdict, result.detail
 
 
 def show(results: Iterable[Result]) -> None:
-    """Print the table of what is held to limits."""
+    """Print the table of results with their limits."""
     rows = [cells(r) for r in results]
     print_table(COLUMNS, rows, ["bold red" if row[3] == "NO" else None for row in rows])
 
@@ -84,7 +84,7 @@ def show_comparison(results: Sequence[Result], threads: int, *, quick: bool = Fa
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None], *, wide: bool = False
 ) -> None:
-    """With rich where it is installed. A wide table is not wrapped where nothing is known of the width."""
+    """Print a table, by rich where it is installed. A wide table is not wrapped where the width is unknown."""
     if Table is None:
         flat = [[cell.replace("\n", ", ") for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(columns, *flat, strict=True)]
@@ -99,7 +99,7 @@ def print_table(
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Where the times were taken, with so many threads for each library."""
+    """Describe the machine, with the number of threads of each library."""
     versions = {"python": platform.python_version(), "numpy": np.__version__}
     where = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg()}
     return {**where, "threads": threads, "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", threads), **versions}
@@ -119,15 +119,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     options.only, options.workloads = options.only.split(","), options.workloads.split(",")
     libraries = [name for name in (options.libraries or "").split(",") if name]
     named = ("section", options.only, SECTIONS), ("workload", options.workloads, WORKLOADS)
-    for what, asked, there in (*named, ("library", libraries, LIBRARIES)):
+    for kind, asked, there in (*named, ("library", libraries, LIBRARIES)):
         unknown = sorted(set(asked) - set(there))
         if unknown:
-            parser.error(f"no {what} is called {', '.join(unknown)}; there are {', '.join(there)}")
+            parser.error(f"no {kind} is called {', '.join(unknown)}; there are {', '.join(there)}")
     return options
 
 
 def chosen(options: argparse.Namespace, section: str) -> dict[str, Any]:
-    """What the section is to leave out. A quick run has small arrays, and no peers that are not asked for."""
+    """Return the options of a section. A quick run has small arrays, and only the peers named."""
     named = "" if options.libraries is None and options.quick else options.libraries
     if section != "speed":
         return SMALLER.get(section, {}) if options.quick else {}
@@ -151,10 +151,10 @@ def main(argv: list[str] | None = None) -> int:
     show_comparison(results, threads, quick=options.quick)
     report = {"where": machine(threads), "results": [r.as_json() for r in results]}
     options.json.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
-    kept = [r.met for r in results if r.met is not None]
+    verdicts = [r.within_limit for r in results if r.within_limit is not None]
     drawn = f", picture: {options.picture}" if comparison.draw(results, options.picture) else ""
     load = f"{os.getloadavg()[0]:.1f}"
-    print(f"{sum(kept)} of {len(kept)} limits met at a load of {load}; all numbers: {options.json}{drawn}")
+    print(f"{sum(verdicts)} of {len(verdicts)} limits met at a load of {load}; all numbers: {options.json}{drawn}")
     return 0
 
 

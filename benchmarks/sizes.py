@@ -1,6 +1,6 @@
-"""What sizes cost: arithmetic on them, questions about them, and their share of the time that tracing takes.
+"""Measure arithmetic on sizes, questions about them, and their share of the time of tracing.
 
-What is done for the first time is timed by the processor's clock: it cannot be repeated in turns as other calls are.
+First-time work is timed by the processor's clock: it cannot be repeated in turns as other calls are.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def _new(function: Callable[[Any, Any], Any], texts: Sequence[str], effort: Effo
         for _ in range(effort.rounds):
             pairs = [_sizes(*texts) for _ in range(BATCH)]
             start = time.thread_time()
-            kept = [function(a, b) for a, b in pairs]
-            rounds.append((time.thread_time() - start) / len(kept))
+            expressions = [function(a, b) for a, b in pairs]
+            rounds.append((time.thread_time() - start) / len(expressions))
     return float(np.median(rounds))
 
 
@@ -175,7 +175,7 @@ def _new(function: Callable[[Any, Any], Any], texts: Sequence[str], effort: Effo
 
 
 def pose(question: Question) -> tuple[Scope, Claim]:
-    """A scope of its own that believes the facts, and the claim, over variables that nobody has used before."""
+    """Return a fresh scope that assumes the facts, and the claim, over fresh variables."""
     names: dict[str, Size] = {}
     scope = Scope()
     texts = [*question.facts, question.claim]
@@ -193,7 +193,7 @@ def _claim(text: str, lookup: Callable[[str], Size]) -> Claim:
 
 
 def questions(effort: Effort) -> list[Result]:
-    """What the answer to a claim costs the first time it is asked, by what it takes to settle it, and afterwards."""
+    """Measure the first answer to a claim, by the method that settles it, and later answers."""
     results, again = [], {}
     for name, (limit, asked) in MEANS.items():
         first = {}
@@ -217,13 +217,13 @@ def check_means(name: str, question: Question) -> None:
     facts = [c.claim for c in scope.conditions]
     constant = isinstance(expr.sub(claim.left, claim.right), int)
     settled = "the canonical form" if constant else "intervals"
-    if decide.quick(claim) is Verdict.UNKNOWN:
+    if decide.decide_quickly(claim) is Verdict.UNKNOWN:
         settled = "intervals and one fact"
     normal = Claim(claim.relation, scope.normal(claim.left), scope.normal(claim.right))
-    if settled == "intervals and one fact" and decide.quick(normal) is not Verdict.UNKNOWN:
+    if settled == "intervals and one fact" and decide.decide_quickly(normal) is not Verdict.UNKNOWN:
         settled = "known equalities"
-    elif decide.quick(claim, lambda: facts) is Verdict.UNKNOWN:
-        products = sum(linear_constraints.products_in(s) for s in (claim.left, claim.right))
+    elif decide.decide_quickly(claim, lambda: facts) is Verdict.UNKNOWN:
+        products = sum(linear_constraints.count_products(s) for s in (claim.left, claim.right))
         settled = "integer sets, with products" if products else INTEGER_SETS
     if (settled, scope.decide(claim)) != (name, Verdict.YES):
         raise AssertionError(f"{question}: {scope.decide(claim)} by {settled}, not YES by {name}")
@@ -291,7 +291,7 @@ def shares(effort: Effort, ops: int) -> list[Result]:
 
 
 def share(name: str, program: Callable[..., Any], specs: Sequence[str], effort: Effort) -> Result:
-    """The part of tracing spent on sizes: of samples taken at intervals, those whose innermost function is there."""
+    """Measure the part of tracing spent on sizes: the share of stack samples whose innermost function is there."""
     structs = [anyshape.ShapeDtypeStruct(spec) for spec in specs]
     where: Counter[str] = Counter()
     times = []
@@ -302,8 +302,8 @@ def share(name: str, program: Callable[..., Any], specs: Sequence[str], effort: 
             anyshape.eval_shape(program, *structs)
             times.append(time.perf_counter() - start)
     taken = max(1, sum(where.values()))
-    of_sizes = Counter({place: count for place, count in where.items() if place.startswith(SIZE_FOLDERS)})
-    top = ", ".join(f"{place} {count / taken:.0%}" for place, count in of_sizes.most_common(5))
+    of_sizes = Counter({file: count for file, count in where.items() if file.startswith(SIZE_FOLDERS)})
+    top = ", ".join(f"{file} {count / taken:.0%}" for file, count in of_sizes.most_common(5))
     detail = f"of {seconds(float(np.median(times)))}, by {taken} samples of the stack: {top}"
     return Result(name, sum(of_sizes.values()) / taken, "", 0.3, detail, {"where": dict(where), "seconds": times})
 

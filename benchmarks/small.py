@@ -1,4 +1,4 @@
-"""What a call and each op of it cost beyond the NumPy calls they stand for: small programs, and logistic regression."""
+"""Measure the overhead of a call and of each op beyond its NumPy call: small programs, and logistic regression."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ def logistic(n: int, limit: float, effort: Effort) -> list[Result]:
         calls.append(lambda: theirs(w, x, y))
     table = interleaved(calls, effort)
     mid = np.median(table, axis=0)
-    found = [
+    results = [
         Result(f"logistic regression, N = {n}: anyshape / by hand", ratio(table[:, 0], table[:, 1]), "x", limit,
                f"{seconds(mid[0])}, by hand {seconds(mid[1])}"),
         Result("  with a dict of parameters", ratio(table[:, 2], table[:, 3]), "x", limit,
                f"{seconds(mid[2])}, by hand {seconds(mid[3])}"),
     ]  # fmt: skip
     if peers.autograd is not None:
-        found.append(_autograd_row(table[:, 0], table[:, 4]))
-    return found
+        results.append(_autograd_row(table[:, 0], table[:, 4]))
+    return results
 
 
 def _autograd_loss(w: Any, x: Any, y: Any) -> Any:
@@ -114,10 +114,10 @@ def ten_elements(effort: Effort) -> list[Result]:
     table = interleaved(calls, effort)
     mid = np.median(table, axis=0)
     detail = f"a call {seconds(mid[0])}, np.sin {seconds(mid[1])}, by hand {seconds(mid[2])}"
-    found = [Result("grad(sum(sin(x) * x)) of ten / np.sin of ten", ratio(table[:, 0], table[:, 1]), "x", 12, detail)]
+    results = [Result("grad(sum(sin(x) * x)) of ten / np.sin of ten", ratio(table[:, 0], table[:, 1]), "x", 12, detail)]
     if peers.autograd is not None:
-        found.append(_autograd_row(table[:, 0], table[:, 3]))
-    return found
+        results.append(_autograd_row(table[:, 0], table[:, 3]))
+    return results
 
 
 # -- replay ------------------------------------------------------------------------------------------------------

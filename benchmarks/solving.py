@@ -1,4 +1,4 @@
-"""What a call pays to find its sizes and check that its inputs fit, and what a specification pays to be solved for."""
+"""Measure size binding and signature checks of a call, and solving of a specification."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def run(effort: Effort) -> list[Result]:
 
 
 def solver(shapes: Sequence[Sequence[Size]]) -> Solver:
-    """What a program runs first, as a function of its arguments."""
+    """Return the prologue of a program as a function of its arguments."""
     return compile_solver([tensor(np.dtype(float), shape) for shape in shapes], arrays=True)
 
 
 def signature(name: str, effort: Effort) -> Result:
-    """The entry of a program with this signature, called with arrays that fit."""
+    """Time the prologue of a program with this signature on arrays that fit."""
     specs, sizes = SIGNATURES[name]
     names: dict[str, expr.DimExpr] = {}
     shapes = [parse_shape(spec, lambda n: names.setdefault(n, expr.variable(n))).sizes for spec in specs]
     actual = [parse_shape(spec, sizes.__getitem__).sizes for spec in specs]
     arrays = [np.zeros([int(str(s)) for s in shape]) for shape in actual]
-    found = solver(shapes)
-    if {str(v): size for v, size in found(*arrays).items()} != sizes:
-        raise AssertionError(f"{name}: {found(*arrays)} is not {sizes}")
-    call = float(np.median(interleaved([lambda: found.run(*arrays)], effort)))
+    solve = solver(shapes)
+    if {str(v): size for v, size in solve(*arrays).items()} != sizes:
+        raise AssertionError(f"{name}: {solve(*arrays)} is not {sizes}")
+    call = float(np.median(interleaved([lambda: solve.run(*arrays)], effort)))
     return Result(f"solve and check 3 arguments: {name}", call * 1e6, "us", 2.0, "; ".join(specs))

@@ -1,14 +1,18 @@
-"""Speed beside NumPy written by hand and beside other libraries: the workloads, each in turn by all that are there.
+"""Compare speed with hand-written NumPy and with other libraries on the same workloads.
 
-Every library works in a process of its own, with as many threads as there are cores (or as are asked for) and without
-what it compiled on another day. The BLAS of NumPy, which the hand-written NumPy, anyshape and autograd use, has those
-that OPENBLAS_NUM_THREADS says: one under `make bench`, as with two it stalls wherever others use a core.
+Every library works in a process of its own, without compilation caches of earlier days. It has as many threads as there
+are cores, or as `--threads` says. Hand-written NumPy, anyshape and autograd use the BLAS of NumPy. Its threads are set
+by OPENBLAS_NUM_THREADS: one under `make bench`, because two stall wherever others use a core.
 
-Of each workload is measured: the first sweep, tracing and compiling included; sweeps afterwards, in turns round by
-round; the first call at sizes not seen before; and, of those that allocate through NumPy, how much memory a sweep takes
-at its peak. The results of the first sweep, of the last of those afterwards, and of each first call are checked
-(`benchmarks.reference`), outside of what is timed. A library that fails, or whose results differ, has no numbers, and
-the others go on.
+Each workload is measured in four ways:
+
+- the first sweep, tracing and compiling included;
+- later sweeps, in turns round by round;
+- the first call at new sizes;
+- the peak memory of a sweep, for libraries that allocate through NumPy.
+
+The results of the first sweep, of the last later sweep and of each first call are checked (`benchmarks.reference`),
+outside of the measured time. A library that fails, or whose results differ, has no numbers, and the others go on.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ PAUSE = 0.03  # seconds after a turn: for so long threads of linear algebra look
 
 @dataclass
 class Measured:
-    """What was found of a workload in one library: seconds, bytes; `failed` says why there is nothing."""
+    """Measurements of a workload in one library, in seconds and bytes; `failed` says why there are none."""
 
     first: float = np.nan
     turns: list[float] = field(default_factory=list)
@@ -49,7 +53,7 @@ class Measured:
     failed: str = ""
 
     def fail(self, why: str) -> None:
-        """Nothing that was measured counts."""
+        """Discard the measurements and note the reason."""
         self.first, self.turns, self.more, self.peak, self.growth = np.nan, [], [], None, None
         self.failed = why.strip().partition("\n")[0] or "failed without a word"
 
@@ -58,10 +62,10 @@ class Measured:
         return float(np.median(self.turns)) if self.turns else np.nan
 
     def as_json(self) -> dict[str, Any]:
-        """Everything in it."""
+        """Return all measurements as JSON data."""
         more = float(np.median(self.more)) if self.more else np.nan
-        found = {"first": self.first, "steady": self.steady, "more": more, "peak": self.peak, "growth": self.growth}
-        known = {k: v for k, v in found.items() if v is not None and not np.isnan(v)}
+        numbers = {"first": self.first, "steady": self.steady, "more": more, "peak": self.peak, "growth": self.growth}
+        known = {k: v for k, v in numbers.items() if v is not None and not np.isnan(v)}
         return {**known, "turns": self.turns, **({"failed": self.failed} if self.failed else {})}
 
 
@@ -72,7 +76,7 @@ def run(
     keys: Sequence[str] = tuple(WORKLOADS),
     threads: int | None = None,
 ) -> list[Result]:
-    """The results of this file; `scale` makes the arrays smaller, `keys` are the workloads that are wanted."""
+    """Return the results of this file; `scale` makes the arrays smaller, `keys` are the workloads."""
     results: list[Result] = []
     with workers(peers.installed() if libraries is None else libraries, threads or peers.cores()) as asked:
         versions = {name: _version(worker) for name, worker in asked.items()}
@@ -83,7 +87,7 @@ def run(
 
 @contextmanager
 def workers(libraries: Sequence[str], threads: int) -> Iterator[dict[str, Worker]]:
-    """A process for each library, those of peers by the interpreter that has them."""
+    """Start a process for each library, peers by the interpreter that has them."""
     with tempfile.TemporaryDirectory() as folder:
         asked = {name: Worker(peers.interpreter(name), name, threads, folder) for name in libraries}
         try:
@@ -94,7 +98,7 @@ def workers(libraries: Sequence[str], threads: int) -> Iterator[dict[str, Worker
 
 
 def _version(worker: Worker) -> str:
-    """That of its library; nothing where it does not work, which its first workload tells."""
+    """Return the version of its library; empty where it fails, which its first workload reports."""
     try:
         return worker.ask("hello")
     except Failed:
@@ -105,77 +109,77 @@ def _version(worker: Worker) -> str:
 
 
 def measure(key: str, asked: dict[str, Worker], effort: Effort, scale: float) -> dict[str, Measured]:
-    """What each library takes for a workload."""
-    found = {name: Measured() for name in asked}
+    """Measure a workload in each library."""
+    measured = {name: Measured() for name in asked}
     try:
         expected = reference(key, scale, 0)
-        for name, worker in _going(asked, found):
-            with _failing(found[name]):
-                found[name].first, results = worker.ask("first", key, scale)
+        for name, worker in _going(asked, measured):
+            with _failing(measured[name]):
+                measured[name].first, results = worker.ask("first", key, scale)
                 check(results, expected)
-        _turns(asked, found, effort)
-        for name, worker in _going(asked, found):
-            with _failing(found[name]):
+        _turns(asked, measured, effort)
+        for name, worker in _going(asked, measured):
+            with _failing(measured[name]):
                 check(worker.ask("results"), expected)
-        _other_sizes(key, asked, found, scale)
+        _other_sizes(key, asked, measured, scale)
     except Failed as error:  # of the reference: no library can be checked
-        for measured in found.values():
-            measured.fail(measured.failed or str(error))
-    for name, worker in _going(asked, found):
-        with _failing(found[name]):
-            found[name].peak = worker.ask("peak", scale)
+        for numbers in measured.values():
+            numbers.fail(numbers.failed or str(error))
+    for name, worker in _going(asked, measured):
+        with _failing(measured[name]):
+            measured[name].peak = worker.ask("peak", scale)
             if name == "anyshape":
-                found[name].growth = _growth(key, worker, found[name].peak, scale)
-    return found
+                measured[name].growth = _growth(key, worker, measured[name].peak, scale)
+    return measured
 
 
-def _going(asked: dict[str, Worker], found: dict[str, Measured]) -> list[tuple[str, Worker]]:
-    """The libraries that have not failed yet."""
-    return [(name, worker) for name, worker in asked.items() if not found[name].failed]
+def _going(asked: dict[str, Worker], measured: dict[str, Measured]) -> list[tuple[str, Worker]]:
+    """Return the libraries that have not failed."""
+    return [(name, worker) for name, worker in asked.items() if not measured[name].failed]
 
 
 @contextmanager
-def _failing(found: Measured) -> Iterator[None]:
-    """Note what went wrong, and go on with the others."""
+def _failing(measured: Measured) -> Iterator[None]:
+    """Record a failure, and go on with the other libraries."""
     try:
         yield
     except Failed as error:
-        found.fail(str(error))
+        measured.fail(str(error))
 
 
-def _turns(asked: dict[str, Worker], found: dict[str, Measured], effort: Effort) -> None:
-    """Sweeps in turns. Who starts changes from round to round."""
+def _turns(asked: dict[str, Worker], measured: dict[str, Measured], effort: Effort) -> None:
+    """Time sweeps in turns. The starter changes from round to round."""
     start = time.perf_counter()
     for i in range(effort.rounds):
         if i >= min(LEAST_ROUNDS, effort.rounds) and time.perf_counter() - start > BUDGET:
             break
-        going = _going(asked, found)
+        going = _going(asked, measured)
         for turn in range(len(going)):
             name, worker = going[(i + turn) % len(going)]
-            with _failing(found[name]):
-                found[name].turns.append(worker.ask("turn", LONGER * effort.turn, WARM * effort.turn))
+            with _failing(measured[name]):
+                measured[name].turns.append(worker.ask("turn", LONGER * effort.turn, WARM * effort.turn))
             time.sleep(PAUSE)
 
 
-def _other_sizes(key: str, asked: dict[str, Worker], found: dict[str, Measured], scale: float) -> None:
-    """First calls at sizes not seen before."""
+def _other_sizes(key: str, asked: dict[str, Worker], measured: dict[str, Measured], scale: float) -> None:
+    """Time first calls at new sizes."""
     for step in STEPS:
         expected = reference(key, scale, step)
-        for name, worker in _going(asked, found):
-            if not found[name].more or found[name].more[0] < LONG:
-                with _failing(found[name]):
+        for name, worker in _going(asked, measured):
+            if not measured[name].more or measured[name].more[0] < LONG:
+                with _failing(measured[name]):
                     taken, results = worker.ask("more", step)
                     check(results, expected)
-                    found[name].more.append(taken)
+                    measured[name].more.append(taken)
 
 
 def _growth(key: str, worker: Worker, peak: int | None, scale: float) -> float | None:
-    """What a sweep takes more at twice the size, per byte of arguments and results: without buffers of a fixed size."""
+    """Growth of peak memory at twice the size, per byte of arguments and results; buffers of fixed size cancel."""
     if peak is None or not any(limit.of == "memory" for limit in WORKLOADS[key].limits):
         return None
     there = [_bytes(WORKLOADS[key].make(s, 0)) + _bytes(written(key, s, 0)) for s in (scale, 2 * scale)]
-    given = [_bytes(WORKLOADS[key].make(s, 0)) for s in (scale, 2 * scale)]
-    more = worker.ask("peak", 2 * scale) - peak + given[1] - given[0]
+    arguments = [_bytes(WORKLOADS[key].make(s, 0)) for s in (scale, 2 * scale)]
+    more = worker.ask("peak", 2 * scale) - peak + arguments[1] - arguments[0]
     return float(more / (there[1] - there[0]))
 
 
@@ -186,25 +190,30 @@ def _bytes(tree: Any) -> int:
 # -- judging -----------------------------------------------------------------------------------------------------
 
 
-def judged(key: str, workload: Workload, found: dict[str, Measured], versions: dict[str, str]) -> list[Result]:
-    """A line for the ratio to what is written by hand, with all numbers, and one for each other limit."""
-    times = ", ".join(f"{name} {seconds(m.steady)}" for name, m in found.items() if m.turns)
-    failed = "".join(f"; {name}: {m.failed}" for name, m in found.items() if m.failed)
-    first = next((limit for limit in workload.limits if limit.of == "steady" and limit.to == "numpy"), None)
-    libraries = {name: {"version": versions[name], **m.as_json()} for name, m in found.items()}
+def judged(key: str, workload: Workload, measured: dict[str, Measured], versions: dict[str, str]) -> list[Result]:
+    """Return a line for the ratio to hand-written NumPy, with all numbers, and one for each other limit."""
+    main = next((limit for limit in workload.limits if limit.of == "steady" and limit.to == "numpy"), None)
+    libraries = {name: {"version": versions[name], **m.as_json()} for name, m in measured.items()}
     data = {"key": key, "title": workload.title, "libraries": libraries}
-    value = value_of(Limit(0), found)
-    results = [Result(f"{workload.title} / by hand", value, "x", first and first.at_most, times + failed, data)]
-    for limit in [limit for limit in workload.limits if limit is not first]:
-        value = value_of(limit, found)
-        if not np.isnan(value):
+    ratio_by_hand = value_of(Limit(0), measured)
+    title, detail = f"{workload.title} / by hand", _detail(measured)
+    results = [Result(title, ratio_by_hand, "x", main and main.at_most, detail, data)]
+    for limit in workload.limits:
+        value = value_of(limit, measured)
+        if limit is not main and not np.isnan(value):
             results.append(Result(f"  {_called(limit)}", value, "s" if _alone(limit) else "x", limit.at_most))
     return results
 
 
-def value_of(limit: Limit, found: dict[str, Measured]) -> float:
-    """What the limit is held against; NaN if something failed or is not installed."""
-    ours, other = found.get("anyshape"), found.get(limit.to or "anyshape")
+def _detail(measured: dict[str, Measured]) -> str:
+    """Steady times and failures by library."""
+    times = ", ".join(f"{name} {seconds(m.steady)}" for name, m in measured.items() if m.turns)
+    return times + "".join(f"; {name}: {m.failed}" for name, m in measured.items() if m.failed)
+
+
+def value_of(limit: Limit, measured: dict[str, Measured]) -> float:
+    """Return the number that the limit bounds; NaN if a library failed or is not installed."""
+    ours, other = measured.get("anyshape"), measured.get(limit.to or "anyshape")
     if ours is None or other is None or ours.failed or other.failed:
         return np.nan
     if limit.of == "memory":

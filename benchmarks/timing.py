@@ -1,4 +1,4 @@
-"""Fair times on a noisy machine: what is compared takes turns in one process, and medians of ratios are reported."""
+"""Measure fairly on a noisy machine: competitors take turns in one process, and medians of ratios are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Effort:
     turn: float = 2e-3
 
     def fewer(self, by: int) -> Effort:
-        """For what takes long by itself: fewer rounds, yet at least 3."""
+        """Return an effort with fewer rounds, yet at least 3, for slow measurements."""
         return Effort(max(3, self.rounds // by), self.turn)
 
 
@@ -42,17 +42,17 @@ class Result:
     data: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def met(self) -> bool | None:
-        """Whether the limit is kept; None without a limit."""
+    def within_limit(self) -> bool | None:
+        """True if the value is at most the limit; None without a limit."""
         return None if self.limit is None else bool(self.value <= self.limit)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything in it, as what json writes."""
-        return jsonable({**asdict(self), "met": self.met})
+        """Return all fields as JSON data."""
+        return jsonable({**asdict(self), "met": self.within_limit})
 
 
 def jsonable(data: Any) -> Any:
-    """Data as JSON has it: a number that is not finite, which JSON has no word for, is None.
+    """Return data as JSON has it. Numbers that are not finite become None: JSON has no word for them.
 
     >>> jsonable({"value": np.float64("nan"), "turns": (1.5, np.float32(2))})
     {'value': None, 'turns': [1.5, 2.0]}
@@ -102,7 +102,7 @@ def ratio(over: np.ndarray, under: np.ndarray) -> float:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without the pauses of the garbage collector, which whoever happens to run would pay."""
+    """Suspend the garbage collector, whose pauses would hit whichever call happens to run."""
     was = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,7 +1,7 @@
-"""A process that runs workloads with one library, on demand: `python -m benchmarks.worker NAME`.
+"""Run workloads with one library in a process of its own: `python -m benchmarks.worker NAME`.
 
-Requests, (method of `Server`, arguments), come through standard input and their answers, (whether it worked, what it
-gave), go through standard output, as `multiprocessing` sends objects. What libraries print goes to standard error. The
+A request is a method of `Server` with arguments. It arrives on standard input, as `multiprocessing` sends objects. Its
+answer, a flag for success and the result, leaves on standard output. Output of libraries goes to standard error. The
 other end is `Worker`.
 """
 
@@ -21,16 +21,16 @@ from benchmarks.libraries import LIBRARIES
 from benchmarks.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
-REPORTING = ("numpy", "anyshape", "autograd")  # what allocates through NumPy, which tells tracemalloc
-GRACE = 5.0  # seconds to end in that a process is given
+REPORTING = ("numpy", "anyshape", "autograd")  # allocate through NumPy, which reports to tracemalloc
+GRACE = 5.0  # seconds in which a process has to end
 
 
 class Failed(Exception):
-    """A worker could not do what was asked; the text says why, in a line."""
+    """A worker failed; the text says why, in one line."""
 
 
 class Server:
-    """Answers for one library. Times are of `time.perf_counter`, in seconds."""
+    """Answer requests for one library. Times are in seconds of `time.perf_counter`."""
 
     def __init__(self, name: str) -> None:
         self.name, self.library = name, LIBRARIES[name]()
@@ -60,9 +60,9 @@ class Server:
         return self.last
 
     def results(self) -> list[Any]:
-        """The results of the last sweep of the last turn, as arrays, which are kept no longer."""
-        kept, self.kept = self.kept, []
-        return [self.library.arrays(r) for r in kept]
+        """Return the results of the last sweep of the last turn as arrays, and release them."""
+        results, self.last_results = self.last_results, []
+        return [self.library.arrays(r) for r in results]
 
     def more(self, step: int) -> tuple[float, list[Any]]:
         """How long the first call at other sizes takes, with its results as arrays."""
@@ -72,7 +72,7 @@ class Server:
         return time.perf_counter() - start, [self.library.arrays(result)]
 
     def peak(self, scale: float) -> int | None:
-        """The most bytes that a sweep at a scale holds at once beyond what was there before; None if nobody tells."""
+        """Return the peak bytes of a sweep at a scale, beyond those held before; None where nothing reports them."""
         if self.name not in REPORTING:
             return None
         sweep = self.sweep if scale == self.scale else self._held(self.workload.make(scale, 0))
@@ -92,9 +92,9 @@ class Server:
         return [self.library.arguments(self.workload, args) for args in sweep]
 
     def _turn(self, sweep: list[Any], number: int, *, keep: bool = False) -> float:
-        """Seconds of one of so many sweeps. Only the last one's results are kept: others find memory that is free."""
+        """Return the seconds of one of several sweeps. Only the last results are held, so others find free memory."""
         call, wait = self.call, self.library.wait
-        self.kept: list[Any] = []
+        self.last_results: list[Any] = []
         gc.disable()
         try:
             start = time.perf_counter()
@@ -102,17 +102,17 @@ class Server:
                 for args in sweep:
                     wait(call(*args))
             if keep:
-                self.kept = [wait(call(*args)) for args in sweep]
+                self.last_results = [wait(call(*args)) for args in sweep]
             return (time.perf_counter() - start) / number
         finally:
             gc.enable()
 
 
 class Worker:
-    """The other end: a process that is asked, on so many cores. One that does not answer for long is ended.
+    """Client of a server process on a number of cores. A process that does not answer in time is ended.
 
-    OpenBLAS, which NumPy brings, has as many threads unless the environment says how many. Nothing that another process
-    compiled is found: what libraries keep on disk goes into `folder`.
+    OpenBLAS, which NumPy brings, has as many threads unless the environment sets them. Compilation caches on disk go
+    into `folder`, so that no process finds the work of another.
     """
 
     def __init__(self, python: str, name: str, threads: int, folder: str, patience: float = 180.0) -> None:
@@ -137,7 +137,7 @@ class Worker:
         self.process.stdout.close()
 
     def ask(self, method: str, *args: Any) -> Any:
-        """What the method gives, or Failed with what went wrong."""
+        """Return the result of the method, or raise Failed with the reason."""
         try:
             self.requests.send((method, args))
             answered = self.answers.poll(self.patience)
@@ -145,7 +145,7 @@ class Worker:
         except (EOFError, OSError) as error:
             raise Failed(self._last_words()) from error
         except Exception as error:  # arrays of dtypes that only the other end knows cannot be read here
-            raise Failed(f"gives what cannot be read: {type(error).__name__}: {error}"[:200]) from error
+            raise Failed(f"the answer cannot be read: {type(error).__name__}: {error}"[:200]) from error
         if not answered:
             self.close()
         if not worked:

@@ -18,11 +18,11 @@ Arguments = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Limit:
-    """What a number of anyshape is to be at most.
+    """Upper bound of a measurement of anyshape.
 
-    `of`: "steady", the time of a sweep; "first", that of the first sweep, tracing or compiling included; "memory".
-    `to` is the library whose time it is divided by; without one it is seconds, or for memory the bytes that arguments,
-    results and all that is made on the way grow by per byte of arguments and results.
+    `of` is "steady", the time of a sweep, "first", the time of the first sweep with tracing and compiling, or "memory".
+    `to` is the library whose time divides it. Without one it is in seconds. Memory is the growth of all arrays per byte
+    of arguments and results.
     """
 
     at_most: float
@@ -107,12 +107,12 @@ WIDTH = 64
 
 
 def attention(lib: Any, params: Sequence[Any], x: Any) -> Any:
-    """A causal attention block with a residual, and the mean square of what it gives. x is (n, WIDTH)."""
+    """A causal attention block with a residual, and the mean square of its result. x is (n, WIDTH)."""
     np = lib.np
     n = x.shape[0]
     query, key, value = (x @ w for w in params[:3])
-    place = np.arange(n)
-    before = place[:, None] >= place[None, :]
+    position = np.arange(n)
+    before = position[:, None] >= position[None, :]
     scores = np.where(before, query @ key.T * WIDTH**-0.5, -1e9)
     weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
     weights = weights / np.sum(weights, axis=1, keepdims=True)
@@ -202,7 +202,7 @@ def valley(lib: Any, x: Any) -> Any:
 
 
 def directions(scale: float, more: int) -> list[Arguments]:
-    """Where, and along which vector."""
+    """Return the point and the vector of a Hessian product."""
     n, rng = 1000 + more, np.random.default_rng(3)
     return [(rng.standard_normal(n), rng.standard_normal(n))]
 
