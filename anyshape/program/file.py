@@ -1,7 +1,10 @@
-"""The file of a program: a zip archive of one JSON document and its constants in NumPy's format. See docs/export.md.
+"""File format of programs: a zip archive of one JSON document and its constants as .npy. See docs/export.md.
 
-Whoever wrote a file is not trusted: nothing in it is executed, unpickled or evaluated, sizes are known before memory is
-taken, and what a document says of its graph is worked out again.
+The author of a file is not trusted:
+
+- Nothing in it is executed, unpickled or evaluated.
+- Sizes are checked before memory is allocated.
+- Metadata of the graph are derived again.
 """
 
 from __future__ import annotations
@@ -43,20 +46,20 @@ Tick: TypeAlias = Callable[[], None]
 FORMAT, VERSION = "anyshape program", 2
 _WITHOUT_SUBGRAPHS = 1  # the version of files whose graph has no subgraphs: older readers load these
 _DOCUMENT = "program.json"
-_LARGEST_DOCUMENT = 1 << 26  # bytes
-_DEEPEST = 200
-_DIGITS = 400
-_SECONDS = 60.0  # of this thread: honest files take a few milliseconds, and one for a hundred nodes
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same program gives the same bytes
+_MAX_DOCUMENT = 1 << 26  # bytes
+_MAX_DEPTH = 200
+_MAX_DIGITS = 400
+_MAX_SECONDS = 60.0  # of this thread; honest files take a few milliseconds, plus one per hundred nodes
+_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same program gives the same bytes
 
 
 # -- writing
 
 
 def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
-    """Write a program to a path, whose old content stays if anything fails, or to a file that is open for bytes."""
+    """Write a program to a path or to a file that is open for bytes; after a failure the old content stays."""
     data = pack(trace, graph)
-    unpack(data, _name_of(file))  # what is saved can be loaded
+    unpack(data, _name_of(file))  # a file that is saved can be loaded
     if hasattr(file, "write"):
         file.write(data)
         return
@@ -77,11 +80,11 @@ def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
 
 
 def pack(trace: Trace, graph: Graph) -> bytes:
-    """The bytes of the file."""
-    called = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
-    if called:
+    """Return the bytes of the file."""
+    functions = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
+    if functions:
         advice = "call it outside the program, and pass what it gives as an argument"
-        raise ArgumentError(graph.name, f"the function {called[0]}", "is called back, and no file holds it", advice)
+        raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
     body, arrays = encode_graph(graph)
     constants = [_npy(a) for a in arrays]
     program = {
@@ -114,7 +117,7 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 def _canonical(x: Any) -> bytes:
-    """JSON without floats or choices: equal data are equal bytes."""
+    """Return JSON in canonical form, without floats: equal data are equal bytes."""
     return json.dumps(x, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -122,7 +125,7 @@ def _canonical(x: Any) -> bytes:
 
 
 def read_trace(file: Any) -> Trace:
-    """The trace of a program in a file: a path, or a file that is open for bytes."""
+    """Return the trace of a program in a file: a path, or a file that is open for bytes."""
     if hasattr(file, "read"):
         data = file.read()
         if not isinstance(data, bytes):
@@ -138,7 +141,7 @@ def _name_of(file: Any) -> str:
 
 
 def unpack(data: bytes, name: str) -> Trace:
-    """The trace that the bytes of a file hold."""
+    """Return the trace in the bytes of a file; raise ProgramFileError if they hold none."""
     try:
         return _unpack(data, name, _Clock().tick)
     except ProgramFileError:
@@ -149,22 +152,22 @@ def unpack(data: bytes, name: str) -> Trace:
         raise ProgramFileError(name, f"is no saved program, or is cut short: {error}") from None
     except AnyshapeError as error:
         raise ProgramFileError(name, f"holds a program that is not legal: {str(error).splitlines()[0]}") from error
-    except (Exception, RecursionError) as error:  # whatever unknown bytes make a reader of the library stumble over
+    except (Exception, RecursionError) as error:  # of a parser of the library, on unknown bytes
         raise ProgramFileError(name, f"cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
 
 
 class _Clock:
-    """Ends what takes too long."""
+    """Time limit of checks: `tick` raises Malformed after it."""
 
     def __init__(self) -> None:
-        self.end = time.thread_time() + _SECONDS
+        self.end = time.thread_time() + _MAX_SECONDS
 
     def tick(self) -> None:
         if time.thread_time() > self.end:
-            raise Malformed(f"checking it takes more than {_SECONDS:g} seconds")
+            raise Malformed(f"checking it takes more than {_MAX_SECONDS:g} seconds")
 
 
-def _unpack(data: bytes, name: str, tick: Callable[[], None]) -> Trace:
+def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = _members(archive, len(data))
         program = _program(_document(archive, members), name)
@@ -177,63 +180,68 @@ def _unpack(data: bytes, name: str, tick: Callable[[], None]) -> Trace:
             raise Malformed("its members are not those that it names")
         arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
     decoded = _checked(decode_graph(graph, arrays, tick), tick)
+    return _trace(decoded, arguments, result, paths, labels)
+
+
+def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any) -> Trace:
+    """Return the trace of a graph; raise Malformed if its structures and names do not fit."""
     trees = decode_tree(arguments, "the arguments"), decode_tree(result, "the result")
-    given = len(decoded.inputs) - decoded.hidden
-    paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", given)]) for ps in (paths, labels))
-    pair = trees[0].type is tuple and [child.type for child in trees[0].children()] == [tuple, dict]
-    if not pair or trees[0].num_leaves != given or trees[1].num_leaves != len(decoded.outputs):
+    count = len(graph.inputs) - graph.hidden
+    paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", count)]) for ps in (paths, labels))
+    is_pair = trees[0].type is tuple and [child.type for child in trees[0].children()] == [tuple, dict]
+    if not is_pair or trees[0].num_leaves != count or trees[1].num_leaves != len(graph.outputs):
         raise Malformed("its structures do not fit its graph")
-    if len(paths) != given or len(labels) not in (0, given) or len(decoded.input_names) not in (0, given):
+    if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
         raise Malformed("its names do not fit its graph")
-    return Trace(decoded, *trees, paths, labels)
+    return Trace(graph, *trees, paths, labels)
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """The members by name; none may be larger than what is there of it, but for the document, which is compressed."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    """Return the members by name; only the document may be compressed, so that none is larger than the file."""
+    members: dict[str, zipfile.ZipInfo] = {}
     for info in items(archive.infolist(), "the archive", MOST["constants"] + 1, 1):
-        if info.filename in found or info.flag_bits & 1:
+        if info.filename in members or info.flag_bits & 1:
             raise Malformed("it has a member twice, or an encrypted one")
         if info.filename != _DOCUMENT and (
             info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size
         ):
             raise Malformed("a constant is compressed")
-        found[info.filename] = info
-    if sum(info.compress_size for info in found.values()) > size:
+        members[info.filename] = info
+    if sum(info.compress_size for info in members.values()) > size:
         raise Malformed("its members overlap")
-    return found
+    return members
 
 
 def _document(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> Any:
-    """The document, read not further than it may go."""
+    """Return the document, read up to the limits of its size and depth."""
     info = members.get(_DOCUMENT)
     if info is None or info.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
         raise Malformed(f"it has no {_DOCUMENT}")
     with archive.open(info) as member:
-        raw = member.read(_LARGEST_DOCUMENT + 1)
-    if len(raw) > _LARGEST_DOCUMENT:
-        raise Malformed(f"its document has more than {_LARGEST_DOCUMENT} bytes")
+        raw = member.read(_MAX_DOCUMENT + 1)
+    if len(raw) > _MAX_DOCUMENT:
+        raise Malformed(f"its document has more than {_MAX_DOCUMENT} bytes")
     depth = 0
-    for found in re.finditer(rb'(?s)"(?:[^"\\]|\\.)*+"?|[\[\]{}]', raw):
-        bracket = found[0]
-        if bracket in b"[{":
+    for match in re.finditer(rb'(?s)"(?:[^"\\]|\\.)*+"?|[\[\]{}]', raw):
+        token = match[0]
+        if token in b"[{":
             depth += 1
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 raise Malformed("its document is nested too deep")
-        elif bracket in b"]}":
+        elif token in b"]}":
             depth -= 1
     return json.loads(raw, object_pairs_hook=_object, parse_int=_int, parse_float=_refuse, parse_constant=_refuse)
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise Malformed("an object of its document has a key twice")
-    return found
+    return entries
 
 
 def _int(digits: str) -> int:
-    return int(digits) if len(digits) <= _DIGITS else _refuse(digits)
+    return int(digits) if len(digits) <= _MAX_DIGITS else _refuse(digits)
 
 
 def _refuse(number: str) -> Any:
@@ -241,7 +249,7 @@ def _refuse(number: str) -> Any:
 
 
 def _program(document: Any, name: str) -> Any:
-    """The program of a document of this version, unchanged since it was written."""
+    """Return the program of a document; check format, version and digest."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Malformed("its document is no program")
     version = integer(document.get("version"), "its version", 1, 2**31)
@@ -256,7 +264,7 @@ def _program(document: Any, name: str) -> Any:
 
 
 def _constant(data: bytes, digest: Any) -> np.ndarray:
-    """The array of a constant, read-only; its header must tell exactly the bytes that are there."""
+    """Return the read-only array of a constant, whose header must describe exactly its bytes."""
     if digest != hashlib.sha256(data).hexdigest():
         raise Malformed("the digest of a constant does not fit")
     stream = io.BytesIO(data)

@@ -1,6 +1,6 @@
-"""A program called while another function is traced: its graph becomes part of that trace.
+"""Inline a program that is called while another function is traced.
 
-Its sizes are solved for as at a call, but from sizes that are not known yet; what a call would check of them becomes
+Its variables are solved for like at a call, but from symbolic sizes. The conditions that a call checks become
 preconditions of the enclosing program.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from anyshape.autodiff.jvp import inline
 from anyshape.errors import ArgumentError, UndeterminedSizeError
 from anyshape.graph.ir.builder import Builder, Traced, active, user_line
@@ -18,7 +16,7 @@ from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import solve_binding
@@ -32,16 +30,16 @@ from anyshape.ops.elementwise import convert
 from anyshape.tracing.pytrees import as_leaf
 from anyshape.tracing.trace import as_value
 
-_CANDIDATES, _PROVED = 1000, 20  # sizes of the trace that are compared with a root; those that the prover is asked of
+_MAX_COMPARED, _MAX_PROVED = 1000, 20  # sizes of the trace that are compared with a root, and given to the prover
 
 
 def is_symbolic(x: Any) -> bool:
-    """An argument that belongs to a trace."""
+    """Return True for an argument that belongs to a trace."""
     return isinstance(x, (Traced, SymbolicSize))
 
 
 def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:
-    """An argument, or what stands for it, has the dtype and the rank that a program was traced for."""
+    """Raise ArgumentError unless an argument has the dtype and the rank that a program was traced for."""
     rank = x.meta.rank if isinstance(x, Traced) else x.ndim
     if rank != meta.rank or x.dtype != meta.dtype:
         problem = f"is {x.dtype} with {rank} axes, not {meta}"
@@ -49,43 +47,48 @@ def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:
 
 
 def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> list[Any]:
-    """The outputs of a program for arguments of which some are traced, in the active trace."""
+    """Return the outputs of a program in the active trace, for arguments some of them traced."""
     builder = active()
     if builder is None:
         raise RuntimeError("a program becomes part of a trace outside of one")
     by_value = dict(graph.values)
-    metas = [v.meta for v in graph.inputs[: len(graph.inputs) - graph.hidden]]
+    visible, hidden = graph.inputs[: len(leaves)], graph.inputs[len(leaves) :]
     sizes: dict[int, Size] = {}
-    values: list[Any] = []
-    for i, (x, meta, path) in enumerate(zip(leaves, metas, paths, strict=True)):
+    arrays: list[Any] = []  # None for an argument that is a size
+    values: list[Any] = []  # None for an argument that is a size and is not read as an array
+    for i, (x, value, path) in enumerate(zip(leaves, visible, paths, strict=True)):
         if i in by_value:
             sizes[i] = _size(builder, x, path, graph.name)
-            values.append(convert(as_value(x), meta.dtype) if _is_read(graph, i) else None)
+            arrays.append(None)
+            values.append(convert(as_value(x), value.meta.dtype) if _is_read(graph, i) else None)
         else:
-            values.append(_array(x, path, graph.name))
-            check_meta(graph.name, path, values[i], meta)
-    given = [x for x in values if x is not None]
-    context = ShapeGuardContext(builder.scope, graph.name, user_line(), [x.meta for x in given])
-    found = _Sizes(builder, context, graph, [x if i not in sizes else None for i, x in enumerate(values)], sizes, paths)
-    hidden = [full(tuple([found.now(s) for s in v.meta.sizes or ()]), False, bool) for v in graph.inputs[len(metas) :]]
-    return inline(builder, graph, [*values, *hidden], found.known)
+            arrays.append(_array(x, path, graph.name))
+            values.append(arrays[i])
+            check_meta(graph.name, path, arrays[i], value.meta)
+    operands = [x.meta for x in values if x is not None]
+    context = ShapeGuardContext(builder.scope, graph.name, user_line(), operands)
+    solved = _SizesInTrace(builder, context, graph, arrays, sizes, paths)
+    for value in hidden:
+        shape = tuple([solved.in_trace(s) for s in value.meta.sizes or ()])
+        values.append(full(shape, False, bool))
+    return inline(builder, graph, values, solved.known)
 
 
 def _is_read(graph: Graph, i: int) -> bool:
-    """The array of an input is read, and not its value as a size alone."""
+    """Return True if the array of an input is read, not only its value as a size."""
     value = graph.inputs[i]
     return value in graph.outputs or any(value in node.operands for node in graph.nodes)
 
 
 def _array(x: Any, path: str, name: str) -> Any:
-    """An argument as a value of the active trace."""
+    """Return an argument as a value of the active trace."""
     if isinstance(x, Traced) and x.builder.closed:
         raise x.leaked()
     return as_value(x if is_symbolic(x) else as_leaf(x, path, name))
 
 
 def _size(builder: Builder, x: Any, path: str, name: str) -> Size:
-    """The size that an argument gives by its value."""
+    """Return the size that an argument gives by its value."""
     if isinstance(x, SymbolicSize):
         common_scope(x, SymbolicSize(x.expr, builder.scope))
         return x.expr
@@ -98,8 +101,8 @@ def _size(builder: Builder, x: Any, path: str, name: str) -> Size:
     return int(array)
 
 
-class _Sizes:
-    """The variables of a program in terms of the sizes of a trace; what a call checks of them is required there."""
+class _SizesInTrace:
+    """Variables of a program in terms of the sizes of a trace; the conditions of a call are required there."""
 
     def __init__(
         self,
@@ -117,14 +120,14 @@ class _Sizes:
                 self.known[InputAxis(i, axis)] = context.exact(x, axis, field=f"input {i}")
         for source in graph.dims:
             solved = source.read or SizeBinding(source.variable, source.size)
-            self.known[solved.variable] = context.scope.simplest(self._found(solved))
+            self.known[solved.variable] = context.scope.simplest(self._solve(solved))
         self._require(len(values))
 
-    def now(self, size: Size) -> Size:
-        """A size of the program as one of the trace."""
-        return self._safely(lambda: substitute(size, self.known.get))
+    def in_trace(self, size: Size) -> Size:
+        """Return a size of the program as one of the trace."""
+        return self._checking_divisors(lambda: substitute(size, self.known.get))
 
-    def _safely(self, make: Callable[[], Any]) -> Any:
+    def _checking_divisors(self, make: Callable[[], Any]) -> Any:
         try:
             return make()
         except ZeroDivisionError:
@@ -132,8 +135,8 @@ class _Sizes:
 
     # -- solving
 
-    def _found(self, solved: SizeBinding) -> Size:
-        target, divisor = self.now(solved.target), self.now(solved.divisor)
+    def _solve(self, solved: SizeBinding) -> Size:
+        target, divisor = self.in_trace(solved.target), self.in_trace(solved.divisor)
         if solved.curve is not None:
             return self._root(solved, target)
         if divisor == 1:
@@ -143,90 +146,89 @@ class _Sizes:
         return whole if whole is not None else expr.floordiv(target, divisor)
 
     def _root(self, solved: SizeBinding, target: Size) -> Size:
-        """The size for which a curve meets the target: computed if that is a number, else looked for in the trace."""
+        """Return the size at which a curve has the target value: a number, or one of the sizes of the trace."""
         others = {**self.known}
         others.pop(solved.variable, None)
-        curve = self._safely(lambda: substitute(solved.curve, others.get))  # type: ignore[arg-type]
+        curve = self._checking_divisors(lambda: substitute(solved.curve, others.get))  # type: ignore[arg-type]
         if isinstance(target, int) and expr.variables(curve) == (solved.variable,):
             fixed = SizeBinding(solved.variable, target, 1, curve, solved.low, solved.high)
-            return self._safely(lambda: solve_binding(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
+            return self._checking_divisors(lambda: solve_binding(fixed, lambda leaf: evaluate(others[leaf], _no_leaf)))
         scope, tried = self.context.scope, []
         for size in self._candidates():
-            at = self._at(curve, solved.variable, size)
-            if expr.sub(scope.normal(at), scope.normal(target)) == 0 and self._may_be(size, solved):
+            value = self._curve_at(curve, solved.variable, size)
+            if expr.sub(scope.normal(value), scope.normal(target)) == 0 and self._is_in_range(size, solved):
                 return size
-            tried.append((size, at))
-        for size, at in tried[:_PROVED]:
-            if scope.same(at, target) and self._may_be(size, solved):
+            tried.append((size, value))
+        for size, value in tried[:_MAX_PROVED]:
+            if scope.same(value, target) and self._is_in_range(size, solved):
                 return size
         return self._new_root(solved, curve, target)
 
     def _new_root(self, solved: SizeBinding, curve: Size, target: Size) -> Size:
-        """A size that calls of the enclosing program are to solve for, as those of this one do."""
+        """Return a new size, for which calls of the enclosing program solve like calls of this one."""
         *_, root = _chain(self.builder)
         scope, old = self.context.scope, solved.variable
         if not all(v in root.dims for v in (*expr.variables(target), *expr.variables(curve)) if v is not old):
             raise UndeterminedSizeError(str(old), [f"{solved.curve} == {target} in {self.graph.name}"])
         variable = DimVar(old.name, old.lower, old.upper)
         new = expr.from_atom(variable)
-        curve = self._at(curve, old, new)
+        curve = self._curve_at(curve, old, new)
         read = SizeBinding(variable, target, 1, curve, solved.low, solved.high)
         if scope.hints is not None:
             scope.hints[variable] = solve_binding(read, values_from(scope.hints))
         root.define_dim(variable, expr.input_axis(len(root.inputs), 0), read)
-        root.hidden.append(variable)
-        root.input(tensor(np.dtype(bool), [new]))
+        root.hidden_input(variable)
         claim = equal(curve, target)
         if scope.decide(claim) is Verdict.NO or not (scope.hints is None or claim.holds(values_from(scope.hints))):
-            self.context.require(claim, f"no {old} satisfies {solved.curve} == {target}")  # it raises
+            self.context.require(claim, f"no {old} satisfies {solved.curve} == {target}")  # always raises
         scope.assume(Condition("constraint", claim, self.graph.name, f"gives {old}", self.context.where))
         return new
 
-    def _at(self, curve: Size, variable: DimVar, size: Size) -> Size:
-        return self._safely(lambda: substitute(curve, lambda a: size if a is variable else None))
+    def _curve_at(self, curve: Size, variable: DimVar, size: Size) -> Size:
+        return self._checking_divisors(lambda: substitute(curve, lambda a: size if a is variable else None))
 
-    def _may_be(self, size: Size, solved: SizeBinding) -> bool:
-        """The size is not below the range in which the curve rises, where there is one root at most."""
+    def _is_in_range(self, size: Size, solved: SizeBinding) -> bool:
+        """Return True unless the size is below the range in which the curve rises, where it has one root at most."""
         return self.context.scope.decide(at_least(size, solved.low)) is not Verdict.NO
 
     def _candidates(self) -> list[Size]:
-        """Sizes of the trace: its variables, and the axes of its values."""
-        found: dict[Size, None] = {}
+        """Return sizes of the trace: its variables, and the axes of its values."""
+        sizes: dict[Size, None] = {}
         for builder in _chain(self.builder):
-            found |= dict.fromkeys(expr.from_atom(v) for v in builder.dims)
-            made = [*builder.inputs, *[v for node in builder.nodes for v in node.outputs]]
-            found |= dict.fromkeys(e.size for v in made for e in v.meta.extents if isinstance(e, Exact))
-        return [*dict.fromkeys([*self.known.values(), *found])][:_CANDIDATES]
+            sizes |= dict.fromkeys(expr.from_atom(v) for v in builder.dims)
+            values = [*builder.inputs, *[v for node in builder.nodes for v in node.outputs]]
+            sizes |= dict.fromkeys(e.size for v in values for e in v.meta.extents if isinstance(e, Exact))
+        return [*dict.fromkeys([*self.known.values(), *sizes])][:_MAX_COMPARED]
 
     # -- preconditions
 
-    def _require(self, given: int) -> None:
-        """What a call checks: ranges, what each input shows, and the conditions, those that divide last."""
+    def _require(self, count: int) -> None:
+        """Require the checks of a call: ranges, the sizes of inputs, and the conditions, the ones that divide last."""
         context, graph = self.context, self.graph
         for source in graph.dims:
             v = source.variable
             context.require_at_least(self.known[v], v.lower, f"{v} is at least {v.lower}")
             if v.upper is not None:
                 context.require_at_least(v.upper, self.known[v], f"{v} is at most {v.upper}")
-        for place, size in input_axes([v.meta for v in graph.inputs[:given]], dict(graph.values)):
-            context.require_equal(self.known[place], self.now(size), f"{self._text(place)} does not fit {size}")
+        for axis, size in input_axes([v.meta for v in graph.inputs[:count]], dict(graph.values)):
+            context.require_equal(self.known[axis], self.in_trace(size), f"{self._text(axis)} does not fit {size}")
         stated = [c for c in graph.conditions if all(v in self.known for v in c.claim.variables())]
         for condition in sorted(stated, key=lambda c: divides_by_size(c.claim)):
             claim = condition.claim
-            now = Claim(claim.relation, self.now(claim.left), self.now(claim.right))
+            now = Claim(claim.relation, self.in_trace(claim.left), self.in_trace(claim.right))
             context.require(now, f"{claim}: {condition.why}")
 
-    def _text(self, place: Any) -> str:
-        name = self.paths[place.operand]
-        return f"{name}.shape[{place.axis}]" if isinstance(place, InputAxis) else name
+    def _text(self, axis: Any) -> str:
+        name = self.paths[axis.operand]
+        return f"{name}.shape[{axis.axis}]" if isinstance(axis, InputAxis) else name
 
 
 def _chain(builder: Builder) -> Iterator[Builder]:
-    """A builder and those around it."""
-    found: Builder | None = builder
-    while found is not None:
-        yield found
-        found = found.parent
+    """Yield a builder and its parents, the innermost first."""
+    current: Builder | None = builder
+    while current is not None:
+        yield current
+        current = current.parent
 
 
 def _no_leaf(leaf: Any) -> int:

@@ -72,7 +72,7 @@ class Planner:
 
     @cached_property
     def checks_own_guards(self) -> bool:
-        """Whether compiled functions check the guards, right after they read the sizes."""
+        """True if compiled functions check the guards themselves, right after they read the sizes."""
         return self.prologue.only_reads and not any(map(divides_by_size, self._guard_claims))
 
     # -- plans
@@ -166,7 +166,10 @@ class Planner:
         def compiled() -> Run:
             return compile_plan(self.unhoisted(graph), timers=timers)
 
-        return lambda *arrays: compiled()(*arrays)
+        def run(*arrays: Any) -> Any:
+            return compiled()(*arrays)
+
+        return run
 
     def _budget(self, graph: Graph, plan: Plan, over_limit: Run | None, timers: Timers | None) -> Budget | None:
         """Return the memory limit of a plan, with what to run where its peak exceeds that."""

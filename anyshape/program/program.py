@@ -53,7 +53,7 @@ class Program:
         planner: Planner | None = None,
         timers: Timers | None = None,
     ) -> None:
-        """Compile a trace. With `timers`, each run records its times there; `planner` is one made for the same trace."""
+        """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
         self.trace, self.max_bytes = trace, max_bytes
         self.planner = Planner(trace, max_bytes) if planner is None else planner
         self.graph: Graph = self.planner.graph
@@ -98,7 +98,7 @@ class Program:
 
     @property
     def chooses_paths(self) -> bool:
-        """Whether the sizes of a call choose contraction paths."""
+        """True if the sizes of a call choose contraction paths."""
         patterns = self.planner.patterns
         return patterns is not None and bool(patterns.paths)
 
@@ -170,12 +170,12 @@ class Program:
 
     @property
     def checks_own_guards(self) -> bool:
-        """Whether `run` checks the guards itself, and returns GUARD_FAILED if one fails."""
+        """True if `run` checks the guards itself; it returns GUARD_FAILED if one fails."""
         return self.planner.checks_own_guards
 
     @cached_property
     def needs_guard_check(self) -> bool:
-        """Whether `accepts` must be checked before `run`."""
+        """True if `accepts` must be checked before `run`."""
         return bool(self.guards) and not self.checks_own_guards
 
     # -- calls

@@ -1,7 +1,7 @@
-"""Functions written for one structure: the leaves of arguments that have it, and results put together in it.
+"""Generated functions for one structure: read the leaves of arguments, and build results.
 
-They know tuples, lists, dicts with texts for keys, and None. What is anything else goes the general way, through
-optree: subclasses, registered classes, arrays that are no plain ndarray.
+They handle tuples, lists, dicts with str keys, and None. All else goes through optree: subclasses, registered classes,
+and subclasses of ndarray.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from anyshape.tracing.pytrees import PYTHON_SCALARS, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
-MOST_LEAVES = 256  # of a structure that gets a function
-DEEPEST = 32  # containers in containers: Python reads only so many brackets
+MAX_LEAVES = 256  # of a structure with a generated function
+MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
 _LEAF, _NONE = optree.PyTreeKind.LEAF, optree.PyTreeKind.NONE
 _TUPLE, _LIST, _DICT = optree.PyTreeKind.TUPLE, optree.PyTreeKind.LIST, optree.PyTreeKind.DICT
 _KINDS = {_TUPLE: "tuple", _LIST: "list", _DICT: "dict"}
 
 
 def is_plain(tree: Any) -> bool:
-    """The structure is of tuples, lists, dicts with texts for keys, None and leaves, and neither large nor deep."""
-    return tree.num_leaves <= MOST_LEAVES and _is_known(tree, DEEPEST)
+    """Return True for tuples, lists, dicts with str keys, None and leaves, neither large nor deep."""
+    return tree.num_leaves <= MAX_LEAVES and _has_known_kinds(tree, MAX_DEPTH)
 
 
-def _is_known(tree: Any, depth: int) -> bool:
+def _has_known_kinds(tree: Any, depth: int) -> bool:
     if tree.kind in (_LEAF, _NONE):
         return True
     if tree.kind not in _KINDS or not depth or (tree.kind == _DICT and {*map(type, tree.entries())} - {str}):
         return False
-    return all(_is_known(part, depth - 1) for part in tree.children())
+    return all(_has_known_kinds(part, depth - 1) for part in tree.children())
 
 
 def reader(tree: Any, leaves: Sequence[tuple[Any, ...]]) -> Reader | None:
-    """A function of positional and keyword arguments: the leaves as arrays if they are as described, else None.
+    """Generate a function of positional and keyword arguments that returns their leaves as arrays.
 
-    `leaves` are their dtypes and ranks, and the types of plain numbers. The function may give None for arguments that
-    are as described, of other types. None if there is no such function.
+    It returns None for arguments that do not match, and for some that match but have other types. `leaves` are the
+    dtypes and ranks, and the types of plain numbers. Return None if the structure is not plain.
     """
     if not is_plain(tree) or any(kind not in PYTHON_SCALARS for _, _, *kinds in leaves for kind in kinds):
         return None
@@ -49,7 +49,7 @@ def reader(tree: Any, leaves: Sequence[tuple[Any, ...]]) -> Reader | None:
 
 
 class _Reader:
-    """Writes the function: each part is checked as soon as it is taken out of the whole."""
+    """Writes the function; each part is checked as soon as it is read."""
 
     def __init__(self, leaves: Sequence[tuple[Any, ...]]) -> None:
         self.leaves = iter(enumerate(leaves))
@@ -66,26 +66,26 @@ class _Reader:
         exec(compile(source, "<anyshape arguments>", "exec"), self.names)
         return self.names["read"]
 
-    def _unless(self, test: str) -> None:
+    def _reject_if(self, test: str) -> None:
         self.lines.append(f"if {test}: return None")
 
     def _part(self, source: str, tree: Any) -> None:
-        """Lines that check the value of an expression; its leaves are left in their locals."""
+        """Write lines that check the value of an expression and leave its leaves in their locals."""
         if tree.kind == _NONE:
-            self._unless(f"{source} is not None")
+            self._reject_if(f"{source} is not None")
             return
         if tree.kind == _LEAF:
             self._leaf(source)
             return
         name = f"a{next(self.parts)}"
         self.lines.append(f"{name} = {source}")
-        self._unless(f"type({name}) is not {_KINDS[tree.kind]}")
+        self._reject_if(f"type({name}) is not {_KINDS[tree.kind]}")
         self._inside(name, tree)
 
     def _inside(self, name: str, tree: Any) -> None:
-        """The same of what a container holds, whose type was checked."""
+        """Write the lines for the parts of a container, whose type was checked."""
         parts = tree.children()
-        self._unless(f"len({name}) != {len(parts)}" if parts else name)
+        self._reject_if(f"len({name}) != {len(parts)}" if parts else name)
         for entry, part in zip(tree.entries(), parts, strict=True):
             self._part(f"{name}[{entry!r}]", part)
 
@@ -96,18 +96,18 @@ class _Reader:
         self.lines.append(f"{x} = {source}")
         wrong = f"({x}.dtype is not {expected} and {x}.dtype != {expected}) or {x}.ndim != {rank}"
         if kind:
-            self._unless(f"type({x}) is not {kind[0].__name__}")
+            self._reject_if(f"type({x}) is not {kind[0].__name__}")
             self.lines.append(f"{x} = asarray({x})")
-            self._unless(wrong)
+            self._reject_if(wrong)
             return
         if rank == 0:
             self.names[f"t{i}"] = dtype.type
             self.lines.append(f"if type({x}) is t{i}: {x} = asarray({x})")
-        self._unless(f"type({x}) is not ndarray or {wrong}")
+        self._reject_if(f"type({x}) is not ndarray or {wrong}")
 
 
 def maker(tree: Any) -> Callable[[Sequence[Any]], Any]:
-    """A function that puts outputs together in a structure."""
+    """Return a function that builds the structure from a list of outputs."""
     if tree.is_leaf():
         return _only
     if not is_plain(tree):
@@ -125,11 +125,11 @@ def _only(outputs: Sequence[Any]) -> Any:
 
 
 class _Name(str):
-    """A local, among the texts that a structure may hold."""
+    """Name of a local, distinct from any str in the structure."""
 
 
 def _source(part: Any) -> str:
-    """The display of a structure of names."""
+    """Return the source of a structure of names."""
     if part is None or isinstance(part, _Name):
         return str(part)
     if isinstance(part, dict):

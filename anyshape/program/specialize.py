@@ -91,7 +91,7 @@ def specialised(graph: Graph, groups: Sequence[Group], ones: frozenset[Size]) ->
 
 
 def _assume_pattern(scope: Scope, groups: Sequence[Group], ones: frozenset[Size]) -> dict[Atom, Size]:
-    """Assume that `ones` are 1 and the other sizes of each group equal; return a size for each variable that has one."""
+    """Assume that `ones` are 1 and the other sizes of each group equal; return the variables that this replaces."""
     known: dict[Atom, Size] = {}
     for size in ones:
         scope.assume(Condition("fact", equal(size, 1), "broadcast", "is what the call has", None))

@@ -250,9 +250,9 @@ def test_results_of_any_structure(result):
 
 def test_large_and_deep_structures():
     deep = x
-    for _ in range(2 * pytree_codegen.DEEPEST):
+    for _ in range(2 * pytree_codegen.MAX_DEPTH):
         deep = [deep]
-    for tree in (deep, [x] * (pytree_codegen.MOST_LEAVES + 1)):
+    for tree in (deep, [x] * (pytree_codegen.MAX_LEAVES + 1)):
         f = jit(lambda t: (t, norm(t)))
         for _ in range(3):
             same, total = f(tree)
