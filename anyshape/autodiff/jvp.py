@@ -13,7 +13,7 @@ from anyshape.autodiff.softmax_tangent import shares_of, tangent
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.constraints import substitute_claim
-from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, DimExpr, Size
 from anyshape.graph.sizes.substitute import substitute
@@ -62,9 +62,18 @@ class Replay(dict[Value, Any]):
             return tuple([self.present(p) for p in param])
         return substitute(param, self.sizes.get) if self.sizes and isinstance(param, DimExpr) else param
 
+    def present_meta(self, meta: TensorMeta) -> TensorMeta:
+        """Return a type of the graph in terms of the sizes of the replay."""
+        if not self.sizes:
+            return meta
+        return TensorMeta(meta.dtype, tuple([self._present_extent(e) for e in meta.extents]))
+
+    def _present_extent(self, extent: ShapeExtent) -> ShapeExtent:
+        return extent if isinstance(extent, Unknown) else type(extent)(substitute(extent.size, self.sizes.get))
+
     def _take_in(self, pairs: Iterable[tuple[Value, Any]]) -> None:
         for old, new in pairs:
-            for variable, axis in old.meta.named():
+            for variable, axis in old.meta.variable_axes():
                 extent = new.meta.extents[axis + (old in self.carrying)]
                 if isinstance(extent, Exact):
                     self.sizes.setdefault(variable, extent.size)

@@ -60,6 +60,8 @@ def transpose(
             known.update(dict.fromkeys(node.outputs, node))
         else:
             linear.update(node.outputs)
+    # sizes that the known part makes of data are other ones here: types of linear values are in terms of these
+    _make(builder, [value for value, _ in graph.runtime.values() if value in known], known, env)
     collected: dict[Value, Any] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
@@ -82,12 +84,13 @@ def _make(builder: Builder, wanted: Sequence[Value], known: Mapping[Value, Node]
 
 def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], collected: dict[Value, Any]) -> None:
     rule = find_transpose(node.op)
-    context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "transpose")
-    inputs = [Linear(v.meta) if v in linear else env[v] for v in node.inputs]
+    metas = [env.present_meta(v.meta) for v in node.operands]
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
+    inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]
     cts = [collected.pop(v, None) for v in node.outputs]
     params = dict(node.params)
     if node.sources:
-        params["sources"] = [env.get(v, Linear(v.meta)) for v in node.sources]
+        params["sources"] = [env.get(v, Linear(env.present_meta(v.meta))) for v in node.sources]
     result = rule(context, cts if len(cts) > 1 else cts[0], *inputs, **params)
     for value, ct in zip(node.inputs, result, strict=True):
         if ct is None:

@@ -33,7 +33,7 @@ Handle = type[Traced]
 def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
     """Return the graphs of the tangents of the outputs, and for each output whether it has a tangent in one of them.
 
-    The inputs are those of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are left
+    The inputs are the inputs of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are left
     out.
     """
     metas = [v.meta for v in graphs[0].inputs]
@@ -86,6 +86,8 @@ def batched_graphs(
     Inputs and outputs that carry the batch have it as their first axis. An output that carries it in one graph does in
     all.
     """
+    if not any(batched):
+        return list(graphs), [False] * len(graphs[0].outputs)
     inner = size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
     metas = [
         TensorMeta(v.meta.dtype, (Exact(inner), *v.meta.extents)) if flag else v.meta

@@ -22,7 +22,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.substitute import substitute_leaves
-from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownFlops, ceil_log2, elements, find_cost
+from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownSizeError, ceil_log2, elements, find_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def _flops(rule: OpCost, applied: Applied, weak: Mapping[DimVar, ShapeExtent]) -
     """Return the operations with their guarantee."""
     try:
         flops = _with_guarantee(rule.flops(applied), weak)
-    except UnknownFlops:
+    except UnknownSizeError:
         return Unknown()
     return UpperBound(flops.size) if rule.bound and isinstance(flops, Exact) else flops
 

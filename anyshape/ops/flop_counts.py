@@ -125,29 +125,43 @@ def find_cost(op: Op) -> OpCost:
     return cost
 
 
-class UnknownFlops(Exception):
-    """Raised by a formula of an op whose subgraph has an axis of unknown size."""
+# -- subgraphs
+
+
+class UnknownSizeError(Exception):
+    """Raised by a formula for a subgraph that has an axis of unknown size."""
 
 
 def graph_flops(graph: Graph, shapes: Sequence[Shape]) -> Size:
     """Return an upper bound of the operations of one run of a subgraph on operands of these shapes."""
-    sizes: dict[Leaf, ShapeExtent] = dict(graph.runtime_bounds)
+    shape_of = _shapes_in(graph, shapes)
+    counts = [
+        find_cost(n.op).flops(Applied(tuple(map(shape_of, n.inputs)), tuple(map(shape_of, n.outputs)), dict(n.params)))
+        for n in graph.nodes
+    ]
+    return expr.total(counts) if counts else 0
+
+
+def graph_bytes(graph: Graph, shapes: Sequence[Shape]) -> Size:
+    """Return an upper bound of the bytes of all values that one run of a subgraph computes, and of its results."""
+    shape_of = _shapes_in(graph, shapes)
+    values = [*[v for n in graph.nodes for v in n.outputs], *graph.outputs]
+    counts = [expr.mul(elements(shape_of(v)), v.meta.dtype.itemsize) for v in values]
+    return expr.total(counts) if counts else 0
+
+
+def _shapes_in(graph: Graph, shapes: Sequence[Shape]) -> Callable[[Value], Shape]:
+    """Return the function that bounds the shape of a value of a subgraph, for operands of these shapes."""
+    sizes: dict[Leaf, ShapeExtent] = {}
     for source in graph.dims:
         axis = expr.as_atom(source.size)
         if isinstance(axis, InputAxis):
             sizes[source.variable] = Exact(shapes[axis.operand][axis.axis])
 
     def bound(extent: ShapeExtent) -> Size:
-        projected = project(extent, sizes.get)
-        if isinstance(projected, Unknown):
-            raise UnknownFlops
-        return projected.size
+        known = project(project(extent, graph.runtime_bounds.get), sizes.get)
+        if isinstance(known, Unknown):
+            raise UnknownSizeError
+        return known.size
 
-    def shape(value: Value) -> Shape:
-        return tuple([bound(e) for e in value.meta.extents])
-
-    counts = [
-        find_cost(n.op).flops(Applied(tuple(map(shape, n.inputs)), tuple(map(shape, n.outputs)), dict(n.params)))
-        for n in graph.nodes
-    ]
-    return expr.total(counts) if counts else 0
+    return lambda value: tuple([bound(e) for e in value.meta.extents])

@@ -5,25 +5,29 @@ table and takes it out again, so that no other test meets it.
 """
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 
 from anyshape.autodiff.batching.reduction import repeated
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, TRANSPOSES, Linear
 from anyshape.autodiff.subgraph_transforms import batched_graphs, jvp_graphs, transposed_graphs
+from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
+from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.interpreter import evaluate
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.ir.subgraph import call_type, close, sizes_at
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown, UpperBound, tensor
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.operands.promotion import operand
 from anyshape.ops import elementwise as ew
 from anyshape.ops import param_kinds
 from anyshape.ops.apply import KERNELS, Kernel, apply_all, meta_of
 from anyshape.ops.definition import DEFINITIONS, define
-from anyshape.ops.flop_counts import COSTS, OpCost, graph_flops
+from anyshape.ops.flop_counts import COSTS, OpCost, UnknownSizeError, graph_bytes, graph_flops
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.subgraph_call import further_operands, trace_subgraphs
 
@@ -145,6 +149,28 @@ def most_flops(applied):
     return expr.maximum(*[graph_flops(g, applied.inputs[1:]) for g in applied.params["branches"]])
 
 
+def most_bytes(step):
+    """A bound of the bytes that a branch takes: the interpreter keeps all values, and kernels allocate besides."""
+    shapes = [m.sizes for m in step.metas[1:]]
+    if None in shapes:
+        return None
+    try:
+        values = [graph_bytes(g, shapes) for g in dict(step.params)["branches"]]
+    except UnknownSizeError:
+        return None
+    kernels = [kernel_bytes(g, shapes) for g in dict(step.params)["branches"]]
+    return None if None in kernels else expr.maximum(*map(expr.add, values, kernels))
+
+
+def kernel_bytes(graph, shapes):
+    """A bound of the bytes that the kernels of a subgraph allocate at once: those of its plan."""
+    peak = peak_bytes(lower(graph), threads=1).size
+    axes = {s.variable: expr.as_atom(s.size) for s in graph.dims}
+    if peak is None or not axes.keys() >= {*expr.variables(peak)}:
+        return None
+    return substitute(peak, {v: shapes[axis.operand][axis.axis] for v, axis in axes.items()}.get)
+
+
 def two_graphs(node, param):
     return isinstance(param, tuple) and len(param) == 2 and all(param_kinds.graph(node, g) for g in param)
 
@@ -163,7 +189,7 @@ def registered():
         cost=OpCost(most_flops, bound=True),
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
-    declare(OPAQUE, op)
+    declare(replace(OPAQUE, scratch=most_bytes), op)
     try:
         yield
     finally:
