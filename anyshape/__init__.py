@@ -1,7 +1,7 @@
-"""anyshape: plain NumPy traced once, differentiated, and run at any shape."""
+"""Trace plain NumPy functions once, differentiate them and run them at any shape."""
 
-# first, and from here: imported from deep inside our own modules, SciPy was measured to take a third longer to load
-import scipy.special  # noqa: F401
+# Imported first and from here: from deep inside our own modules, SciPy was measured to take a third longer to load.
+import scipy.special
 
 from anyshape import errors, numpy, ops
 from anyshape.backend.runtime.config import config
@@ -23,6 +23,8 @@ from anyshape.transforms.jit import jit
 from anyshape.transforms.profile import profile
 from anyshape.transforms.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
 from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
+
+del scipy  # no public name
 
 __all__ = [
     "AUTO",
@@ -67,3 +69,8 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

@@ -127,3 +127,8 @@ __all__ = [
     "ViewError",
     "ZeroDivisorError",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

@@ -1,7 +1,7 @@
-"""Arrays with parts replaced or changed, `x.at[key].set(v)` and its kin: what `x[key] = v` is where nothing is written.
+"""Define `x.at[key].set(v)` and its siblings: arrays with a part replaced or changed.
 
-Every key that reading takes is taken here. Of updates that meet in one element, the last one in C order is the one that
-`set` leaves, and all others accumulate.
+They stand for `x[key] = v`, which a program cannot do in place. Each key that can be read can be written. Where updates
+name one element several times, `set` leaves the last one in C order, and the others accumulate.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ _WRITE = _READ | {"fill": "drop", "drop": "drop"}
 
 
 def at(x: Any) -> _At:
-    """x to be read or updated at a key: `at(x)[key].set(v)` is x with the elements that x[key] names set to v."""
+    """Return x ready to be read or updated at a key.
+
+    `at(x)[key].set(v)` is x with the elements that x[key] names set to v. The methods are `set`, `add`, `subtract`,
+    `multiply`, `divide`, `power`, `min`, `max`, `apply` and `get`. NumPy has no such function.
+    """
     return _At(as_traced(x))
 
 
 class _At:
-    """An array that waits for a key."""
+    """Array that waits for a key."""
 
     __slots__ = ("x",)
 
@@ -49,11 +53,16 @@ class _At:
 
 
 class _Indexed:
-    """The part of an array that a key names. Each method gives a new array; x stays as it is.
+    """Part of an array that a key names. Each method returns a new array.
 
-    `mode` says what an index out of range means: an error, as in NumPy (also under JAX's name "promise_in_bounds"),
-    "clip", the nearest element that there is, or "drop" ("fill"), no update. A negative index counts from the end
-    before that. `unique_indices` promises that no element is named twice; `indices_are_sorted` has no effect.
+    `mode` decides about an index out of range:
+
+    - None, "error" or JAX's "promise_in_bounds": an IndexError, as in NumPy;
+    - "clip": the nearest element;
+    - "drop" or "fill": no update.
+
+    A negative index counts from the end before that. `unique_indices` promises that no element is named twice;
+    `indices_are_sorted` has no effect.
     """
 
     __slots__ = ("key", "x")
@@ -64,7 +73,7 @@ class _Indexed:
     def set(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with this part replaced; of updates to one element the last one in C order stays."""
+        """Return x with this part replaced; of updates to one element the last in C order stays."""
         mask = mask_alone(self.key)
         if mask is not None and _stretches(self.x, mask, values):
             return ew.select(_like(self.x, mask), mv.broadcast_to(_cast(self.x, values, "set"), sizes(self.x)), self.x)
@@ -73,13 +82,13 @@ class _Indexed:
     def add(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with values added to this part; those that meet in one element all are."""
+        """Return x with values added to this part; all updates to one element are added."""
         return self._accumulate("add", 0, elementwise.add, values, mode, unique_indices)
 
     def subtract(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with values subtracted from this part."""
+        """Return x with values subtracted from this part."""
         if self.x.dtype.kind == "b":
             raise context_of("at").bad_dtype("bools cannot be subtracted", "convert them with astype(int)")
         negative = ew.neg(_cast(self.x, values, "subtract"))
@@ -88,7 +97,7 @@ class _Indexed:
     def multiply(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with this part multiplied by values."""
+        """Return x with this part multiplied by values."""
         return self._accumulate("mul", 1, elementwise.multiply, values, mode, unique_indices)
 
     mul = multiply
@@ -96,25 +105,25 @@ class _Indexed:
     def divide(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with this part divided by values; integers become floats, as in a division of all of x."""
+        """Return x with this part divided by values; integers become floats, in all of x."""
         return elementwise.divide(self.x, self._factors(values, mode, unique_indices))
 
     def power(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with this part raised to the power of values."""
+        """Return x with this part raised to the power of values."""
         return elementwise.power(self.x, self._factors(values, mode, unique_indices))
 
     def min(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with the smaller of the element and the value in this part; NaN if either is."""
+        """Return x with the smaller of element and value in this part, or NaN if either is NaN."""
         return self._accumulate("min", None, elementwise.minimum, values, mode, unique_indices)
 
     def max(
         self, values: Any, *, mode: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False
     ) -> Any:
-        """x with the larger of the element and the value in this part; NaN if either is."""
+        """Return x with the larger of element and value in this part, or NaN if either is NaN."""
         return self._accumulate("max", None, elementwise.maximum, values, mode, unique_indices)
 
     def apply(
@@ -125,7 +134,7 @@ class _Indexed:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Any:
-        """x with this part replaced by a function of it, which is applied once to the part as a whole."""
+        """Return x with this part replaced by a function of it, applied once to the part as a whole."""
         mask = mask_alone(self.key)
         if mask is not None:
             return ew.select(_like(self.x, mask), _cast(self.x, function(self.x), "apply"), self.x)
@@ -140,22 +149,28 @@ class _Indexed:
         unique_indices: bool = False,
         fill_value: Any = None,
     ) -> Any:
-        """This part; with mode "fill", the fill value for each index out of range: NaN, or an extreme of integers."""
+        """Return this part.
+
+        With mode "fill" an index out of range reads the fill value, by default NaN or an extreme of integers.
+        """
         mode = _mode(mode, _READ)
         if mode == "error":
             return _key(self, mode).read()
         key = _key(self, mode)
         target = key.target()
-        found = ga.gather_windows(key.x, target.indices, target.windows, target.sizes, mode, fill_value)
-        return mv.expand(mv.rev(found, target.reversed), target.new)
+        values = ga.gather_windows(key.x, target.indices, target.windows, target.sizes, mode, fill_value)
+        return mv.expand(mv.rev(values, target.reversed), target.new)
 
     # -- how
 
     def _accumulate(
         self, kind: str, neutral: Any, function: Callable[..., Any], values: Any, mode: Any, unique: bool
     ) -> Any:
-        """At a mask, what the function gives of all of x; factors are replaced where it does not matter, so that what
-        they would give there has no part in derivatives."""
+        """Return x with values combined into this part.
+
+        At a mask, the function is applied to all of x and its result selected. Factors outside the mask become 1, so
+        that products there have no part in derivatives.
+        """
         mask = mask_alone(self.key)
         if mask is None or not _stretches(self.x, mask, values):
             return self._scatter(kind, values, mode, unique)
@@ -165,24 +180,28 @@ class _Indexed:
         return ew.select(mask, function(self.x, values), self.x)
 
     def _factors(self, values: Any, mode: Any, unique: bool) -> Any:
+        """Return an array of ones with this part multiplied by the values."""
         ones = ew.lift(1, self.x)
         return _Indexed(ones, self.key).multiply(values, mode=mode, unique_indices=unique)
 
     def _scatter(self, kind: str, values: Any, mode: Any, unique: bool) -> Any:
+        """Return x with the values written to this part by one scatter."""
         mode = _mode(mode, _WRITE)
         key = _key(self, mode)
         target = key.target()
         updates = _updates(self.x, values, target, kind)
         unique = unique or target.unique
-        found = ga.scatter_windows(kind, key.x, target.indices, updates, target.windows, mode, unique)
-        return found if key.x is self.x else mv.reshape(found, sizes(self.x))
+        written = ga.scatter_windows(kind, key.x, target.indices, updates, target.windows, mode, unique)
+        return written if key.x is self.x else mv.reshape(written, sizes(self.x))
 
 
 def _key(part: _Indexed, mode: str) -> Key:
+    """Return the parsed key of a part."""
     return Key(part.x, part.key if isinstance(part.key, tuple) else (part.key,), mode == "error")
 
 
 def _mode(mode: Any, known: dict[Any, str]) -> str:
+    """Return the mode of a gather or scatter for an argument `mode`."""
     if not isinstance(mode, (str, type(None))) or mode not in known:
         names = ", ".join(repr(m) for m in known if m is not None)
         raise context_of("at").fail(f"mode {mode!r} is not one of {names}")
@@ -190,41 +209,47 @@ def _mode(mode: Any, known: dict[Any, str]) -> str:
 
 
 def _cast(x: Any, values: Any, kind: str) -> Any:
-    """The values in the dtype of x. As in NumPy, `set` may lose fractions, and nothing loses an imaginary part."""
-    found = asarray(values)
-    kept = found.dtype.kind != "c" or x.dtype.kind == "c" if kind == "set" else _fits(values, found.dtype, x.dtype)
-    if not kept:
-        advice = f"convert the values, or the array: x.astype({found.dtype})"
-        raise context_of("at").bad_dtype(f"values of {found.dtype} for an array of {x.dtype}", advice)
-    if isinstance(found, Traced) or found.ndim:
-        return typed(found, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(found, x.dtype)
-    number = np.asarray(values, x.dtype) if is_weak(values) else found.astype(x.dtype)  # of a Python int all counts
+    """Return values in the dtype of x.
+
+    As in NumPy, `set` may drop fractions, and nothing drops an imaginary part.
+    """
+    array = asarray(values)
+    fits = array.dtype.kind != "c" or x.dtype.kind == "c" if kind == "set" else _fits(values, array.dtype, x.dtype)
+    if not fits:
+        advice = f"convert the values, or the array: x.astype({array.dtype})"
+        raise context_of("at").bad_dtype(f"values of {array.dtype} for an array of {x.dtype}", advice)
+    if isinstance(array, Traced) or array.ndim:
+        return typed(array, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(array, x.dtype)
+    number = np.asarray(values, x.dtype) if is_weak(values) else array.astype(x.dtype)  # of a Python int all counts
     return full((), number[()], x.dtype)
 
 
-def _fits(values: Any, given: np.dtype, wanted: np.dtype) -> bool:
-    """NumPy computes in place with values of this dtype; a Python int may become any integer that holds it."""
-    whole = given.kind in "iu" and wanted.kind in "iu"
-    return np.can_cast(given, wanted, "same_kind") or (is_weak(values) and whole)
+def _fits(values: Any, source: np.dtype, target: np.dtype) -> bool:
+    """Return whether NumPy computes in place with values of this dtype.
+
+    A Python int may become any integer dtype that holds it.
+    """
+    whole = source.kind in "iu" and target.kind in "iu"
+    return np.can_cast(source, target, "same_kind") or (is_weak(values) and whole)
 
 
 def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
-    """Values in the shape of what the scatter takes: that which the key reads, in the order of the elements."""
-    found = _cast(x, values, kind)
-    while meta_of(found).rank > len(target.shape) and sizes(found)[0] == 1:
-        found = mv.drop(found, (0,))  # as in NumPy, leading axes of one element are no axes
-    stretched = mv.broadcast_to(found, target.shape)
+    """Return values in the shape that the key reads, in the order of the elements, for a scatter."""
+    updates = _cast(x, values, kind)
+    while meta_of(updates).rank > len(target.shape) and sizes(updates)[0] == 1:
+        updates = mv.drop(updates, (0,))  # as in NumPy, leading axes of one element are no axes
+    stretched = mv.broadcast_to(updates, target.shape)
     return mv.rev(mv.drop(stretched, target.new), target.reversed)
 
 
 def _stretches(x: Any, mask: Any, values: Any) -> bool:
-    """Whether values are the same for every element of a mask, so that its count does not matter."""
-    rank, of = meta_of(asarray(values)).rank, meta_of(x).rank - meta_of(mask).rank
-    return of >= 0 and rank <= of
+    """Return whether values are the same for each element of a mask, so that its count does not matter."""
+    rank, rest = meta_of(asarray(values)).rank, meta_of(x).rank - meta_of(mask).rank
+    return rest >= 0 and rank <= rest
 
 
 def _like(x: Any, mask: Any) -> Any:
-    """A mask of the first axes of x in the shape of x."""
+    """Return a mask of the first axes of x in the shape of x."""
     fit_mask(context_of("at", x), sizes(x), mask)
     return mv.broadcast_in_dim(mask, sizes(x), range(meta_of(mask).rank))
 
@@ -233,34 +258,43 @@ def _like(x: Any, mask: Any) -> Any:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
-    """A new array: `arr` as `numpy.put_along_axis` would leave it."""
+    """Return `arr` with values at positions along an axis that each vector along it has of its own.
+
+    It is a new array, where `numpy.put_along_axis` writes into `arr`. None flattens `arr`; `axis` is -1 by default.
+    """
     x, index = as_traced(arr), as_traced(asarray(indices))
     if axis is None:
         return reshape(put_along_axis(ravel(x), index, values, 0), sizes(x))
     rank = meta_of(x).rank
-    place = axis_of(axis, rank, "put_along_axis")
+    put_axis = axis_of(axis, rank, "put_along_axis")
     ctx = context_of("put_along_axis", x, index)
     if meta_of(index).rank != rank or index.dtype.kind not in "iu":
         raise ctx.fail(f"indices are no integers with {rank} axes, as the array has")
-    others = tuple([i for i in range(rank) if i != place])
-    mine, theirs = sizes(x), sizes(index)
-    if not all(theirs[i] == 1 or ctx.same(mine[i], theirs[i]) for i in others):
-        along = [mv.expand(iota(n), [j for j in range(rank) if j != i]) for i, n in enumerate(mine)]
-        return _Indexed(x, (*along[:place], index, *along[place + 1 :])).set(values)
-    shape = [theirs[i] if i == place else mine[i] for i in range(rank)]
-    found = ga.from_start(mv.broadcast_to(index, shape), mine[place])
-    updates = mv.broadcast_to(_cast(x, values, "set"), shape)
-    windows = ga.Windows((), (place,), (place,), rank, others, others)
-    return ga.scatter_windows("set", x, found, updates, windows)
+    others = tuple([i for i in range(rank) if i != put_axis])
+    shape, index_shape = sizes(x), sizes(index)
+    if not all(index_shape[i] == 1 or ctx.same(shape[i], index_shape[i]) for i in others):
+        return _put_on_grid(x, index, values, put_axis)
+    updated = [*shape[:put_axis], index_shape[put_axis], *shape[put_axis + 1 :]]
+    positions = ga.from_start(mv.broadcast_to(index, updated), shape[put_axis])
+    updates = mv.broadcast_to(_cast(x, values, "set"), updated)
+    windows = ga.Windows((), (put_axis,), (put_axis,), rank, others, others)
+    return ga.scatter_windows("set", x, positions, updates, windows)
 
 
-def _mutating(asked: str, instead: str) -> Callable[..., Any]:
-    """A function of NumPy's that writes into its first argument."""
+def _put_on_grid(x: Any, index: Any, values: Any, axis: int) -> Any:
+    """Return `put_along_axis` for indices that broadcast against x on the other axes."""
+    grid = [mv.expand(iota(n), [j for j in range(meta_of(x).rank) if j != i]) for i, n in enumerate(sizes(x))]
+    grid[axis] = index
+    return _Indexed(x, tuple(grid)).set(values)
+
+
+def _mutating(call: str, instead: str) -> Callable[..., Any]:
+    """Build the refusal of a NumPy function that writes into its first argument."""
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
-        if isinstance(args[0], Traced):
-            raise MutationError(asked, instead, user_line())
-        name = asked.partition("(")[0].replace("np.", "numpy.")
+        if isinstance(next(iter((*args, *kwargs.values()))), Traced):
+            raise MutationError(call, instead, user_line())
+        name = call.partition("(")[0].replace("np.", "numpy.")
         raise UnsupportedFunctionError(name, "traced values for an array that is not", "use x.at", user_line())
 
     return function

@@ -108,7 +108,7 @@ def full(
     return _filled(shape, fill_value, np.dtype(dtype) if dtype is not None else as_traced(fill_value).dtype)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of zeros; sizes may be symbolic.
 
     The dtype is float64 by default. `order`, `device` and `like` have no effect.
@@ -126,7 +126,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     return _filled(shape, 1, np.dtype(dtype)) if cv.is_traced(shape) else np.ones(shape, dtype)
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of a shape; sizes may be symbolic.
 
     In a program it holds zeros, so that runs agree. The dtype is float64 by default. `order`, `device` and `like` have

@@ -153,7 +153,7 @@ def unique(
     return results if len(results) > 1 else results[0]
 
 
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: Any) -> Any:
     """Return the distinct elements in sorted order; NaNs are all distinct.
 
     For a traced array their number is a new symbolic size.
@@ -161,7 +161,7 @@ def unique_values(x: Any, /) -> Any:
     return unique(x, equal_nan=False)
 
 
-def unique_counts(x: Any, /) -> Any:
+def unique_counts(x: Any) -> Any:
     """Return the distinct elements in sorted order and their counts; NaNs are all distinct.
 
     For a traced array their number is a new symbolic size.
@@ -169,7 +169,7 @@ def unique_counts(x: Any, /) -> Any:
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False))
 
 
-def unique_inverse(x: Any, /) -> Any:
+def unique_inverse(x: Any) -> Any:
     """Return the distinct elements in sorted order and the indices that rebuild x; NaNs are all distinct.
 
     For a traced array their number is a new symbolic size.
@@ -177,7 +177,7 @@ def unique_inverse(x: Any, /) -> Any:
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False))
 
 
-def unique_all(x: Any, /) -> Any:
+def unique_all(x: Any) -> Any:
     """Return the distinct elements in sorted order with their first indices, inverse and counts; NaNs are distinct.
 
     For a traced array their number is a new symbolic size.

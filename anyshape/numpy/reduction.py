@@ -260,9 +260,15 @@ def _cumulative(
     return publish(function, name, __name__, f"{summary}\n\n{_CUMULATIVE_DOC}")
 
 
-cumulative_sum = _cumulative(np.add, "cumulative_sum", rd.cumsum, 0, "Return the running sums along an axis.")
+cumulative_sum = _cumulative(
+    np.add, "cumulative_sum", rd.cumsum, 0, "Return the running sums along an axis, optionally with an initial 0."
+)
 cumulative_prod = _cumulative(
-    np.multiply, "cumulative_prod", rd.cumprod, 1, "Return the running products along an axis."
+    np.multiply,
+    "cumulative_prod",
+    rd.cumprod,
+    1,
+    "Return the running products along an axis, optionally with an initial 1.",
 )
 
 # -- exponentials (scipy.special) --------------------------------------------------------------------------------

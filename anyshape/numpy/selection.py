@@ -10,7 +10,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
 from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, result_type, typed
-from anyshape.numpy.reduction_args import extreme_value
+from anyshape.numpy.reduction_args import ABSENT, extreme_value
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero
@@ -35,7 +35,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """Return, for each element, the choice whose condition holds first, or `default`.
+    """Return the first choice whose condition holds at an element, or `default`.
 
     Conditions, choices and `default` broadcast; the dtype is that of the choices and `default` promoted. With traced
     arguments a condition that is not boolean raises DTypeError and lists of unequal length raise ArgumentError.
@@ -87,18 +87,19 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 
 
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
-) -> Any:
+    a: Any, a_min: Any = ABSENT, a_max: Any = ABSENT, out: Any = None, *, min: Any = ABSENT, max: Any = ABSENT,
+    **kwargs: Any,
+) -> Any:  # fmt: skip
     """Return `a` limited to the range from `a_min` to `a_max`.
 
     `min` and `max` are other names of the limits; None sets no limit. All broadcast, and dtypes promote as in NumPy.
     At a limit the derivative is shared by the array and the limit, half each. With traced arguments `out` and ufunc
     options raise UnsupportedFunctionError.
     """
-    low, high = a_min if min is None else min, a_max if max is None else max
+    low, high = _stated(min, a_min), _stated(max, a_max)
     if not is_traced(a, low, high):
-        return np.clip(a, low, high, out=out, **options)
-    if out is not None or options:
+        return np.clip(a, low, high, out=out, **kwargs)
+    if out is not None or kwargs:
         advice = "use the result instead of `out`"
         raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
     dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
@@ -109,6 +110,13 @@ def clip(
     for sign, (limit, nearer) in limits.items():
         clipped = nearer(clipped, _limit_operand(limit, dtype, target, sign))
     return clipped
+
+
+def _stated(limit: Any, other: Any) -> Any:
+    """Return a limit under the name that the call uses; None if it uses neither."""
+    if limit is ABSENT or limit is None:
+        limit = other
+    return None if limit is ABSENT else limit
 
 
 def _cuts(limit: Any, dtype: np.dtype, sign: int) -> bool:

@@ -30,7 +30,7 @@ _function = functools.partial(of_ufunc, module=__name__)
 erf = _function(sc.erf, sp.erf, "Return the error function of x.")
 erfc = _function(sc.erfc, sp.erfc, "Return 1 - erf(x), accurate for large x.")
 erfcx = _function(sc.erfcx, sp.erfcx, "Return exp(x**2) * erfc(x), the scaled complementary error function.")
-erfi = _function(sc.erfi, sp.erfi, "Return -i * erf(i * x), the imaginary error function.")
+erfi = _function(sc.erfi, sp.erfi, "Return -i * erf(i * z), the imaginary error function.", operands="z")
 erfinv = _function(sc.erfinv, sp.erfinv, "Return the number whose error function is y.", operands="y")
 erfcinv = _function(sc.erfcinv, sp.erfcinv, "Return the number whose complementary error function is y.", operands="y")
 dawsn = _function(
@@ -38,7 +38,7 @@ dawsn = _function(
 )
 ndtr = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the standard normal distribution at x.")
 ndtri = _function(
-    sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability y.", operands="y"
+    sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability p.", operands="p"
 )
 log_ndtr = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
 

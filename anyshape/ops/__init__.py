@@ -298,3 +298,8 @@ __all__ = [
     "trunc",
     "unique",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

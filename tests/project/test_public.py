@@ -1,4 +1,4 @@
-"""The public face: names, their documentation, and the code that README and docs show."""
+"""Test the public names, their signatures and docstrings, and the code that README and docs show."""
 
 import doctest
 import inspect
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.special
 
 import anyshape
 import anyshape.errors
@@ -19,7 +20,7 @@ from anyshape.tracing import log_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [p.relative_to(ROOT).as_posix() for p in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])]
-# What the design promises; a name that is not here yet is not public either.
+# docs/design.md promises these names
 PROMISED = (
     "jit", "trace", "eval_shape", "grad", "value_and_grad", "vjp", "jvp", "linearize", "linear_transpose",
     "jacfwd", "jacrev", "jacobian", "hessian", "hvp", "vmap", "checkpoint", "stop_gradient", "check", "check_grads",
@@ -27,11 +28,27 @@ PROMISED = (
     "AnyshapeError", "symbolic_shape", "symbolic_args_specs", "SymbolicScope", "SymbolicShape", "Dim", "max_dim",
     "min_dim", "explain", "export", "load", "register_pytree_node",
 )  # fmt: skip
+NAMESPACES = (anyshape, anp, anp.special, anyshape.ops, anyshape.errors)
+
+
+# -- names -------------------------------------------------------------------------------------------------------
 
 
 def test_all_is_sorted_and_without_repetition():
-    """Constants first, then classes, then functions, as Ruff sorts them."""
+    """Constants come first, then classes, then functions, as Ruff sorts them."""
     assert anyshape.__all__ == sorted(set(anyshape.__all__), key=lambda name: (not name.isupper(), name))
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda module: module.__name__)
+def test_dir_lists_the_public_names_alone(namespace):
+    assert dir(namespace) == sorted(set(namespace.__all__))
+    helpers = {"np", "sc", "Any", "Callable", "annotations", "functools", "inspect", "partial"}
+    assert not helpers & set(dir(namespace))
+    assert not [name for name in dir(namespace) if name.startswith("_")]
+
+
+def test_scipy_does_not_leak_through_the_package():
+    assert not hasattr(anyshape, "scipy")
 
 
 @pytest.mark.parametrize("name", PROMISED)
@@ -39,8 +56,13 @@ def test_the_promised_names_exist(name):
     assert name in anyshape.__all__
 
 
-def test_a_traced_array_has_what_an_ndarray_has():
-    """All but what tells of memory, which a traced array has none of."""
+def test_attributes_of_the_package_are_public_or_modules():
+    extra = [n for n, x in vars(anyshape).items() if not n.startswith("_") and not inspect.ismodule(x)]
+    assert set(extra) <= set(anyshape.__all__)
+
+
+def test_a_traced_array_has_the_attributes_of_an_ndarray():
+    """All are there except those about memory, which a traced array does not have."""
     memory = {"base", "byteswap", "ctypes", "data", "flags", "getfield", "setfield", "strides"}
     names = {n for n in dir(np.ndarray) if not n.startswith("_")}
     traced = []
@@ -48,48 +70,113 @@ def test_a_traced_array_has_what_an_ndarray_has():
     assert names - set(dir(traced[0])) == memory
 
 
+# -- docstrings --------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", sorted(anyshape.__all__))
-def test_every_public_name_exists_and_says_what_it_is(name):
-    thing = getattr(anyshape, name)
-    if name.startswith("__"):
-        return
-    text = inspect.getdoc(thing)
+def test_every_public_name_is_documented(name):
+    text = inspect.getdoc(getattr(anyshape, name))
     assert text and len(text.split()) > 3, f"{name} has no docstring"
 
 
-def test_nothing_else_is_public():
-    """What stands in the package beside __all__ is a module."""
-    stray = [n for n, x in vars(anyshape).items() if not n.startswith("_") and not inspect.ismodule(x)]
-    assert sorted(stray) == sorted(set(anyshape.__all__) & set(stray))
+def functions_of(module):
+    """The functions of a namespace that are our own, and not NumPy's, with the namespace."""
+    functions = [(name, getattr(module, name)) for name in module.__all__]
+    return [(module, n) for n, f in functions if inspect.isfunction(f) and f.__module__.startswith("anyshape")]
 
 
-@pytest.mark.parametrize("name", sorted(n for n in getattr(anp, "__all__", ()) if callable(getattr(anp, n))))
-def test_every_function_of_the_namespace_is_documented(name):
-    assert inspect.getdoc(getattr(anp, name)), f"anyshape.numpy.{name} has no docstring"
+FUNCTIONS = [*functions_of(anp), *functions_of(anp.special)]
+IDS = [f"{module.__name__.removeprefix('anyshape.')}.{name}" for module, name in FUNCTIONS]
 
 
-@pytest.mark.parametrize("name", sorted(n for n in getattr(anp, "__all__", ()) if hasattr(np, n)))
-def test_the_namespace_takes_numpys_arguments(name):
-    """Where both can be inspected: the same argument names, in the same order, as far as ours go."""
-    ours, theirs = getattr(anp, name), getattr(np, name)
-    if not callable(ours) or isinstance(ours, type) or isinstance(theirs, np.ufunc):
+@pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=IDS)
+def test_every_function_has_a_name_and_a_summary_of_its_own(module, name):
+    function = getattr(module, name)
+    text = inspect.getdoc(function)
+    assert text, f"{name} has no docstring"
+    summary = text.split("\n")[0]
+    assert summary.startswith("Return ") and summary.endswith("."), summary
+    assert "numpy." not in summary and "scipy." not in summary, summary
+    assert function.__qualname__ == function.__name__ and function.__module__.startswith("anyshape.numpy"), name
+
+
+def test_different_functions_have_different_docstrings():
+    synonyms = [{"deg2rad", "radians"}, {"rad2deg", "degrees"}, {"i0"}]  # of one meaning
+    names_by_text = {}
+    for module, name in FUNCTIONS:
+        function = getattr(module, name)
+        names_by_text.setdefault(inspect.getdoc(function).split("\n")[0], {})[id(function)] = name
+    repeated = [set(names.values()) for names in names_by_text.values() if len(names) > 1]
+    assert [names for names in repeated if names not in synonyms] == []
+
+
+# -- signatures --------------------------------------------------------------------------------------------------
+
+# functions whose parameters differ from NumPy's, each with the reason
+DIFFERENCES = {
+    "arange": "`start` may be named and `dtype` may be positional, which NumPy takes too but does not show",
+    "array": "`ndmax` of NumPy 2.4 is missing",
+    "asanyarray": "`device`, `copy` and `like` are missing",
+    "ascontiguousarray": "`like` is missing",
+    "einsum": "NumPy's **kwargs are spelled out",
+    "empty_like": "`prototype` may be named, which NumPy takes too but does not show",
+    "put_along_axis": "`axis` has a default",
+}
+OWN = {"at", "top_k"}  # functions that neither NumPy nor SciPy has
+
+
+def counterpart(module, name):
+    homes = (np, np.linalg, scipy.special) if module is anp else (scipy.special,)
+    return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
+
+
+def parameters(signature):
+    return [(p.name, p.kind, repr(p.default)) for p in signature.parameters.values()]
+
+
+def scipy_operands(ufunc):
+    """The operands as SciPy's documentation names them; the signature of the ufunc has x1 and x2."""
+    section = inspect.getdoc(ufunc).split("Parameters\n")[1].split("Returns\n")[0]
+    names = [name for line in re.findall(r"^\s*([\w, ]+?) ?: ", section, re.M) for name in line.split(", ")]
+    return names[: ufunc.nin]
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="older ufuncs have no signature")
+@pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=IDS)
+def test_parameters_and_defaults_are_those_of_numpy(module, name):
+    theirs = counterpart(module, name)
+    if name in OWN:
+        assert theirs is None, f"NumPy has {name} now: compare it"
         return
-    try:
-        mine, numpys = inspect.signature(ours).parameters, inspect.signature(theirs).parameters
-    except (TypeError, ValueError):
+    signature = inspect.signature(getattr(module, name))
+    if isinstance(theirs, np.ufunc) and getattr(np, theirs.__name__, None) is not theirs:
+        assert list(signature.parameters)[: theirs.nin] == scipy_operands(theirs)
+        ours, expected = list(signature.parameters.values()), list(inspect.signature(theirs).parameters.values())
+        assert parameters(inspect.Signature(ours[theirs.nin :])) == parameters(
+            inspect.Signature(expected[theirs.nin :])
+        )
         return
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    if any(p.kind in kinds for p in [*mine.values(), *numpys.values()]):
-        return
-    if name == "arange":
-        return  # NumPy's first parameter is nameless: its meaning depends on how many there are
-    extra = [p for p in mine if p not in numpys]
-    assert not extra, f"{name}: {extra} are no arguments of numpy.{name}{inspect.signature(theirs)}"
-    common = [p for p in numpys if p in mine]
-    assert [p for p in mine if p in numpys] == common, f"{name}: another order than numpy.{name}"
+    same = parameters(signature) == parameters(inspect.signature(theirs))
+    assert same == (name not in DIFFERENCES), f"{name}{signature} and {name}{inspect.signature(theirs)}"
 
 
-def test_the_oldest_numpy_is_told_alike_and_has_what_is_used():
+@pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=IDS)
+def test_a_signature_binds_no_more_than_the_function_takes(module, name):
+    """Positional arguments that the signature shows are not refused as arguments of the wrong number or name."""
+    function = getattr(module, name)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [p for p in inspect.signature(function).parameters.values() if p.kind in kinds]
+    code = function.__code__
+    if code.co_flags & inspect.CO_VARARGS:
+        return
+    assert len(positional) <= code.co_argcount
+    assert all(p.name in code.co_varnames or p.kind is kinds[0] for p in positional)
+
+
+# -- versions and errors -----------------------------------------------------------------------------------------
+
+
+def test_all_pages_name_the_same_oldest_numpy():
     bound = re.search(r'"numpy>=([\d.]+)"', (ROOT / "pyproject.toml").read_text()).group(1)
     assert tuple(map(int, bound.split("."))) >= (2, 2), "np.matvec and np.vecmat, used at import, are of NumPy 2.2"
     assert f"`numpy` (>= {bound}," in (ROOT / "docs/design.md").read_text()
@@ -108,13 +195,13 @@ def test_the_errors_form_one_documented_tree():
 def blocks(page):
     """The Python code blocks of a page, with the number of their first line."""
     text = (ROOT / page).read_text()
-    for found in re.finditer(r"^```python\n(.*?)^```", text, re.S | re.M):
-        yield text[: found.start()].count("\n") + 2, found[1]
+    for match in re.finditer(r"^```python\n(.*?)^```", text, re.S | re.M):
+        yield text[: match.start()].count("\n") + 2, match[1]
 
 
 @pytest.fixture
-def levels_as_they_were():
-    """Pages turn loggers on."""
+def restored_log_levels():
+    """Restore the levels of loggers, which pages turn on."""
     loggers = [logging.getLogger(f"anyshape.{name}") for name in log_config.NAMES]
     before = [logger.level for logger in loggers]
     yield
@@ -123,8 +210,8 @@ def levels_as_they_were():
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if list(blocks(p))])
-@pytest.mark.usefixtures("levels_as_they_were")
-def test_the_code_that_a_page_shows_runs(page, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("restored_log_levels")
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     """The blocks of a page are one session, from top to bottom; prompts are checked as doctests."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
@@ -132,9 +219,9 @@ def test_the_code_that_a_page_shows_runs(page, tmp_path, monkeypatch):
     for line, code in blocks(page):
         if ">>>" in code:
             example = doctest.DocTestParser().get_doctest(code, names, page, str(ROOT / page), line)
-            runner, said = doctest.DocTestRunner(optionflags=flags), []
-            runner.run(example, out=said.append, clear_globs=False)
-            assert not runner.failures, "".join(said)
+            runner, report = doctest.DocTestRunner(optionflags=flags), []
+            runner.run(example, out=report.append, clear_globs=False)
+            assert not runner.failures, "".join(report)
             names.update(example.globs)
         else:
             exec(compile("\n" * (line - 1) + code, str(ROOT / page), "exec"), names)
@@ -145,8 +232,7 @@ def test_readme_exists_and_shows_code():
     assert list(blocks("README.md")), "README.md shows no Python"
 
 
-def test_importing_the_package_leaves_optional_parts_alone():
-    """The dependencies that few programs need are imported when such a program comes, in a fresh process."""
+def test_importing_the_package_does_not_import_packages_that_load_at_first_use():
     heavy = ("islpy._isl", "networkx", "rich", "matplotlib")
     code = f"import sys, anyshape; print([m for m in {heavy} if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""The traced array: what a function receives while it is traced. It follows plain NumPy code."""
+"""Define the traced array, which a function receives while it is traced. It behaves as plain NumPy code expects."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from anyshape.ops.callback import name_sizes
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXACT = ("divide", *_COMPARISONS)
-_COUNTS = (
+_COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "else write a choice with np.where, or move this code outside the traced function"
 )
-_SIZE = (
+_SIZE_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "functions of anyshape.numpy take it for a size as it is: anyshape.numpy.zeros(k)"
 )
-_FRACTION = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
-_PARTS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
+_FRACTION_ADVICE = "an integer is needed here: of a size, write n // 2 for n / 2 and for n * 0.5"
+_AT_METHODS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
 def _weakly(result: Any, *operands: Any) -> Any:
-    """What Python scalars alone give stays weak, as it would be a Python scalar itself."""
+    """Return a result marked as weak if all operands are weak, since Python would give a Python scalar."""
     if all(is_weak(x) for x in operands):
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, Array) and part.dtype.kind != "b":
@@ -51,8 +51,8 @@ def _weakly(result: Any, *operands: Any) -> Any:
     return result
 
 
-def _counted(x: Any) -> Any:
-    """A Python number; a bool as the int that it is to Python's operators, where `True + True` is 2."""
+def _as_int(x: Any) -> Any:
+    """Return a Python number as it is and a bool as an int, as for Python: `True + True` is 2."""
     if isinstance(x, Array) and x.dtype.kind == "b":
         x = NAMESPACE["astype"](x, int)
         x.weak = True
@@ -60,17 +60,8 @@ def _counted(x: Any) -> Any:
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A binary operator and its reflection."""
-    bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
-
-    def compute(x: Any, y: Any) -> Any:
-        if is_weak(x) and is_weak(y):
-            x, y = (x, y) if bools else (_counted(x), _counted(y))
-            if are_python_ints(name, x, y):
-                return of_python_ints(name, x, y)
-        if name == "power" and type(y) is int and y == 2:  # an int8 of bools, unlike np.power
-            return _weakly(NAMESPACE["square"](x), x, y)
-        return _weakly(NAMESPACE[name](x, y), x, y)
+    """Return a binary operator and its reflection."""
+    compute = _computation(name)
 
     def forward(self: Array, other: Any) -> Any:
         if isinstance(other, _NO_OPERANDS):
@@ -93,11 +84,30 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return forward, backward
 
 
+def _computation(name: str) -> Callable[[Any, Any], Any]:
+    """Return the function of a binary operator, which treats Python scalars as Python does."""
+    keeps_bools = name.startswith(("bitwise", "divide")) or name in _COMPARISONS
+
+    def compute(x: Any, y: Any) -> Any:
+        if is_weak(x) and is_weak(y):
+            x, y = (x, y) if keeps_bools else (_as_int(x), _as_int(y))
+            if are_python_ints(name, x, y):
+                return of_python_ints(name, x, y)
+        if name == "power" and type(y) is int and y == 2:  # of bools it is an int8, unlike np.power
+            return _weakly(NAMESPACE["square"](x), x, y)
+        return _weakly(NAMESPACE[name](x, y), x, y)
+
+    return compute
+
+
 def _unary(name: str) -> Callable[..., Any]:
-    """A unary operator. What Python makes of a number that only uint64 holds may be negative: it is refused there."""
+    """Return a unary operator.
+
+    Its result for a Python int that only uint64 holds may be negative: such an int is refused.
+    """
 
     def operate(self: Array) -> Any:
-        x = _counted(self) if self.weak else self
+        x = _as_int(self) if self.weak else self
         if x.weak and are_python_ints(name, x):
             return of_python_ints(name, x)
         if name == "invert" and x.weak and x.dtype.kind == "u":
@@ -108,44 +118,50 @@ def _unary(name: str) -> Callable[..., Any]:
 
 
 def _in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """`x += y`: NumPy changes an array in place, which a program cannot, and rebinds a scalar, which it can."""
+    """Return an in-place operator such as `x += y`.
+
+    NumPy changes an array in place, which a program cannot do, and rebinds a scalar, which it can.
+    """
 
     def operate(self: Array, other: Any) -> Any:
         if self.meta.rank:
-            part = f"; for a part of it, x = x.at[i].{_PARTS[symbol]}(y)" if symbol in _PARTS else ""
+            part = f"; for a part of it, x = x.at[i].{_AT_METHODS[symbol]}(y)" if symbol in _AT_METHODS else ""
             raise MutationError(f"x {symbol}= y", f"x = x {symbol} y{part}", user_line())
         return compute(self, other)
 
     return operate
 
 
-def _method(name: str, doc: str = "") -> Callable[..., Any]:
-    """A method of ndarray that is the function of the same name."""
+def _method(name: str) -> Callable[..., Any]:
+    """Return the method of ndarray that is the function of the same name."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
         return NAMESPACE[name](self, *args, **kwargs)
 
-    method.__name__, method.__doc__ = name, doc or f"As `numpy.{name}` of this array."
+    method.__name__ = name
+    method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
     return method
 
 
-def _valueless(asked: str, instead: str = "") -> Callable[..., Any]:
-    """A method that needs the value of the array, which is not known while tracing."""
+def _valueless(request: str, instead: str = "") -> Callable[..., Any]:
+    """Return a method that needs the value of the array, which is unknown while tracing."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self.leaked() if self.builder.closed else ConcretizationError(asked, describe(self), user_line(), instead)
+        if self.builder.closed:
+            raise self.leaked()
+        raise ConcretizationError(request, describe(self), user_line(), instead)
 
     return method
 
 
-def _asked(asked: str, of_sizes: Callable[[Any], Any], instead: str = "") -> Callable[..., Any]:
-    """A method that needs the value, which sizes give where they alone make it."""
-    valueless = _valueless(asked, instead)
+def _from_sizes(request: str, of_sizes: Callable[[Any], Any], instead: str = "") -> Callable[..., Any]:
+    """Return a method that needs the value, which a size or a quotient of sizes has."""
+    valueless = _valueless(request, instead)
     return lambda self: valueless(self) if self.exact is None else of_sizes(self.exact)
 
 
 def _missing(name: str, instead: str) -> Callable[..., Any]:
-    """A method of ndarray that has no counterpart."""
+    """Return a method of ndarray that has no counterpart."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
         raise UnsupportedFunctionError(f"x.{name}()", "has no counterpart on traced arrays", instead, user_line())
@@ -153,17 +169,17 @@ def _missing(name: str, instead: str) -> Callable[..., Any]:
     return method
 
 
-def _mutating(asked: str, instead: str) -> Callable[..., Any]:
-    """A method that changes the array in place."""
+def _mutating(request: str, instead: str) -> Callable[..., Any]:
+    """Return a method of ndarray that changes the array in place."""
 
     def method(self: Array, *args: Any, **kwargs: Any) -> NoReturn:
-        raise MutationError(asked, instead, user_line())
+        raise MutationError(request, instead, user_line())
 
     return method
 
 
-def _spread(args: tuple[Any, ...]) -> Any:
-    """`x.reshape(2, 3)` and `x.reshape((2, 3))` mean the same."""
+def _axes_or_sizes(args: tuple[Any, ...]) -> Any:
+    """Return the argument of `x.reshape(2, 3)` or `x.reshape((2, 3))`, which mean the same."""
     return args[0] if len(args) == 1 and (args[0] is None or not _is_size(args[0])) else args
 
 
@@ -172,9 +188,10 @@ def _is_size(x: Any) -> bool:
 
 
 class Array(Traced):
-    """An array of a program under construction. `weak`: it stands for a Python scalar.
+    """Array of a program under construction.
 
-    `exact`: the size, quotient of sizes or question about them that it is: Python may ask that for its value.
+    `weak` says that it stands for a Python scalar. `exact` is the size, quotient of sizes or question about sizes that
+    it stands for, if any; Python may ask for the value of that one.
     """
 
     __slots__ = ("exact", "weak")
@@ -193,16 +210,16 @@ class Array(Traced):
             raise ConcretizationError(f"format {spec!r}", describe(self), user_line(), "print it without a format")
         return repr(self)
 
-    # -- what is known
+    # -- properties known while tracing
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return self.meta.rank
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The sizes: ints where they are fixed, SymDims elsewhere."""
+        """Sizes: ints where they are fixed, SymDims elsewhere."""
         return as_shape(name_sizes(self).meta.sizes, self.builder.scope)
 
     @shape.setter
@@ -211,7 +228,7 @@ class Array(Traced):
 
     @property
     def size(self) -> Any:
-        """The number of elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -226,11 +243,11 @@ class Array(Traced):
 
     @property
     def device(self) -> str:
-        """Where the array lives, in the words of the Array API."""
+        """Device of the array, as the Array API names it."""
         return "cpu"
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Any:
-        """This array: there is one device."""
+        """Return this array, since there is one device."""
         if device != "cpu":
             raise UnsupportedFunctionError("to_device", f"device {device!r}", "use 'cpu'", user_line())
         return self
@@ -254,20 +271,20 @@ class Array(Traced):
             raise SymbolicIterationError(describe(self), user_line())
         return iter([self[i] for i in range(count)])
 
-    # -- what cannot be done
+    # -- operations that need values, and in-place changes
 
-    __bool__ = _asked("bool()", bool)
-    __float__ = _asked("float()", float)
-    __int__ = _asked("int()", int, _COUNTS)
-    __floor__ = _asked("math.floor()", math.floor)
-    __ceil__ = _asked("math.ceil()", math.ceil)
-    __trunc__ = _asked("math.trunc()", math.trunc)
+    __bool__ = _from_sizes("bool()", bool)
+    __float__ = _from_sizes("float()", float)
+    __int__ = _from_sizes("int()", int, _COUNT_ADVICE)
+    __floor__ = _from_sizes("math.floor()", math.floor)
+    __ceil__ = _from_sizes("math.ceil()", math.ceil)
+    __trunc__ = _from_sizes("math.trunc()", math.trunc)
     __complex__ = _valueless("complex()")
 
     def __index__(self) -> int:
         if self.builder.closed:
             raise self.leaked()
-        instead = _SIZE if self.dtype.kind in "iub" else _FRACTION
+        instead = _SIZE_ADVICE if self.dtype.kind in "iub" else _FRACTION_ADVICE
         error = ConcretizationError("a Python int", describe(self), user_line(), instead)
         keep_refusal(self, error)
         raise error
@@ -340,59 +357,59 @@ class Array(Traced):
 
     @property
     def at(self) -> Any:
-        """What `x[key] = v` and `x[key] += v` are for traced arrays: `x.at[key].set(v)`, `x.at[key].add(v)`, ...
+        """Updates that stand for `x[key] = v` and `x[key] += v`: `x.at[key].set(v)`, `x.at[key].add(v)` and so on.
 
-        The methods are set, add, subtract, multiply, divide, power, min, max, apply and get; each gives a new array.
+        The methods are set, add, subtract, multiply, divide, power, min, max, apply and get; each returns a new array.
         """
         return NAMESPACE["at"](self)
 
     @property
     def T(self) -> Any:
-        """The array with its axes reversed."""
+        """Array with its axes reversed."""
         return self.transpose()
 
     @property
     def mT(self) -> Any:
-        """The array with its last two axes swapped."""
+        """Array with its last two axes exchanged."""
         return NAMESPACE["matrix_transpose"](self)
 
     @property
     def real(self) -> Any:
-        """The real part."""
+        """Real part."""
         return NAMESPACE["real"](self)
 
     @property
     def imag(self) -> Any:
-        """The imaginary part."""
+        """Imaginary part."""
         return NAMESPACE["imag"](self)
 
     @property
     def flat(self) -> Iterator[Any]:
-        """The elements in C order, for arrays of fixed size."""
+        """Iterator over the elements in C order, for arrays of fixed size."""
         return iter(self.ravel())
 
     def transpose(self, *axes: Any) -> Any:
-        """The array with its axes in the given order (reversed by default)."""
-        return NAMESPACE["transpose"](self, _spread(axes) if axes else None)
+        """Return the array with its axes in this order, by default reversed."""
+        return NAMESPACE["transpose"](self, _axes_or_sizes(axes) if axes else None)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        """The elements in another shape; sizes may be symbolic and one may be -1."""
-        return NAMESPACE["reshape"](self, _spread(shape), order=order)
+        """Return the elements in another shape; sizes may be symbolic and one may be -1."""
+        return NAMESPACE["reshape"](self, _axes_or_sizes(shape), order=order)
 
     def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Any:
-        """The array in another dtype."""
+        """Return the array in another dtype."""
         return NAMESPACE["astype"](self, dtype)
 
     def conj(self) -> Any:
-        """The complex conjugate."""
+        """Return the complex conjugate."""
         return NAMESPACE["conjugate"](self)
 
     def compress(self, condition: Any, axis: Any = None) -> Any:
-        """As `numpy.compress`."""
+        """Return the slices along an axis at which a condition holds."""
         return NAMESPACE["compress"](condition, self, axis)
 
     def dot(self, b: Any) -> Any:
-        """As `numpy.dot`."""
+        """Return the product of this array and b, as `numpy.dot` defines it."""
         return NAMESPACE["dot"](self, b)
 
     conjugate = conj
@@ -437,7 +454,7 @@ class Array(Traced):
     # -- NumPy's protocols
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The functions of the Array API for traced arrays."""
+        """Return the module with the functions of the Array API for traced arrays."""
         return anyshape.numpy
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -446,15 +463,15 @@ class Array(Traced):
         function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
         if function is None:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE, user_line())
+            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
         return function(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        found = FUNCTIONS.get(function)
-        if found is None:
+        counterpart = FUNCTIONS.get(function)
+        if counterpart is None:
             name = f"{function.__module__}.{function.__name__}"
-            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE, user_line())
-        return found(*args, **kwargs)
+            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
+        return counterpart(*args, **kwargs)
 
 
-_COMPOSE = "write it with other NumPy functions, or call it outside the traced function"
+_COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"

@@ -1,4 +1,4 @@
-"""The methods of ufuncs on traced arrays: np.add.reduce(x), np.multiply.accumulate(x), np.subtract.outer(x, y)."""
+"""Define the methods of ufuncs on traced arrays: `np.add.reduce(x)`, `np.multiply.accumulate(x)` and the like."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ from anyshape.ops import reduction as rd
 
 
 def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
-    """A reduction, with these options, whose axis is 0 unless it is given, as that of a ufunc."""
+    """Return a reduction with these options whose axis is 0 by default, as for a ufunc."""
 
     def method(
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
         keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
     ) -> Any:  # fmt: skip
-        given = {"dtype": dtype, "initial": initial, "where": where}
-        given = {k: v for k, v in given.items() if v is not None and v is not ABSENT and v is not True}
-        for option in given:
+        values = {"dtype": dtype, "initial": initial, "where": where}
+        values = {k: v for k, v in values.items() if v is not None and v is not ABSENT and v is not True}
+        for option in values:
             if option not in options:
                 problem = f"option {option!r} of a traced array"
                 raise UnsupportedFunctionError(f"reduce ({function.__name__})", problem, "leave it out", user_line())
-        return function(array, axis=axis, out=_single(out), keepdims=keepdims, **given)
+        return function(array, axis=axis, out=_single(out), keepdims=keepdims, **values)
 
     return method
 
 
 def _single(out: Any) -> Any:
-    """NumPy's protocol hands over `out` as a tuple."""
+    """Return `out`, which NumPy's protocol passes as a tuple."""
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an accumulation whose axis is 0 by default, as for a ufunc."""
+
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         return function(array, axis=axis, dtype=dtype, out=_single(out))
 
@@ -50,7 +52,7 @@ def _accumulate(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _accumulate_as(name: str, apply: Callable[[Any, int], Any], integers: bool = True) -> Callable[..., Any]:
-    """An accumulation that no NumPy function of its own names."""
+    """Return an accumulation that has no NumPy function of its own."""
 
     def function(array: Any, axis: Any, dtype: Any, out: Any) -> Any:
         refuse_out(name, out)
@@ -63,7 +65,7 @@ def _accumulate_as(name: str, apply: Callable[[Any, int], Any], integers: bool =
 
 
 def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
-    """The logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
+    """Return the logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
     refuse_out("logaddexp.reduce", out)
     x = asarray(a, dtype)
     x = x if x.dtype.kind == "f" else asarray(x, np.float64)
@@ -73,13 +75,13 @@ def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = 
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
-    """`ufunc.outer(a, b)`, given the function of the ufunc: every element of a with every element of b."""
+    """Return each element of a combined with each of b by a ufunc, as `ufunc.outer(a, b)` does."""
     x, y = (_strong(operand(z if is_traced(z) else np.asarray(z))) for z in (a, b))  # unlike in a call of the ufunc
     return function(mv.reshape(x, (*sizes(x), *[1] * y.ndim)), y, **options)
 
 
 def _strong(x: Any) -> Any:
-    """An operand that is no Python scalar, nor stands for one."""
+    """Return an operand that no longer counts as a Python scalar."""
     return type(x)(x.builder, x.value) if isinstance(x, Traced) and is_weak(x) else x
 
 
