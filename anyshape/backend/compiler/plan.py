@@ -159,9 +159,9 @@ def _leaf_text(leaf: Any) -> str:
     return INPUT_VALUE.format(leaf.operand) if isinstance(leaf, RuntimeScalar) else str(leaf)
 
 
-def _binding_text(solved: SizeBinding) -> str:
-    left = str(solved.variable) if solved.curve is None else dims.show(solved.curve)
-    return f"{left} = {dims.show(dims.floordiv(solved.target, solved.divisor), _leaf_text)}"
+def _binding_text(binding: SizeBinding) -> str:
+    left = str(binding.variable) if binding.curve is None else dims.show(binding.curve)
+    return f"{left} = {dims.show(dims.floordiv(binding.target, binding.divisor), _leaf_text)}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes import expr, polynomial_bounds, polynomials
+from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Call, DimExpr, Size
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
@@ -76,14 +77,7 @@ def _count_products(terms: Iterable[tuple[Monomial, int]]) -> int:
 
 def divides_by_size(claim: Claim) -> bool:
     """Return whether the claim contains a division by a size, so that it is undefined where that size is 0."""
-    return _divides(claim.left) or _divides(claim.right)
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _divides(size: Size) -> bool:
-    calls = [a for m in expr.terms_of(size) for a, _ in m if isinstance(a, Call)]
-    by_size = any(c.function in ("floordiv", "mod") and not isinstance(c.args[1], int) for c in calls)
-    return by_size or any(_divides(x) for c in calls for x in c.args)
+    return may_divide_by_zero(claim.left) or may_divide_by_zero(claim.right)
 
 
 def rows_of(claim: Claim) -> Alternatives:
