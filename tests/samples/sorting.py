@@ -1,7 +1,25 @@
 """Sorting and order statistics."""
 
+import numpy
+
 from tests.samples.reduction import FLOAT, REAL, distinct, holes, ties
 from tests.samples.sample import Sample
+
+
+def points(rng, shapes, dtype):
+    """x around increasing points, some of it on them, and values at the points."""
+    x_shape, (count,), value_shape = shapes
+    xp = numpy.cumsum(rng.uniform(0.5, 1.5, count)) - count / 2
+    x = rng.uniform(-1 - count / 2, 1 + count / 2, x_shape)
+    return [x.astype(dtype), xp.astype(dtype), rng.uniform(-2, 2, value_shape).astype(dtype)]
+
+
+def on_points(rng, shapes, dtype):
+    """x on the points alone, and where it is not finite."""
+    _, xp, fp = points(rng, shapes, dtype)
+    x = numpy.concatenate([xp, [numpy.nan, numpy.inf, -numpy.inf]])
+    return [numpy.resize(x, shapes[0]).astype(dtype), xp, fp]
+
 
 SAMPLES = [
     Sample("sort", lambda np, x: np.sort(x), ("n, m",), ("sort", "permute", "argsort"), REAL, make=distinct),
@@ -62,4 +80,39 @@ SAMPLES = [
         smallest=1,
     ),
     Sample("percentile", lambda np, x: np.percentile(x, 62.5), ("n, m",), ("sort",), FLOAT, make=distinct, smallest=1),
+    *[
+        Sample(
+            f"interp {name}",
+            lambda np, x, xp, fp, options=options: np.interp(x, xp, fp, **options),
+            (shape, "n", "n"),
+            ("searchsorted", "take"),
+            FLOAT,
+            make=points,
+            smallest=1,
+        )
+        for name, shape, options in [
+            ("of any shape", "m, 2", {}),
+            ("of nothing", "0", {}),
+            ("of a number", "", {"left": -1.0}),
+            ("with ends", "m", {"left": 7, "right": -7.5}),
+            ("with a period", "m", {"period": 1.25}),
+        ]
+    ],
+    Sample(
+        "interp of complex values",
+        lambda np, x, xp, fp: np.interp(x, xp, fp + 1j * fp[::-1], right=2j),
+        ("m", "n", "n"),
+        ("searchsorted", "complex"),
+        make=points,
+        smallest=1,
+    ),
+    Sample(
+        "interp on points",
+        lambda np, x, xp, fp: np.interp(x, xp, fp, left=0.5),
+        ("10", "n", "n"),
+        ("searchsorted",),
+        make=on_points,
+        smallest=1,
+        grad=None,
+    ),
 ]

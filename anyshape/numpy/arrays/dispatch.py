@@ -1,4 +1,4 @@
-"""Which function of ours answers for which of NumPy's and SciPy's: one table by name, and those derived from it."""
+"""Map NumPy's and SciPy's functions to their counterparts for traced arrays, by name and by object."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from anyshape.numpy import (
     einsum_function,
     elementwise,
     indexing,
+    interpolation,
     joining,
     movement,
     norms,
@@ -46,12 +47,13 @@ _MODULES = (
     einsum_function,
     norms,
     sorting,
+    interpolation,
     dynamic,
 )
 
 
 def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that a module defines under public names."""
+    """Return the functions that a module defines under public names."""
     return {
         name: f
         for name, f in vars(module).items()
@@ -62,7 +64,7 @@ def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
     }
 
 
-# every function by name; UFUNCS and FUNCTIONS by the NumPy or SciPy object it stands for
+# NAMESPACE has every function by name, UFUNCS and FUNCTIONS by the NumPy or SciPy object that it stands for
 NAMESPACE: dict[str, Callable[..., Any]] = {name: f for module in _MODULES for name, f in _public(module).items()}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     getattr(home, name): f
