@@ -40,6 +40,7 @@ ndtr = _function(sc.ndtr, sp.ndtr, "Return the distribution function of the stan
 ndtri = _function(
     sc.ndtri, sp.ndtri, "Return the quantile of the standard normal distribution at the probability p.", operands="p"
 )
+owens_t = _function(sc.owens_t, sp.owens_t, "Return Owen's T function of h and a.", operands="h, a")
 log_ndtr = _function(sc.log_ndtr, sp.log_ndtr, "Return log(ndtr(x)), accurate for negative x.")
 
 # -- gamma and beta functions
@@ -232,8 +233,8 @@ __all__ = [
     "beta", "betainc", "betaln", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv",
     "exp1", "exp10", "expi", "expit", "gamma", "gammainc", "gammaincc", "gammaln", "huber", "i0", "i0e", "i1", "i1e",
     "iv", "ive", "j0", "j1", "jn", "jv", "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kv", "kve", "log_expit",
-    "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "pseudo_huber", "psi", "rel_entr",
-    "sinc", "softmax", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "owens_t", "polygamma", "pseudo_huber", "psi",
+    "rel_entr", "sinc", "softmax", "xlog1py", "xlogy", "y0", "y1", "yn", "yv", "zeta",
 ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ erfcinv_op, erfcinv = _unary("erfcinv", "The inverse of erfc.")
 dawsn_op, dawsn = _unary("dawsn", "Dawson's integral.")
 ndtr_op, ndtr = _unary("ndtr", "The cumulative distribution of the standard normal.")
 ndtri_op, ndtri = _unary("ndtri", "The quantile of the standard normal.")
+owens_t_op, owens_t = _binary("owens_t", "Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
 log_ndtr_op, log_ndtr = _unary("log_ndtr", "log(ndtr(x)), accurate for very negative x.")
 
 # -- gamma and its kin

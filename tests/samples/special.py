@@ -59,6 +59,7 @@ _UNARY = [
 _BINARY = [
     ("beta", "beta", (0.5, 3), F),
     ("betaln", "betaln", (0.5, 3), F),
+    ("owens_t", "owens_t", (-2, 2), F),
     ("xlogy", "xlogy ratio", (0.3, 3), (*F, "complex128")),
     ("xlog1py", "xlog1py ratio", (0.3, 3), F),
     ("rel_entr", "rel_entr ratio", (0.3, 3), F),
@@ -86,7 +87,7 @@ SAMPLES = [
     ],
     *[
         Sample(f"special.{n} edges", scipy(n), ("7, 1", "1, 7"), make=POSITIVE, grad=None)
-        for n in ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln"]
+        for n in ["xlogy", "xlog1py", "rel_entr", "kl_div", "betaln", "owens_t"]
     ],
     *[Sample(f"special.polygamma {k}", ours("polygamma", k), ("n, 3",), (), F[: k + 1], (0.5, 3)) for k in (0, 1, 3)],
     Sample("special.zeta", lambda np, q: special.zeta(2.5, q), ("n, 3",), ("zeta",), F, (0.5, 3)),

@@ -49,6 +49,11 @@ pointwise(sp.dawsn_op, lambda x, out: 1 - 2 * x * out)
 pointwise(sp.ndtr_op, lambda x, out: ew.exp(-0.5 * ew.square(x)) / ROOT_TWO_PI)
 pointwise(sp.ndtri_op, lambda x, out: ROOT_TWO_PI * ew.exp(0.5 * ew.square(out)))
 pointwise(sp.log_ndtr_op, lambda x, out: sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x))
+pointwise(
+    sp.owens_t_op,
+    lambda x, y, out: -0.5 / ROOT_TWO_PI * ew.exp(-0.5 * ew.square(x)) * sp.erf(sqrt(0.5) * x * y),
+    lambda x, y, out: ew.exp(-0.5 * ew.square(x) * (1 + ew.square(y))) / (2 * pi * (1 + ew.square(y))),
+)
 
 # -- gamma and its kin
 
@@ -108,7 +113,9 @@ pointwise(sp.sinc_op, lambda x, out, *, order: sp.sinc(x, order + 1))
 # -- shifts of operands
 
 no_shift(sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op, sp.ndtr_op)
-no_shift(sp.ndtri_op, sp.log_ndtr_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op)
+no_shift(
+    sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op
+)
 no_shift(sp.betaln_op, sp.zeta_op, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op, sp.expit_op, sp.logit_op)
 no_shift(sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op, sp.entr_op, sp.rel_entr_op, sp.kl_div_op, sp.exp10_op)
 no_shift(sp.exp1_op, sp.expi_op, sp.bessel_j_op, sp.bessel_y_op, sp.bessel_i_op, sp.bessel_k_op)

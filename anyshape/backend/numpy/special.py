@@ -19,6 +19,7 @@ UFUNCS = {
     sp.ndtr_op: sc.ndtr,
     sp.ndtri_op: sc.ndtri,
     sp.log_ndtr_op: sc.log_ndtr,
+    sp.owens_t_op: sc.owens_t,
     sp.gamma_op: sc.gamma,
     sp.gammaln_op: sc.gammaln,
     sp.digamma_op: sc.digamma,

@@ -9,7 +9,7 @@ from anyshape.ops import special as sp
 SPECIAL = replace(ELEMENTWISE, time=ElementTime(7.0, 7.0))
 
 declare(SPECIAL, sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
-declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op)
+declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)
 declare(SPECIAL, sp.gamma_op, sp.gammaln_op, sp.digamma_op, sp.polygamma_op, sp.beta_op, sp.betaln_op, sp.zeta_op)
 declare(SPECIAL, sp.gammainc_op, sp.gammaincc_op, sp.betainc_op)
 declare(SPECIAL, sp.expit_op, sp.logit_op, sp.log_expit_op, sp.xlogy_op, sp.xlog1py_op)
