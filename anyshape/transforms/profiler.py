@@ -78,7 +78,7 @@ def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float) -> list[Row]:
     """Return a row for each part of the plan, and one for the time outside of its steps."""
     parts = list(_parts(runs[-1][1]))
     steps = [[_seconds(run, part, reading) for _, run in runs] for part in parts]
-    outside = [max(0.0, whole - run.inside - run.telling) for whole, run in runs]
+    outside = [max(0.0, whole - run.inside - run.record_seconds) for whole, run in runs]
     seconds = [statistics.median(times) for times in [*steps, outside]]
     total = sum(seconds) or 1.0
     costing = _Costing([run for _, run in runs])

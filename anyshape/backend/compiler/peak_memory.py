@@ -1,4 +1,4 @@
-"""How much memory a plan takes: the bytes of the arrays that are alive at once, as a size over the dims of the program.
+"""Peak memory of a plan: an upper bound of the bytes live at once, as a size over the variables of the program.
 
 Counted is what a run allocates, except inputs and constants: results, copies of outputs, and the scratch memory of
 kernels, which traits bound. Functions of the user are not counted. A movement that may copy counts as a copy, so the
@@ -7,26 +7,34 @@ result is a bound. Buffers of NumPy that do not grow with the operands are left 
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyshape.backend.compiler.codegen.tiles import FEW, GroupSource, Key, least
+from anyshape.backend.compiler.codegen.tiles import (
+    MIN_BLOCKS,
+    BufferKey,
+    min_tiled_elements,
+    row_sizes,
+    tile_memory,
+)
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph.prover.claim_text import SizeNames
-from anyshape.graph.prover.claim_text import SizeNames
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
+
+OVERHANG = 8  # tiles at most into which rows are cut that would fill fewer
+KERNEL_ARRAYS = 3  # arrays like its operand or result that a kernel with scratch memory makes in a tile, at most
 
 
 def scratch_bytes(step: Step) -> Size | None:
@@ -36,40 +44,19 @@ def scratch_bytes(step: Step) -> Size | None:
 
 
 def shape_constant_bytes(plan: Plan) -> Size:
-    """The bytes of the arrays that the steps make which depend on sizes alone."""
-    found = [bytes_of(m) for step in plan.hoisted for m in step.results if m.rank]
-    return expr.total([size for size in found if size is not None])
+    """Return the bytes of the arrays that hoisted steps make."""
+    sizes = [bytes_of(m) for step in plan.hoisted for m in step.results if m.rank]
+    return expr.total([size for size in sizes if size is not None])
 
 
-@dataclass
-class _Memory:
-    """Which allocations each slot keeps, how many slots keep each of them, and what all of them take."""
-
-    held: dict[str, Size] = field(default_factory=dict)
-    home: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    shared: dict[str, int] = field(default_factory=dict)
-    now: Size = 0
-
-    def allocate(self, slot: str, size: Size) -> None:
-        self.held[slot], self.home[slot], self.shared[slot] = size, (slot,), 1
-        self.now = expr.add(self.now, size)
-
-    def share(self, slot: str, source: object) -> None:
-        homes = self.home.get(str(source), ())
-        self.home[slot] = (*self.home.get(slot, ()), *homes)
-        for home in homes:
-            self.shared[home] += 1
-
-    def drop(self, slot: str) -> None:
-        for home in self.home.pop(slot, ()):
-            self.shared[home] -= 1
-            if not self.shared[home]:
-                self.now = expr.sub(self.now, self.held.pop(home))
+def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
+    """Return the bytes at the sizes of a call, given by name."""
+    return evaluate(size, values_from({v: sizes[str(v)] for v in expr.variables(size)}))
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The most bytes that are alive at once, and the step that needs them; `size` is None where it is not known."""
+    """The most bytes that are live at once, and the step that needs them; `size` is None where it is not known."""
 
     size: Size | None
     step: Step | None
@@ -77,222 +64,267 @@ class Peak:
 
 @dataclass(frozen=True)
 class Budget:
-    """At most `limit` bytes for a run; `needed` is the bound of what it takes, over the sizes of its inputs.
+    """A limit of the bytes of a run.
 
-    `less` gives for the sizes of a call a function that takes less, if there is one, and the bytes that it takes. Where
-    that does not fit, `otherwise` runs, which has a limit of its own.
+    - `needed`: the bound of what the plan takes, over the sizes of its inputs; None where it is not known.
+    - `recompute`: for the sizes of a call, a function that recomputes values, if there is one, and its bytes.
+    - `fallback`: a function with a limit of its own, for where that does not fit either.
     """
 
     program: str
     limit: int
     needed: Size | None
     where: SourceLine | None
-    less: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
-    otherwise: Callable[..., Any] | None = None
+    recompute: Callable[[Mapping[str, int]], tuple[Callable[..., Any] | None, int | None]] | None = None
+    fallback: Callable[..., Any] | None = None
 
-    def instead(self, sizes: Mapping[str, int], names: Callable[[], SizeNames]) -> Callable[..., Any]:
-        """What runs in place of what would take too much at these sizes, or the error."""
-        run, again = self.less(sizes) if self.less is not None and self.needed is not None else (None, None)
-        if run is not None and again is not None and again <= self.limit:
+    def replacement(self, sizes: Mapping[str, int], names: Callable[[], SizeNames]) -> Callable[..., Any]:
+        """Return the function that runs where the plan would take too much at these sizes.
+
+        Raise MemoryLimitError if there is none.
+        """
+        recompute = self.recompute if self.needed is not None else None
+        run, recomputed_bytes = recompute(sizes) if recompute is not None else (None, None)
+        if run is not None and recomputed_bytes is not None and recomputed_bytes <= self.limit:
             return run
-        if self.otherwise is not None:
-            return self.otherwise
+        if self.fallback is not None:
+            return self.fallback
         needed = None if self.needed is None else bytes_at(self.needed, sizes)
-        about = () if self.needed is None else expr.variables(self.needed)
-        read = names().by_name({v: sizes[str(v)] for v in about})
-        raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), read, self.where, again)
-
-
-def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
-    """The bytes at the sizes of a call, which are given by name."""
-    return evaluate(size, values_from({v: sizes[str(v)] for v in expr.variables(size)}))
+        variables = () if self.needed is None else expr.variables(self.needed)
+        shown = names().by_name({v: sizes[str(v)] for v in variables})
+        raise MemoryLimitError(self.program, needed, self.limit, str(self.needed), shown, self.where, recomputed_bytes)
 
 
 def peak_bytes(plan: Plan, threads: int | None = None) -> Peak:
-    """The peak of a plan. It is not known if the size of an array is not, or if it has more terms than are worked with.
+    """Return the peak of a plan.
 
-    Groups run their steps as they are where arrays are small, else in tiles, on so many threads: as many as there are.
+    It is unknown if the size of an array is, or if it has too many terms. Groups run their steps one by one where
+    arrays are small, else in tiles, on this many threads or on `config.num_threads`.
     """
     threads = config.num_threads if threads is None else threads
     try:
-        whole = _walked(plan, in_tiles=False)
+        whole = _walk(plan, in_tiles=False)
         if not plan.groups or whole.size is None:
             return whole
-        tiled = _walked(plan, in_tiles=True)
+        tiled = _walk(plan, in_tiles=True)
         if tiled.size is None:
             return whole
-        small = max(_small_bytes(g, plan) for g in plan.groups)
-        as_they_are = expr.minimum(whole.size, expr.add(tiled.size, small))
-        return Peak(expr.maximum(as_they_are, expr.add(tiled.size, _buffers(plan.groups, small, threads))), tiled.step)
+        small = max(_small_group_bytes(group, steps) for group, steps in plan.parts() if group is not None)
+        one_by_one = expr.minimum(whole.size, expr.add(tiled.size, small))
+        in_tiles = expr.add(tiled.size, _tile_buffer_bytes(plan.groups, small, threads))
+        return Peak(expr.maximum(one_by_one, in_tiles), tiled.step)
     except SizeLimitError:
         return Peak(None, None)
 
 
-def _walked(plan: Plan, in_tiles: bool) -> Peak:
-    """The peak if groups run their steps as they are, or in tiles, of which the buffers are not counted here."""
-    memory = _Memory()
-    highest: list[tuple[Size, Step | None]] = [(0, None)]
-    groups = {g.first_slot: g for g in plan.groups}
-    steps = iter(plan.steps)
-    for step in steps:
-        group = groups.get(step.outputs[0]) if step.outputs else None
+@dataclass
+class _Memory:
+    """Live allocations.
+
+    - `held`: the bytes of each allocation, by the slot that made it.
+    - `allocations`: the allocations that each slot keeps alive.
+    - `references`: how many slots keep each allocation alive.
+    - `now`: the bytes of all.
+    """
+
+    held: dict[str, Size] = field(default_factory=dict)
+    allocations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    references: dict[str, int] = field(default_factory=dict)
+    now: Size = 0
+
+    def allocate(self, slot: str, size: Size) -> None:
+        self.held[slot], self.allocations[slot], self.references[slot] = size, (slot,), 1
+        self.now = expr.add(self.now, size)
+
+    def share(self, slot: str, source: object) -> None:
+        """Let a slot keep alive what a source keeps alive."""
+        shared = self.allocations.get(str(source), ())
+        self.allocations[slot] = (*self.allocations.get(slot, ()), *shared)
+        for allocation in shared:
+            self.references[allocation] += 1
+
+    def drop(self, slots: Sequence[str]) -> None:
+        for slot in slots:
+            for allocation in self.allocations.pop(slot, ()):
+                self.references[allocation] -= 1
+                if not self.references[allocation]:
+                    self.now = expr.sub(self.now, self.held.pop(allocation))
+
+
+class _Highest:
+    """The largest of the sizes seen, as those that no other is proved to reach at all sizes."""
+
+    def __init__(self) -> None:
+        self.candidates: list[tuple[Size, Step | None]] = [(0, None)]
+
+    def add(self, size: Size, step: Step | None) -> None:
+        if any(_is_at_least(candidate, size) for candidate, _ in self.candidates):
+            return
+        self.candidates = [(c, s) for c, s in self.candidates if not _is_at_least(size, c)] + [(size, step)]
+
+    def peak(self) -> Peak:
+        sizes = [size for size, _ in self.candidates]
+        return Peak(expr.maximum(*sizes) if len(sizes) > 1 else sizes[0], self.candidates[0][1])
+
+
+def _walk(plan: Plan, *, in_tiles: bool) -> Peak:
+    """Return the peak if groups run their steps one by one, or in tiles, whose buffers are not counted here."""
+    memory, highest = _Memory(), _Highest()
+    for group, steps in plan.parts():
         if group is not None and in_tiles:
-            _raise_to(highest, expr.add(memory.now, _together(group)), step)
-            for slot, size in _results(group).items():
+            highest.add(expr.add(memory.now, _group_bytes(group)), steps[0])
+            for slot, size in _escaping_bytes(group).items():
                 memory.allocate(slot, size)
-            for part in (step, *itertools.islice(steps, len(group.steps) - 1)):
-                for slot in part.drops:
-                    memory.drop(slot)
+            for step in steps:
+                memory.drop(step.drops)
             continue
-        extra = _enter(memory, step)
-        if extra is None:
-            return Peak(None, step)
-        _raise_to(highest, expr.add(memory.now, extra), step)
-        for slot in step.drops:
-            memory.drop(slot)
-    copies = _copies(plan)
+        for step in steps:
+            scratch = _enter(memory, step)
+            if scratch is None:
+                return Peak(None, step)
+            highest.add(expr.add(memory.now, scratch), step)
+            memory.drop(step.drops)
+    copies = _copied_bytes(plan)
     if copies is None:
         return Peak(None, None)
-    _raise_to(highest, expr.add(memory.now, copies), None)
-    return Peak(expr.maximum(*[size for size, _ in highest]) if len(highest) > 1 else highest[0][0], highest[0][1])
+    highest.add(expr.add(memory.now, copies), None)
+    return highest.peak()
 
 
 # -- groups
 
 
-def _results(group: Group) -> dict[str, Size]:
-    """The bytes of what a group gives, by slot: its sizes are exact, or there were no group."""
-    found = {o: bytes_of(m) for s in group.steps for o, m in zip(s.outputs, s.results, strict=True)}
-    return {slot: size for slot, size in found.items() if slot in group.escaping and size is not None}
+def _elements(group: Group) -> Size:
+    """Return the elements of the widest value of a group."""
+    widths = dict.fromkeys(numel(row_sizes(m)) for m in group.parallel_metas)
+    return expr.mul(group.rows, expr.maximum(1, *widths))
 
 
-def _written(group: Group) -> GroupSource:
-    """The function of a group, for what it takes."""
-    source = GroupSource(group, lambda prefix, _: prefix, str)
-    source.function("tiled")
-    return source
+def _escaping_bytes(group: Group) -> dict[str, Size]:
+    """Return the bytes of what a group gives, by slot: its sizes are exact, or there would be no group."""
+    metas = {o: m for s in group.steps for o, m in zip(s.outputs, s.results, strict=True)}
+    return {slot: size for slot, m in metas.items() if slot in group.escaping and (size := bytes_of(m)) is not None}
 
 
-_FEW = 8  # tiles at most into which less is cut than would fill that many
+def _group_bytes(group: Group) -> Size:
+    """Return the bytes of what tiles of a group fill side by side, and of its partial results."""
+    escaping = _escaping_bytes(group)
+    total = expr.total([*escaping.values()])
+    if not group.carried:
+        return total
+    elements = _elements(group)
+    # twice as many tiles as would be full, as rows are not divided; also where further axes are collapsed
+    tiles = expr.add(expr.mul(2, expr.ceildiv(elements, tile_memory(group).elements)), OVERHANG)
+    numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.carried]
+    if numbers != [1] * len(numbers):  # then tiles are in blocks
+        blocks = expr.floordiv(elements, expr.mul(MIN_BLOCKS, expr.maximum(1, *numbers)))
+        tiles = expr.minimum(tiles, expr.maximum(MIN_BLOCKS, blocks))
+    return expr.add(total, expr.mul(tiles, expr.total([escaping[slot] for slot in group.carried])))
 
 
-def _together(group: Group) -> Size:
-    """The bytes of what a group gives, which its tiles fill side by side, and of a sum over rows for each tile."""
-    results = _results(group)
-    if group.carried:
-        rows = dict.fromkeys(numel((m.sizes or ())[1:]) for m in group.parallel_metas)
-        read = expr.mul(group.rows, expr.maximum(1, *rows))
-        # twice as many as would be full, as rows are not divided; also where further axes are merged with rows
-        tiles = expr.add(expr.mul(2, expr.ceildiv(read, _written(group).tile)), _FEW)
-        numbers = [numel(s.results[0].sizes or ()) for s in group.steps if s.outputs[0] in group.carried]
-        if numbers != [1] * len(numbers):  # then tiles are in blocks
-            blocks = expr.floordiv(read, expr.mul(FEW, expr.maximum(1, *numbers)))
-            tiles = expr.minimum(tiles, expr.maximum(FEW, blocks))
-        results["totals"] = expr.mul(tiles, expr.total([results[slot] for slot in group.carried]))
-    return expr.total([*results.values()])
-
-
-def _small_bytes(group: Group, plan: Plan) -> int:
-    """At most the bytes of what stays inside a group that runs its steps as they are, as its arrays are small."""
-    memory, most, elements = _Memory(), 0, least(group)
-    start = next(i for i, step in enumerate(plan.steps) if step.outputs[:1] == (group.first_slot,))
-    for step in plan.steps[start : start + len(group.steps)]:
+def _small_group_bytes(group: Group, steps: Sequence[Step]) -> int:
+    """Return at most the bytes of internal values of a group whose arrays are small enough to run step by step."""
+    memory, most, elements = _Memory(), 0, min_tiled_elements(group)
+    for step in steps:
         (slot,), (meta,) = step.outputs, step.results
         if slot not in group.escaping:
-            if step.reuse in memory.home:
+            if step.reuse in memory.allocations:
                 memory.share(slot, step.reuse)
             else:
                 memory.allocate(slot, elements * meta.dtype.itemsize)
-        widest = max(m.dtype.itemsize for m in (step.metas[0], meta))
-        scratch = 3 * elements * widest if find_traits(step.op).scratch is not None else 0
-        most = max(most, int(expr.add(memory.now, scratch)))  # type: ignore[arg-type]
-        for dropped in step.drops:
-            memory.drop(dropped)
+        itemsize = max([m.dtype.itemsize for m in _scratch_like(step)], default=0)
+        most = max(most, int(expr.add(memory.now, KERNEL_ARRAYS * elements * itemsize)))  # type: ignore[arg-type]
+        memory.drop(step.drops)
     return most
 
 
-def _buffers(groups: Sequence[Group], small: int, threads: int) -> Size:
-    """At most the bytes of the buffers of the group that takes most, where one is large enough to run in tiles."""
-    each, whole = (expr.maximum(*found, 0) for found in zip(*map(_tile_bytes, groups), strict=True))
-    rows = [expr.mul(g.rows, expr.maximum(1, *[numel((m.sizes or ())[1:]) for m in g.parallel_metas])) for g in groups]
-    large = expr.maximum(0, expr.add(expr.maximum(*rows, 0), 1 - min(map(least, groups))))  # 0 where none is
-    most = expr.maximum(expr.mul(threads, each), small)
+def _scratch_like(step: Step) -> Sequence[TensorMeta]:
+    """Return the arrays whose sizes bound what the kernel makes in a tile, if it makes any."""
+    return () if find_traits(step.op).scratch is None else (step.results[0], step.metas[0])
+
+
+def _tile_buffer_bytes(groups: Sequence[Group], small: int, threads: int) -> Size:
+    """Return at most the bytes of the buffers of the group that takes most; 0 where none is large enough for tiles."""
+    per_thread, whole = (expr.maximum(*sizes, 0) for sizes in zip(*map(_tile_bytes, groups), strict=True))
+    elements = expr.maximum(*map(_elements, groups), 0)
+    large = expr.maximum(0, expr.add(elements, 1 - min(map(min_tiled_elements, groups))))  # 0 where none is
+    most = expr.maximum(expr.mul(threads, per_thread), small)
     return expr.minimum(most, whole, expr.mul(most, large))
 
 
 def _tile_bytes(group: Group) -> tuple[Size, Size]:
-    """Two bounds of the bytes of the buffers of a group, and of what kernels make in a tile.
+    """Return two bounds of the bytes of the buffers of a group, and of what kernels make in a tile.
 
-    Those of a thread; and half as much again as whole arrays take, as tiles overhang the rows by half at most.
+    One is for a thread. The other is half as much again as whole arrays take, as tiles overhang the rows by half.
     """
-    source = _written(group)
-    most: Counter[Key] = Counter()  # of each sort, as many as are alive at once
-    for step, alive in zip(group.steps, source.alive, strict=True):
-        touched = () if find_traits(step.op).scratch is None else (step.results[0], step.metas[0])
-        scratch = [(m.dtype, (m.sizes or ())[1:]) for m in touched]
-        most |= Counter([*alive, *scratch * 3])
-    rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*source.keys.values(), *most.elements())]
-    tile = expr.total([expr.mul(itemsize, expr.maximum(source.tile, row)) for itemsize, row in rows])
+    tile = tile_memory(group)
+    unbuffered: Counter[BufferKey] = Counter()  # of each key, as many as are live at once
+    for step, live in zip(group.steps, tile.unbuffered, strict=True):
+        scratch = [(m.dtype, row_sizes(m)) for m in _scratch_like(step)]
+        unbuffered |= Counter([*live, *scratch * KERNEL_ARRAYS])
+    rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*tile.buffers, *unbuffered.elements())]
+    per_thread = expr.total([expr.mul(itemsize, expr.maximum(tile.elements, row)) for itemsize, row in rows])
     whole = expr.mul(expr.total([expr.mul(itemsize, row) for itemsize, row in rows]), group.rows)
-    return tile, expr.add(whole, expr.floordiv(whole, 2))
+    return per_thread, expr.add(whole, expr.floordiv(whole, 2))
 
 
 # -- steps
 
 
 def _enter(memory: _Memory, step: Step) -> Size | None:
-    """Take in the results of a step; what it needs besides, None if that is not known."""
+    """Add the results of a step; return the bytes that it needs besides, None if that is not known."""
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
         elif not find_traits(step.op).alias.may_allocate and not step.fallback:
             memory.share(slot, step.inputs[0])
-        else:
-            size = bytes_of(meta)
-            if size is None:
-                return None
-            base = bytes_of(step.metas[0]) if step.fallback and step.inputs[0] in memory.home else None
-            if base is None or not _not_less(base, size):
-                memory.allocate(slot, size)
-            if base is not None:  # of what lies in C order it is a view, which keeps all of it
-                memory.share(slot, step.inputs[0])
+        elif not _allocate(memory, step, slot, meta):
+            return None
     between = [bytes_of(m) for part in step.fallback[:-1] for m in part.results]
-    scratch = scratch_bytes(step)
-    if scratch is None or any(b is None for b in between):
-        return None
-    return expr.total([scratch, *[b for b in between if b is not None]])
+    return _total([scratch_bytes(step), *between])
 
 
-def _copies(plan: Plan) -> Size | None:
-    """The bytes of outputs that are copied, and of literals, which become arrays."""
-    found = [
-        bytes_of(meta)
-        for slot, meta, copied in zip(plan.outputs, plan.output_metas, plan.copied, strict=True)
-        if copied or isinstance(slot, Literal)
-    ]
-    known = [b for b in found if b is not None]
-    return expr.total(known) if len(known) == len(found) else None
+def _allocate(memory: _Memory, step: Step, slot: str, meta: TensorMeta) -> bool:
+    """Allocate a result, if its size is known.
+
+    The result of a view with a fallback is a view of an operand in C order, which keeps all of it alive, or a copy.
+    """
+    size = bytes_of(meta)
+    if size is None:
+        return False
+    base = bytes_of(step.metas[0]) if step.fallback and step.inputs[0] in memory.allocations else None
+    if base is None or not _is_at_least(base, size):
+        memory.allocate(slot, size)
+    if base is not None:
+        memory.share(slot, step.inputs[0])
+    return True
 
 
-def _raise_to(highest: list[tuple[Size, Step | None]], size: Size, step: Step | None) -> None:
-    """Keep the sizes that no other is at least as large as, for all sizes of arrays."""
-    if any(_not_less(kept, size) for kept, _ in highest):
-        return
-    highest[:] = [(kept, s) for kept, s in highest if not _not_less(size, kept)] + [(size, step)]
+def _copied_bytes(plan: Plan) -> Size | None:
+    """Return the bytes of outputs that are copied, and of literals, which become arrays."""
+    outputs = zip(plan.outputs, plan.output_metas, plan.copied, strict=True)
+    return _total([bytes_of(meta) for slot, meta, copied in outputs if copied or isinstance(slot, Literal)])
 
 
-def _not_less(a: Size, b: Size) -> bool:
-    """a >= b for all sizes, by the bounds of the terms in which they differ."""
-    gap, low = dict(_terms(a)), 0
+def _total(sizes: Sequence[Size | None]) -> Size | None:
+    """Return the sum, None if a size is not known."""
+    known = [size for size in sizes if size is not None]
+    return expr.total(known) if len(known) == len(sizes) else None
+
+
+def _is_at_least(a: Size, b: Size) -> bool:
+    """Tell whether a >= b at all sizes follows from the bounds of the terms in which they differ."""
+    difference = dict(_terms(a))
     for monomial, coefficient in _terms(b):
-        gap[monomial] = gap.get(monomial, 0) - coefficient
-    for side in (1, 0):  # first what is taken away, which most often has no bound
-        for monomial, coefficient in gap.items():
-            if coefficient and (coefficient < 0) == side:
-                least = polynomial_bounds.of_monomial(monomial)[side]
-                if least is None:
+        difference[monomial] = difference.get(monomial, 0) - coefficient
+    low = 0
+    for negative in (True, False):  # negative terms first, which most often have no bound
+        for monomial, coefficient in difference.items():
+            if coefficient and (coefficient < 0) == negative:
+                bound = polynomial_bounds.of_monomial(monomial)[negative]
+                if bound is None:
                     return False
-                low += coefficient * least
+                low += coefficient * bound
     return low >= 0
 
 

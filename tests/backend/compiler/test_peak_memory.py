@@ -125,13 +125,13 @@ def test_tiles_take_little_beside_what_is_given(steps, threads, monkeypatch):
     step = anyshape.value_and_grad(chain)
     step(np.ones(3))
     (program,) = step.programs()
-    least = tiles.least(program.plan.groups[0])
+    least = tiles.min_tiled_elements(program.plan.groups[0])
     for n in (least - 1, least, 1_000_000)[-1 if steps > 20 else 0 :]:
         x = np.linspace(-1, 1, n)
         used, _ = measured(program.run, [x])
         bound = program.cost().at({"x_0": n}).peak_bytes.size
         assert used <= bound + SLACK
-        buffers = threads * max(tiles.BUFFERS, 2.5 * steps * 16 * tiles.SMALLEST)  # values of forward and backward
+        buffers = threads * max(tiles.MAX_BUFFER_BYTES, 2.5 * steps * 16 * tiles.MIN_ELEMENTS)  # values of forward and backward
         if n > least:
             assert used <= 1.1 * x.nbytes + buffers + SLACK  # the gradient, and buffers of the threads
 

@@ -1,4 +1,4 @@
-"""From a plan to a Python function: one generated function per plan, sizes as local ints, kernels bound as names.
+"""Code generation: from a plan to one Python function, with sizes as local ints and kernels bound as names.
 
 The function takes the input arrays and returns the list of outputs. Under ANYSHAPE_CHECK=1 it verifies the metadata of
 every value as soon as the value exists.
@@ -18,26 +18,27 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
-from anyshape.backend.compiler.codegen.step_source import StepSource
-from anyshape.backend.compiler.codegen.tiles import NAMES, GroupSource, TileFunction, least
-from anyshape.backend.compiler.codegen.timers import Timers, begin, done, end, shares_of
+from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
+from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
+from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
 from anyshape.backend.compiler.peak_memory import Budget
-from anyshape.backend.compiler.plan import Group, Literal, Plan, Step, variables_in
+from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimVar, InputAxis
+from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.symbols import DimVar, InputAxis
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
 
 
-def checking() -> bool:
-    """Whether ANYSHAPE_CHECK=1 asks for metadata to be verified after each step."""
+def checks_enabled() -> bool:
+    """Tell whether ANYSHAPE_CHECK=1 asks for metadata to be verified after each step."""
     return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 
@@ -52,46 +53,47 @@ class GuardedFallback:
     """
 
     claims: tuple[Claim, ...]
-    instead: Run | None = None
+    fallback: Run | None = None
 
 
 def compile_plan(
     plan: Plan,
     budget: Budget | None = None,
-    turns: Sequence[GuardedFallback] = (),
+    fallbacks: Sequence[GuardedFallback] = (),
     timers: Timers | None = None,
     threads: int | None = None,
 ) -> Run:
-    """The function that runs a plan, within a budget of memory. Its source is kept as `__source__`.
+    """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
-    Groups run on so many `threads` at most, if that is given: then tiles are relied on. With `timers`, each run tells
-    them when its steps were done; without, nothing of that is in the function.
+    - `fallbacks`: claims that the function checks first.
+    - `timers`: record each run. Without them, the function has no trace of timing.
+    - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
     """
     _PLAN.debug("%s", plan)
-    writer = _Writer(plan, budget, turns, timers, threads)
+    writer = _PlanSource(plan, budget, fallbacks, timers, threads)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    space = writer.names | {"_told": error_translator(file, writer.starts())}
-    exec(compile(source, file, "exec"), space)
-    run = space["run"]
+    namespace = writer.names | {"_translated": error_translator(file, writer.first_lines())}
+    exec(compile(source, file, "exec"), namespace)
+    run: Run = namespace["run"]
     if plan.shape_constants:
-        constants = ShapeConstants(space["by_size"])
-        space |= {"_kept": constants.values.get, "_new": constants.new}
-    run.__source__ = source
+        constants = ShapeConstants(namespace["make_constants"])
+        namespace |= {"_cached": constants.values.get, "_new": constants.new}
+    run.__source__ = source  # type: ignore[attr-defined]
     return run
 
 
 def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
-    """A function that runs a program and tells of each call its sizes and how long it took, if calls are logged.
+    """Return a function that logs the sizes and the time of each call, if calls are logged.
 
-    Whether they are is settled here: the function itself asks nothing.
+    That is decided here, once: without logging the function is `run` itself.
     """
     if not _RUN.isEnabledFor(logging.DEBUG):
         return run
 
     @functools.wraps(run)
-    def telling(*arrays: Any) -> Any:
+    def log_and_run(*arrays: Any) -> Any:
         started = perf_counter()
         outputs = run(*arrays)
         taken = 1e6 * (perf_counter() - started)
@@ -100,242 +102,246 @@ def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
             _RUN.debug("%s: %s in %.1f us", program, ", ".join(shapes) or "no arguments", taken)
         return outputs
 
-    return telling
+    return log_and_run
 
 
-class _Writer(StepSource):
-    """Writes the generated function."""
+class _PlanSource(StepSource):
+    """Writes the function of a plan."""
 
     def __init__(
         self,
         plan: Plan,
-        budget: Budget | None = None,
-        turns: Sequence[GuardedFallback] = (),
-        timers: Timers | None = None,
-        threads: int | None = None,
+        budget: Budget | None,
+        fallbacks: Sequence[GuardedFallback],
+        timers: Timers | None,
+        threads: int | None,
     ) -> None:
-        self.threads = threads
-        self.plan, self.budget, self.turns, self.timers = plan, budget, turns, timers
-        self.entry = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
+        self.plan, self.budget, self.fallbacks, self.timers, self.threads = plan, budget, fallbacks, timers, threads
+        self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
-        size_name = {variable: f"n{i}" for i, variable in enumerate(variables)}
-        names = {"_fail": self.entry.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
-        super().__init__(size_name, names)
-        self.pending = set(plan.runtime)
-        self.done = 0  # steps that are written
-        self.marks: list[tuple[int, Step]] = []  # how many lines come before each step
-        self.functions: list[TileFunction] = []
-        self.checks = checking()
+        size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
+        names = {"_fail": self.prologue.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
+        super().__init__(size_locals, names | dict(plan.constants))
+        self.checks = checks_enabled()
+        self.undefined = set(plan.runtime)  # sizes that depend on data, until a step defines them
+        self.unchecked = self._checked_conditions()  # conditions, until their sizes are defined
+        self.variables = self._needed_variables()
+        self.written_steps = 0
+        self.marks: list[tuple[int, Step]] = []  # each step with the number of lines before it
+        self.functions: list[FunctionSource] = []
 
     def source(self) -> str:
+        """Return the source of the function and of its helper functions."""
         plan = self.plan
-        for slot, array in plan.constants:
-            self.names[slot] = array
-        self.needed = self._needed()
-        self._sizes()
-        self._turn_away(divide=False)
-        self._assertions()
-        self._turn_away(divide=True)
-        if self.budget is not None:
-            self._afford(self.budget)
-        if self.checks:
-            for slot, meta in zip(plan.inputs, plan.input_metas, strict=True):
-                self._verify(slot, meta, None)
+        self._write_prologue()
         if plan.shape_constants:
-            self._keep()
+            self._write_shape_constants()
         if self.timers is not None:
-            self.names |= self.timers.names(plan, tuple(self.size_name))
-            self.lines += begin(len(plan.steps))
-        groups = {g.first_slot: g for g in plan.groups}
-        i = 0
-        while i < len(plan.steps):
-            group = groups.get(plan.steps[i].outputs[0])
-            count = 1 if group is None else len(group.steps)
-            self._parts(group, plan.steps[i : i + count])
-            i += count
+            self.names |= self.timers.names(plan, tuple(self.size_locals))
+            self.lines += begin_lines(len(plan.steps))
+        for group, steps in plan.parts():
+            if group is None:
+                self._write_steps(steps)
+            else:
+                self._write_group(group, steps)
         if self.timers is not None:
-            self.lines.append(end(tuple(self.size_name.values())))
+            self.lines.append(end_line(tuple(self.size_locals.values())))
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
         body = "\n        ".join(self.lines)
         head = f"def run({', '.join(plan.inputs)}):\n    try:\n        "
-        run = f"{head}{body}\n    except Exception as error:\n        raise _told(error)\n"
+        run = f"{head}{body}\n    except Exception as error:\n        raise _translated(error)\n"
         return "".join([run, *[f"{f.text}\n" for f in self.functions]])
 
-    def starts(self) -> list[tuple[int, Step]]:
-        """The line of the source where each step begins, for errors: two lines come before the first."""
-        before = [0, *itertools.accumulate(1 + line.count("\n") for line in self.lines)]
-        found = [(3 + before[count], step) for count, step in self.marks]
-        end = 2 + before[-1] + 2
+    def first_lines(self) -> list[tuple[int, Step]]:
+        """Return the line of the source at which each step begins; two lines come before the body."""
+        lines_before = [0, *itertools.accumulate(1 + line.count("\n") for line in self.lines)]
+        first_lines = [(3 + lines_before[count], step) for count, step in self.marks]
+        end = 2 + lines_before[-1] + 2
         for function in self.functions:
-            found += [(end + line, step) for line, step in function.marks]
+            first_lines += [(end + line, step) for line, step in function.marks]
             end += function.text.count("\n") + 1
-        return found
+        return first_lines
 
-    # -- entry
+    # -- prologue
 
-    def _sizes(self) -> None:
-        """Read off the inputs the variables that anything needs, and check that the inputs fit."""
-        writer = PrologueSource(self.entry, self.size_name, "x{}.shape".format, "int(x{})".format)
-        self.lines += writer.lines(self.needed - self.pending)
+    def _write_prologue(self) -> None:
+        """Write size binding, guards, assertions and the memory limit.
+
+        Guards that divide come after assertions, which keep divisors from being 0.
+        """
+        self._write_size_binding()
+        self._write_fallbacks(dividing=False)
+        self._write_ready_conditions()
+        self._write_fallbacks(dividing=True)
+        if self.budget is not None:
+            self._write_budget(self.budget)
+        if self.checks:
+            for slot, meta in zip(self.plan.inputs, self.plan.input_metas, strict=True):
+                self._write_verification(slot, meta, None)
+
+    def _write_size_binding(self) -> None:
+        """Write the lines that read the needed variables off the inputs and check the signature."""
+        writer = PrologueSource(self.prologue, self.size_locals, naming.INPUT_SHAPE.format, naming.INPUT_VALUE.format)
+        self.lines += writer.lines(self.variables - self.undefined)
         self.names |= writer.names
 
-    def _turn_away(self, *, divide: bool) -> None:
-        """Lines that turn away what it is not for; claims that `divide` come when it is asserted that they can."""
+    def _write_fallbacks(self, *, dividing: bool) -> None:
+        """Write the fallbacks with claims that divide by a size, or the others."""
         arrays = ", ".join(self.plan.inputs)
-        for turn in [t for t in self.turns if any(map(divides_by_size, t.claims)) == divide]:
-            outcome = "_guard_failed" if turn.instead is None else f"{self.bind('turn', turn.instead)}({arrays})"
-            tests = [claim.source(self.name, self.local_of) for claim in turn.claims]
+        for guarded in [f for f in self.fallbacks if any(map(divides_by_size, f.claims)) == dividing]:
+            fallback = guarded.fallback
+            outcome = "_guard_failed" if fallback is None else f"{self.bind('fallback', fallback)}({arrays})"
+            tests = [claim.source(self.leaf_text, self.local_of) for claim in guarded.claims]
             self.lines += [f"if not ({test}): return {outcome}" for test in tests]
 
-    def _afford(self, budget: Budget) -> None:
-        """Lines that run something else, or refuse, at sizes whose arrays would take too many bytes."""
-        signature = self.entry
-        self.names["_instead"] = functools.partial(budget.instead, names=lambda: signature.size_names)
+    def _write_budget(self, budget: Budget) -> None:
+        """Write the line that runs another function, or raises, at sizes whose arrays would take too many bytes."""
+        prologue = self.prologue
+        self.names["_over_limit"] = functools.partial(budget.replacement, names=lambda: prologue.size_names)
         test = "True" if budget.needed is None else f"{self.text(budget.needed)} > {budget.limit}"
-        sizes = ", ".join(f"{str(s.variable)!r}: {self.size_name[s.variable]}" for s in self.plan.dims)
-        self.lines.append(f"if {test}: return _instead({{{sizes}}})({', '.join(self.plan.inputs)})")
+        sizes = ", ".join(f"{str(s.variable)!r}: {self.size_locals[s.variable]}" for s in self.plan.dims)
+        self.lines.append(f"if {test}: return _over_limit({{{sizes}}})({', '.join(self.plan.inputs)})")
 
-    def _needed(self) -> set[DimVar]:
-        plan = self.plan
+    def _needed_variables(self) -> set[DimVar]:
+        """Return the variables that any line may read."""
         if self.timers is not None:
-            return set(self.size_name)
-        claims = [*[c.claim for c in self._conditions()], *[c for turn in self.turns for c in turn.claims]]
-        found = {v for c in claims for v in c.variables()}
-        for step in (*plan.hoisted, *plan.steps):
-            for _, param in [p for s in (step, *step.fallback) for p in s.params]:
-                found.update(variables_in(param))
+            return set(self.size_locals)
+        plan = self.plan
+        claims = [*[c.claim for c in self.unchecked], *[c for f in self.fallbacks for c in f.claims]]
+        variables = {v for claim in claims for v in claim.variables()}
+        params = [p for step in (*plan.hoisted, *plan.steps) for p in step.all_params()]
+        variables.update(variables_in((*params, *[g.rows for g in plan.groups], *self._sizes_of_arrays())))
         if self.budget is not None:
-            found.update(s.variable for s in plan.dims)
+            variables.update(s.variable for s in plan.dims)
+        return variables
+
+    def _sizes_of_arrays(self) -> list[Size]:
+        """Return the sizes that groups allocate, and sizes that are verified."""
+        plan = self.plan
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
         if self.checks:
             metas += [*plan.input_metas, *[m for s in (*plan.hoisted, *plan.steps) for m in s.results]]
-        named = [e.size for m in metas for e in m.extents if isinstance(e, (Exact, UpperBound))]
-        found.update(v for g in plan.groups for v in variables_in(g.rows))
-        found.update(v for size in named for v in expr.variables(size))
-        return found
+        return named_sizes([extent for meta in metas for extent in meta.extents])
 
-    def _conditions(self) -> list[Condition]:
-        """What must hold of the sizes, dividing last: what keeps a divisor from being 0 comes before.
+    # -- conditions
 
-        Guards were checked before, and no axis is negative.
+    def _checked_conditions(self) -> list[Condition]:
+        """Return the conditions to check, those that divide last: others keep divisors from being 0.
+
+        Guards are checked before, and no axis is negative.
         """
-        axes = {size for place, size in self.entry.declared_sizes.items() if isinstance(place, InputAxis)}
-        kept = [c for c in self.plan.conditions if c.kind not in ("guard", "fact")]
-        kept = [c for c in kept if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
-        return sorted(kept, key=lambda c: divides_by_size(c.claim))
+        axes = {size for source, size in self.prologue.declared_sizes.items() if isinstance(source, InputAxis)}
+        conditions = [c for c in self.plan.conditions if c.kind not in ("guard", "fact")]
+        conditions = [c for c in conditions if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
+        return sorted(conditions, key=lambda c: divides_by_size(c.claim))
 
-    def _assertions(self) -> None:
-        self.waiting = self._conditions()
-        self._assert_what_is_known()
-
-    def _assert_what_is_known(self) -> None:
-        """Check each condition as soon as its sizes exist."""
-        ready = [c for c in self.waiting if self.pending.isdisjoint(c.claim.variables())]
-        self.waiting = [c for c in self.waiting if c not in ready]
+    def _write_ready_conditions(self) -> None:
+        """Write each condition as soon as its sizes are defined."""
+        ready = [c for c in self.unchecked if self.undefined.isdisjoint(c.claim.variables())]
+        self.unchecked = [c for c in self.unchecked if c not in ready]
         for condition in ready:
-            sizes = [self.size_name[v] for v in condition.claim.variables()]
-            self._assert(condition.claim.source(self.name, self.local_of), condition, sizes)
+            test = condition.claim.source(self.leaf_text, self.local_of)
+            sizes = [self.size_locals[v] for v in condition.claim.variables()]
+            arguments = ", ".join([self.bind("condition", condition), *sizes])
+            self.lines.append(f"if not ({test}): _fail({arguments})")
 
-    def _assert(self, source: str, condition: Condition, sizes: Sequence[str]) -> None:
-        arguments = ", ".join([self.bind("condition", condition), *sizes])
-        self.lines.append(f"if not ({source}): _fail({arguments})")
-
-    def _keep(self) -> None:
-        """Lines that take what is kept for the sizes, and the function that makes it."""
-        plan, kept, computed = self.plan, self.lines, self.computed
-        params = [p for s in plan.hoisted for part in (s, *s.fallback) for _, p in part.params]
-        read = variables_in((*params, *[m.sizes for s in plan.hoisted for m in s.results if self.checks]))
-        sizes = "".join(f"{name}, " for v, name in self.size_name.items() if v in read)
-        slots, self.lines, self.computed, marks = f"{', '.join(plan.shape_constants)},", [], {}, []
-        for step in plan.hoisted:
-            marks.append((2 + len(self.lines), step))
-            self._make(step)
-        body = "\n    ".join([*self.lines, f"return {slots}"])
-        self.functions.append(TileFunction(f"def by_size({sizes}):\n    {body}", tuple(marks)))
-        self.lines, self.computed = kept, computed
-        self.lines.append(f"{slots} = _kept(({sizes})) or _new(({sizes}))")
+    def _define_sizes(self, step: Step) -> None:
+        """Write the locals of the sizes that depend on data and that a result of the step is the first to have."""
+        for slot, meta in zip(step.outputs, step.results, strict=True):
+            for variable, axis in meta.variable_axes():
+                if variable in self.undefined:
+                    self.undefined.discard(variable)
+                    if variable in self.variables:
+                        self.lines.append(f"{self.size_locals[variable]} = {slot}.shape[{axis}]")
+        self._write_ready_conditions()
 
     # -- steps
 
-    def _make(self, step: Step) -> None:
-        """The lines of a step, which check what it gives where that is asked for."""
+    def _write_shape_constants(self) -> None:
+        """Write the function of the hoisted steps, and the line that reads the cache or calls it."""
+        hoisted = self.plan.hoisted
+        params = [p for step in hoisted for p in step.all_params()]
+        verified = [m.sizes for step in hoisted for m in step.results if self.checks]
+        read = variables_in((*params, *verified))
+        sizes = "".join(f"{local}, " for variable, local in self.size_locals.items() if variable in read)
+        slots, marks = f"{', '.join(self.plan.shape_constants)},", []
+        with self.collect_apart(fresh_scope=True) as lines:
+            for step in hoisted:
+                marks.append((2 + len(lines), step))
+                self._write_results(step)
+        body = "\n    ".join([*lines, f"return {slots}"])
+        self.functions.append(FunctionSource(f"def make_constants({sizes}):\n    {body}", tuple(marks)))
+        self.lines.append(f"{slots} = _cached(({sizes})) or _new(({sizes}))")
+
+    def _write_steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self.marks.append((len(self.lines), step))
+            self._write_results(step)
+            self._write_drops(step.drops)
+            self.written_steps += 1
+            if self.timers is not None:
+                self.lines.append(done_line(self.written_steps))
+
+    def _write_results(self, step: Step) -> None:
+        """Write the call of a step, and the checks of its results."""
         (self.call_view if step.fallback else self.call_kernel)(step)
-        if self.pending:
-            self._note(step)
+        if self.undefined:
+            self._define_sizes(step)
         self._verify_results([step], step.outputs)
 
-    def _step(self, step: Step) -> None:
-        self.marks.append((len(self.lines), step))
-        self._make(step)
-        drops = [d for d in step.drops if not d.startswith("x")]
-        if drops:
-            self.lines.append(f"del {', '.join(drops)}")
-        self.done += 1
-        if self.timers is not None:
-            self.lines.append(done(self.done))
+    def _write_drops(self, slots: Collection[str]) -> None:
+        dropped = [slot for slot in slots if not naming.is_input(slot)]
+        if dropped:
+            self.lines.append(f"del {', '.join(dropped)}")
 
-    def _parts(self, group: Group | None, steps: Sequence[Step]) -> None:
-        """Steps one by one; those of a group by tiles, where their arrays are large."""
-        if group is None:
-            for step in steps:
-                self._step(step)
-            return
-        name = f"tiled{len(self.names)}"
-        self.names |= NAMES
-        first, timed = self.done, self.timers is not None
+    def _write_group(self, group: Group, steps: Sequence[Step]) -> None:
+        """Write a group in tiles where its arrays are large, and else its steps one by one."""
+        self.names |= TILE_NAMES
+        name = naming.unused_name("tiled", self.names)
+        first, timed = self.written_steps, self.timers is not None
         writer = GroupSource(group, self.bind, self.atom, timed, self.threads)
         self.functions.append(writer.function(name))
         rows = self.atom(group.rows)
-        elements = f"{rows} * {writer.widest(self.atom)}"
-        inside = {o for s in group.steps for o in s.outputs} - {*group.escaping}
-        drops = [d for s in steps for d in s.drops if not d.startswith("x") and d not in inside]
-        told = [shares_of(first)] if timed else []
-        call = f"{', '.join(group.escaping)} = {name}({', '.join([rows, *writer.read, *writer.sizes.values(), *told])})"
-        lines = [call, *([f"del {', '.join(drops)}"] if drops else []), *([done(first + len(steps))] if timed else [])]
-        test = f"{elements} >= {least(group)}"
-        if writer.arrays and self.threads is None:
-            test += f" and _in_order({', '.join(writer.arrays)})"
-        self._either(test, lines, steps)
+        test = f"{rows} * {writer.widest_row(self.atom)} >= {min_tiled_elements(group)}"
+        if writer.deep_operands and self.threads is None:
+            test += f" and _in_order({', '.join(writer.deep_operands)})"
+        arguments = [rows, *writer.read, *writer.sizes.values(), *([shares_argument(first)] if timed else [])]
+        with self.collect_apart() as in_tiles:
+            self.lines.append(f"{', '.join(group.escaping)} = {name}({', '.join(arguments)})")
+            self._write_drops([slot for step in steps for slot in step.drops if slot not in group.internal])
+            if timed:
+                self.lines.append(done_line(first + len(steps)))
+        self._write_choice(test, in_tiles, steps)
         self._verify_results(steps, group.escaping)
 
-    def _either(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
-        """Lines where a test holds, and else the steps one by one."""
-        kept, computed, marked = self.lines, dict(self.computed), len(self.marks)
-        self.lines = []
-        for step in steps:
-            self._step(step)
-        plain, self.lines, self.computed = self.lines, kept, computed
+    def _write_choice(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
+        """Write these lines for where the test holds, and the steps one by one for where it does not."""
+        first_mark = len(self.marks)
+        with self.collect_apart() as one_by_one:
+            self._write_steps(steps)
         self.lines += [f"if {test}:", *[f"    {line}" for line in lines], "else:"]
-        self.marks[marked:] = [(len(self.lines) + count, step) for count, step in self.marks[marked:]]
-        self.lines += [f"    {line}" for line in plain]
+        self.marks[first_mark:] = [(len(self.lines) + count, step) for count, step in self.marks[first_mark:]]
+        self.lines += [f"    {line}" for line in one_by_one]
 
-    def _verify_results(self, steps: Sequence[Step], slots: Collection[str]) -> None:
-        if self.checks:
-            for step in steps:
-                for slot, meta in zip(step.outputs, step.results, strict=True):
-                    if slot in slots:
-                        self._verify(slot, meta, step.where)
-
-    def _note(self, step: Step) -> None:
-        """Lines that note the sizes that depend on data and that an output of the step is the first to have."""
-        for slot, meta in zip(step.outputs, step.results, strict=True):
-            for variable, axis in meta.variable_axes():
-                if variable in self.pending:
-                    self.pending.discard(variable)
-                    if variable in self.needed:
-                        self.lines.append(f"{self.size_name[variable]} = {slot}.shape[{axis}]")
-        self._assert_what_is_known()
-
-    def _output(self, slot: str | Literal, copied: bool) -> str:
+    def _output(self, slot: Slot, copied: bool) -> str:
         return f"_array({self.operand(slot)})" if copied else str(slot)
 
-    def _verify(self, slot: str, meta: TensorMeta, where: Any) -> None:
-        """A line that checks a value against its metadata."""
-        if "_verify" not in self.names:
-            self.names["_verify"] = verify
-        sized = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
-        bounds = ", ".join("None" if size is None else self.text(size) for size in sized)
+    # -- verification of metadata
+
+    def _verify_results(self, steps: Sequence[Step], slots: Collection[str]) -> None:
+        if not self.checks:
+            return
+        for step in steps:
+            for slot, meta in zip(step.outputs, step.results, strict=True):
+                if slot in slots:
+                    self._write_verification(slot, meta, step.where)
+
+    def _write_verification(self, slot: str, meta: TensorMeta, where: Any) -> None:
+        """Write the line that checks a value against its metadata."""
+        self.names.setdefault("_verify", verify)
+        sizes = [e.size if isinstance(e, (Exact, UpperBound)) else None for e in meta.extents]
+        bounds = ", ".join("None" if size is None else self.text(size) for size in sizes)
         comma = "," if meta.rank == 1 else ""
         self.lines.append(
             f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"

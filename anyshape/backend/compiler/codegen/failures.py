@@ -1,4 +1,4 @@
-"""What went wrong while a plan ran, told with the op and the line of the user that it belongs to."""
+"""Errors of a running plan, translated: they name the user's expression and line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anyshape.errors import (
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 
-_TOLD: tuple[tuple[type[Exception], type[RunError], str], ...] = (
+_TRANSLATIONS: tuple[tuple[type[Exception], type[RunError], str], ...] = (
     (FloatingPointError, RunFloatingPointError, "mask such elements with np.where, or let np.errstate ignore them"),
     (ZeroDivisionError, RunZeroDivisionError, "mask zeros with np.where"),
     (OverflowError, RunOverflowError, "use smaller numbers, or floats"),
@@ -33,23 +33,23 @@ _TOLD: tuple[tuple[type[Exception], type[RunError], str], ...] = (
 
 
 def error_translator(file: str, lines: Sequence[tuple[int, Step]]) -> Callable[[Exception], Exception]:
-    """A function that gives the error to raise instead of one that a generated function met.
+    """Return a function from an error in a generated function to the error to raise.
 
-    `lines` are the line of the file where each step begins, in order. What anyshape raised itself stays what it is;
-    so does what a function that is called back raised, and what is no error of NumPy's or Python's arithmetic.
+    `lines` are the line of the file at which each step begins, in order. Errors of anyshape and of functions of the
+    user stay as they are, and so does any error outside of NumPy's and Python's arithmetic.
     """
     starts = [line for line, _ in lines]
 
-    def tell(error: Exception) -> Exception:
+    def translate(error: Exception) -> Exception:
         line = _line_in(error, file)
         position = bisect_right(starts, line) - 1
-        return error if position < 0 else _told(error, lines[position][1])
+        return error if position < 0 else _translated(error, lines[position][1])
 
-    return tell
+    return translate
 
 
 def _line_in(error: Exception, file: str) -> int:
-    """The line of the generated function that was running."""
+    """Return the line of the generated function that was running."""
     traceback, line = error.__traceback__, 0
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == file:
@@ -58,34 +58,34 @@ def _line_in(error: Exception, file: str) -> int:
     return line
 
 
-def _told(error: Exception, step: Step) -> Exception:
-    name = (step.fallback[-1] if step.fallback else step).op.name  # a view stands for movement that the user wrote
+def _translated(error: Exception, step: Step) -> Exception:
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error
-    found = None if runs_user_code(step) else _structured(error, name, step.where)
-    if found is None:
+    name = (step.fallback[-1] if step.fallback else step).op.name  # a view stands for movement that the user wrote
+    translation = None if runs_user_code(step) else _translation(error, name, step.where)
+    if translation is None:
         at = f" at {step.where}" if step.where is not None else ""
         error.add_note(f"raised by {name}{at} in an anyshape program")
         return error
-    found.__cause__ = error
-    return found
+    translation.__cause__ = error
+    return translation
 
 
-def _structured(error: Exception, name: str, where: SourceLine | None) -> AnyshapeError | None:
+def _translation(error: Exception, name: str, where: SourceLine | None) -> AnyshapeError | None:
     why = str(error).rstrip(".") or type(error).__name__
     if type(error) is IndexError:
         return ShapeError(name, why, (), where, IndexRangeError.advice)
     if type(error) is ValueError:
         return ShapeError(name, why, (), where)
-    for kind, told, advice in _TOLD:
+    for kind, run_error, advice in _TRANSLATIONS:
         if isinstance(error, kind):
-            return told(name, why, advice, where)
+            return run_error(name, why, advice, where)
     return None
 
 
 def verify(value: Any, slot: str, meta: TensorMeta, bounds: tuple[int | None, ...], where: Any) -> None:
-    """Law 2, under ANYSHAPE_CHECK=1: rank, dtype and extents of an actual value are what its metadata promise."""
+    """Check law 2, under ANYSHAPE_CHECK=1: rank, dtype and extents of a value are as its metadata promise."""
     shape, dtype = np.shape(value), np.asarray(value).dtype
     fits = len(shape) == meta.rank and dtype == meta.dtype
     for extent, size, bound in zip(meta.extents, shape, bounds, strict=False):

@@ -1,66 +1,101 @@
-"""The lines that call kernels: of one step, or of a view with the steps that it replaced. Sizes are local ints."""
+"""Lines that call kernels: for one step, or for a view with its fallback. Sizes are local ints."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from anyshape.backend.compiler.plan import Literal, Step
+from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.graph import has_local
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Call, DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.graph.sizes.calls import Call
+from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.printing import call_source, to_source
-from anyshape.ops.apply import Site, find_kernel
+from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
+from anyshape.ops.apply import CallSite, find_kernel
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """Source of a helper function of a plan; `marks` are the lines, counted from 1, at which steps begin."""
+
+    text: str
+    marks: tuple[tuple[int, Step], ...]
 
 
 class StepSource:
-    """Collects lines and the objects that names in them are bound to.
+    """Collects lines, and the objects that names in them are bound to.
 
-    `size_name` are the locals of sizes that a call reads, `computed` those of expressions; `reading` are the slots that
-    a step without names for sizes reads these off.
+    - `size_locals`: locals of variables that the lines may read.
+    - `computed`: locals of size expressions and of calls inside them, each computed once.
+    - `sources`: the slots that unnamed sizes of the current step are read from.
     """
 
-    def __init__(self, size_name: Mapping[DimVar, str], names: dict[str, Any]) -> None:
-        self.size_name, self.names = size_name, names
+    def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
+        self.size_locals, self.names = size_locals, names
         self.lines: list[str] = []
         self.computed: dict[DimExpr | Call, str] = {}
-        self.reading: tuple[str, ...] = ()
-
-    def name(self, leaf: Leaf) -> str:
-        """What a size of an array or a variable is called here."""
-        if isinstance(leaf, InputAxis):  # a size without a name
-            return f"{self.reading[leaf.operand]}.shape[{leaf.axis}]"
-        return self.size_name[leaf] if isinstance(leaf, DimVar) else str(leaf)
+        self.sources: tuple[str, ...] = ()
 
     def bind(self, prefix: str, thing: Any) -> str:
-        """A new name for an object."""
-        name = f"{prefix}{len(self.names)}"
+        """Bind an object to a new name."""
+        name = naming.unused_name(prefix, self.names)
         self.names[name] = thing
         return name
 
+    @contextmanager
+    def collect_apart(self, *, fresh_scope: bool = False) -> Iterator[list[str]]:
+        """Collect lines in a list of their own. Sizes that they compute are local to them.
+
+        A `fresh_scope` knows no computed sizes: the lines are of another function.
+        """
+        lines, computed = self.lines, self.computed
+        self.lines, self.computed = [], {} if fresh_scope else dict(computed)
+        try:
+            yield self.lines
+        finally:
+            self.lines, self.computed = lines, computed
+
+    # -- steps
+
     def call_kernel(self, step: Step) -> None:
-        """The lines of a step."""
-        numbers = not any(meta.rank for meta in step.metas)
-        inputs = [self.operand(i, numbers) for i in step.inputs]
-        computed, self.reading = self.computed, step.sources
+        """Write the call of a step."""
+        computed, self.sources = self.computed, step.sources
         if step.sources:
-            self.computed = dict(computed)  # what is read of these arrays is for this step alone
-        lines = self._written(step, inputs)
+            self.computed = dict(computed)  # sizes read from these arrays are for this step alone
+        numbers = not any(meta.rank for meta in step.metas)
+        operands = [self.operand(operand, numbers) for operand in step.inputs]
+        lines = self._inlined(step, operands)
         if lines is None:
-            if step.reuse is not None:
-                inputs.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
-            function, arguments = self._kernel(step)
-            function = self._or_shared(step, function)
-            lines = [f"{', '.join(step.outputs)} = {function}({', '.join([*inputs, *arguments])})"]
+            lines = [self._call(step, operands)]
         self.computed = computed
         self.lines += lines
 
-    def _written(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
-        """The lines of a step that its kernel writes itself."""
-        write = find_kernel(step.op).write
-        if write is None:
+    def call_view(self, step: Step) -> None:
+        """Write a view of an operand in C order; for any other operand, and where there is no view, its fallback."""
+        (source,), (target,) = step.inputs, step.outputs
+        self.lines.append(f"{target} = None")
+        self._write_if(f"{source}.flags.c_contiguous", [step])
+        self._write_if(f"{target} is None", step.fallback)
+        between = [slot for part in step.fallback[:-1] for slot in part.outputs]
+        if between:
+            self.lines.append(f"    del {', '.join(between)}")
+
+    def _write_if(self, condition: str, steps: Sequence[Step]) -> None:
+        with self.collect_apart() as lines:
+            for step in steps:
+                self.call_kernel(step)
+        self.lines += [f"if {condition}:", *[f"    {line}" for line in lines]]
+
+    def _inlined(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
+        """Return the lines of a step whose kernel writes itself, else None."""
+        inline = find_kernel(step.op).inline
+        if inline is None:
             return None
         (target,), (result,) = step.outputs, step.results
 
@@ -68,43 +103,18 @@ class StepSource:
             return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
 
         params = dict(step.params)
-        return write(Site(target, tuple(operands), params, step.metas, result, step.reuse, self._param, bind))
+        return inline(CallSite(target, tuple(operands), params, step.metas, result, step.reuse, self._param, bind))
 
-    def _or_shared(self, step: Step, function: str) -> str:
-        """The function, or the one that threads share, by how much there is to do."""
-        share = find_kernel(step.op).shared
-        if share is None or not all(isinstance(o, str) for o in step.inputs):
-            return function
-        shared, _ = share(dict(step.params), step.metas)
-        return f"({self.bind('shared', shared)} if {self.work(step)} >= {MIN_PRODUCTS} else {function})"
-
-    def work(self, step: Step) -> str:
-        """How many products a contraction adds up; how many elements any other step reads."""
-        share = find_kernel(step.op).shared
-        axes = () if share is None else share(dict(step.params), step.metas)[1]
-        return " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
-
-    def call_view(self, step: Step) -> None:
-        """A view of an operand in C order; of any other, and where there is none, the steps that it replaced."""
-        (source,), (target,) = step.inputs, step.outputs
-        self.lines.append(f"{target} = None")
-        self._block(f"if {source}.flags.c_contiguous:", [step])
-        self._block(f"if {target} is None:", step.fallback)
-        between = [slot for part in step.fallback[:-1] for slot in part.outputs]
-        if between:
-            self.lines.append(f"    del {', '.join(between)}")
-
-    def _block(self, head: str, steps: Sequence[Step]) -> None:
-        """Steps that run on a condition, so that the locals which hold their sizes are theirs alone."""
-        lines, computed = self.lines, dict(self.computed)
-        self.lines = []
-        for step in steps:
-            self.call_kernel(step)
-        lines += [head, *[f"    {line}" for line in self.lines]]
-        self.lines, self.computed = lines, computed
+    def _call(self, step: Step, operands: Sequence[str]) -> str:
+        arguments = list(operands)
+        if step.reuse is not None:
+            arguments.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+        function, keywords = self._kernel(step)
+        function = self._split_if_large(step, function)
+        return f"{', '.join(step.outputs)} = {function}({', '.join([*arguments, *keywords])})"
 
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
-        """The name of the function to call, and its keyword arguments."""
+        """Return the name of the function to call, and its keyword arguments."""
         kernel, params = find_kernel(step.op), dict(step.params)
         if not any(has_local(p) for p in params.values()):
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
@@ -113,6 +123,23 @@ class StepSource:
             run = functools.partial(kernel.run, **params) if params else kernel.run
             return self.bind(f"k_{step.op.name}_", run), []
         return self.bind(f"k_{step.op.name}_", kernel.run), [f"{k}={self._param(p)}" for k, p in params.items()]
+
+    def _split_if_large(self, step: Step, function: str) -> str:
+        """Return the function, or a choice between it and one that several threads share, by the work of the call."""
+        share = find_kernel(step.op).split
+        if share is None or not all(isinstance(o, str) for o in step.inputs):
+            return function
+        shared, axes = share(dict(step.params), step.metas)
+        products = " * ".join([f"{step.inputs[0]}.size", *[f"{step.inputs[1]}.shape[{axis}]" for axis in axes]])
+        return f"({self.bind('shared', shared)} if {products} >= {MIN_PRODUCTS} else {function})"
+
+    # -- operands, params and sizes
+
+    def operand(self, operand: Slot, number: bool = False) -> str:
+        """Return a slot, or a bound literal: an array, which ufuncs take fastest, or a number among numbers."""
+        if not isinstance(operand, Literal):
+            return operand
+        return self.bind("literal", operand.array()[()] if number else operand.array())
 
     def _param(self, param: Any) -> str:
         if isinstance(param, tuple):
@@ -124,37 +151,36 @@ class StepSource:
             return repr(param)
         return self.bind("p", param)
 
-    def _size(self, size: DimExpr) -> str:
-        """A local that holds the size; an expression is computed once."""
-        atom = expr.as_atom(size)
-        if isinstance(atom, DimVar):
-            return self.size_name[atom]
-        if size not in self.computed:
-            text = self.text(size)
-            self.computed[size] = text if text.isidentifier() else self._local(text)
-        return self.computed[size]
-
     def atom(self, size: Size) -> str:
-        """A local that holds the size, or the number that it is."""
+        """Return a local that holds the size, or the number that it is."""
         return self._size(size) if isinstance(size, DimExpr) else str(size)
 
+    def _size(self, size: DimExpr) -> str:
+        atom = expr.as_atom(size)
+        if isinstance(atom, DimVar):
+            return self.size_locals[atom]
+        if size not in self.computed:
+            text = self.text(size)
+            self.computed[size] = text if text.isidentifier() else self._new_local(text)
+        return self.computed[size]
+
     def text(self, size: Size) -> str:
-        """The size as an expression of locals."""
-        return to_source(size, self.name, self.local_of)
+        """Return the size as an expression of locals."""
+        return to_source(size, self.leaf_text, self.local_of)
+
+    def leaf_text(self, leaf: Leaf) -> str:
+        """Return the source of a variable, or of an axis of an array whose size has no name."""
+        if isinstance(leaf, InputAxis):
+            return f"{self.sources[leaf.operand]}.shape[{leaf.axis}]"
+        return self.size_locals[leaf] if isinstance(leaf, DimVar) else str(leaf)
 
     def local_of(self, call: Call) -> str:
-        """A local that holds the value of the call: calls share parts, and Python nests only so deep."""
+        """Return a local that holds the value of a call: calls share parts, and Python limits nesting."""
         if call not in self.computed:
-            self.computed[call] = self._local(call_source(call, self.name, self.local_of))
+            self.computed[call] = self._new_local(call_source(call, self.leaf_text, self.local_of))
         return self.computed[call]
 
-    def _local(self, source: str) -> str:
-        local = f"s{len(self.computed)}"
+    def _new_local(self, source: str) -> str:
+        local = naming.size_local(len(self.computed))
         self.lines.append(f"{local} = {source}")
         return local
-
-    def operand(self, operand: str | Literal, number: bool = False) -> str:
-        """A slot, or a literal as an array, which is what ufuncs take fastest, or as a number among numbers."""
-        if not isinstance(operand, Literal):
-            return operand
-        return self.bind("literal", operand.array()[()] if number else operand.array())

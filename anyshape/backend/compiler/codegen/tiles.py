@@ -1,70 +1,89 @@
-"""A group of steps as a function that runs it a tile of rows at a time, in buffers that fit a cache.
+"""Code generation for fusion groups: a function runs a group a tile of rows at a time, in buffers that fit a cache.
 
-The function takes the number of rows, what the group reads, and sizes; it gives what escapes. Results of elementwise
-steps are written where they belong, the rest goes through buffers that are used again for each tile. Sums over rows
-are summed tile by tile, and the sums of tiles then; so are maxima and the like.
+The function takes the number of rows, the operands of the group, and sizes; it returns the results that escape. Results
+of elementwise steps are written to their arrays, others go through buffers that each tile uses again. Carried
+reductions are reduced tile by tile, and the partial results then. Axes that are collapsed count as rows where rows are
+long and arrays lie in C order.
 
-The model, as measured on two cores. What threads have to pay for is that each call of NumPy lets go of the interpreter
-and takes it back: some 10 us where threads compete. So a step on a tile is to take at least `STEP` on average, by the
-table of `nanoseconds`, and there are to be four tiles or more, or else the steps run on whole arrays: of cheap steps on
-singles it takes half a million elements. Tiles are larger than that where all buffers of a thread still are in its
-caches, up to `WIDE` for one value. They differ by one row at most, so none is left over with a single element, which
-NumPy multiplies otherwise where it is complex. How tiles are cut depends on sizes alone, not on threads, so a sum is
-the same for any number of them.
+The cost model was measured on two cores. Each call of NumPy releases the interpreter and takes it back: some 10 us
+where threads compete. So a step on a tile is to take at least `MIN_STEP_TIME` on average, by the times in traits. There
+are to be four tiles or more, or else the steps run on whole arrays. For cheap steps on singles that takes half a
+million elements. Tiles are larger where all buffers of a thread still fit its caches, up to `MAX_WIDEST_BYTES` for one
+value. They differ by one row at most, so none is left over with a single element, which NumPy multiplies otherwise if
+it is complex. Tiles depend on sizes alone, not on threads, so a sum is the same for any number of threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen.step_source import FunctionSource
 from anyshape.backend.compiler.codegen.timers import TileTimers
 from anyshape.backend.compiler.op_traits import find_traits, nanoseconds
-from anyshape.backend.compiler.plan import Group, Literal, Step
+from anyshape.backend.compiler.plan import Group, Literal, Slot, Step
 from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops.apply import find_kernel
 
-STEP = 25_000.0  # nanoseconds
-PAYS = 500_000.0  # nanoseconds of work for which tiles pay: to start threads and to make buffers takes about 100,000
-SMALLEST, LARGEST = 1 << 13, 1 << 17  # elements of a tile, as steps take long or short
-WIDE, BUFFERS = 1 << 18, 1 << 22  # bytes of the widest value of a tile, and of all buffers of a thread
-FEW = 16  # blocks of tiles at least where totals are arrays; these are a sixteenth of what is read, if blocks are more
-Key = tuple[np.dtype, tuple[Size, ...]]  # of what has equally many bytes in a row
-forced: tuple[int, int] | None = None  # (least, tile): what tests set so that small arrays are cut, or none are
+MIN_STEP_TIME = 25_000.0  # nanoseconds of a step on a tile
+MIN_WORK = 500_000.0  # nanoseconds from which on tiles pay: starting threads and making buffers takes about 100,000
+MIN_ELEMENTS, MAX_ELEMENTS = 1 << 13, 1 << 17  # bounds of the smallest tile of a group, as its steps take long or short
+MAX_WIDEST_BYTES, MAX_BUFFER_BYTES = 1 << 18, 1 << 22  # of the widest value of a tile, and of all buffers of a thread
+MIN_BLOCKS = 16  # of tiles, where partial results are arrays; more blocks take a sixteenth of what is read
+BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes of a row, which decide its bytes
+forced: tuple[int, int] | None = None  # (least elements, elements of a tile), set by tests to cut small arrays or none
 
 
-def _smallest(group: Group) -> int:
-    """The elements of its widest value that a tile of a group has at least, of the smallest arrays that are cut."""
+def _min_tile_elements(group: Group) -> int:
+    """Return how many elements of its widest value a tile has at least, for the smallest arrays that are cut."""
     times = [nanoseconds(step.op, step.results[0].dtype) for step in group.steps]
-    return min(max(SMALLEST, int(STEP * len(times) / sum(times))), LARGEST)
+    return min(max(MIN_ELEMENTS, int(MIN_STEP_TIME * len(times) / sum(times))), MAX_ELEMENTS)
 
 
-def least(group: Group) -> int:
-    """The elements of its widest value from which on a group runs by tiles."""
+def min_tiled_elements(group: Group) -> int:
+    """Return from how many elements of its widest value on a group runs in tiles."""
     if forced is not None:
         return forced[0]
     work = sum(nanoseconds(step.op, step.results[0].dtype) for step in group.steps)
-    return max(4 * _smallest(group), int(PAYS / work))
+    return max(4 * _min_tile_elements(group), int(MIN_WORK / work))
+
+
+def row_sizes(meta: TensorMeta) -> tuple[Size, ...]:
+    """Return the sizes of one row of a value."""
+    return (meta.sizes or ())[1:]
 
 
 @dataclass(frozen=True)
-class TileFunction:
-    """The text of the function of a group, with the line, counted from 1, where each step begins."""
+class TileMemory:
+    """Memory of a group that runs in tiles: what one thread takes.
 
-    text: str
-    marks: tuple[tuple[int, Step], ...]
+    - `elements`: the most elements of the widest value in a tile, unless a row has more.
+    - `buffers`: what each buffer holds.
+    - `unbuffered`: for each step, the live values without a buffer when it ends.
+    """
+
+    elements: int
+    buffers: tuple[BufferKey, ...]
+    unbuffered: tuple[tuple[BufferKey, ...], ...]
+
+
+def tile_memory(group: Group) -> TileMemory:
+    """Return what a thread takes that runs tiles of a group."""
+    return GroupSource(group, lambda prefix, _: prefix, str).memory
 
 
 class GroupSource:
-    """Writes the function of a group. `bind` names an object in scope; `size` is the source of a size at the call.
+    """Writes the function of a group.
 
-    If it is `timed`, its last argument is a list that each thread tells of its tiles. `threads` run it at most.
+    `bind` names an object in the scope of the function. `size` is the source of a size where the function is called. If
+    `timed`, the last argument is a list that each thread adds its share to. At most `threads` run it.
     """
 
     def __init__(
@@ -75,280 +94,367 @@ class GroupSource:
         timed: bool = False,
         threads: int | None = None,
     ) -> None:
-        self.timers = TileTimers(len(group.steps)) if timed else None
-        self.pads = {step.inputs[0]: step for step in group.steps if step.outputs[0] in group.padded}
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
-        pairs = [pair for step in group.steps for pair in zip(step.outputs, step.results, strict=True)]
-        self.made: dict[str, TensorMeta] = dict(pairs)
-        self.totals, unwritten = {*group.carried}, {*group.carried, *group.padded}
-        # the slots that tiles write their rows of into an array
-        self.written = dict.fromkeys([*[s for s in group.escaping if s not in unwritten], *map(str, self.pads)])
-        # totals of tiles are put together for blocks of them first: else those of long rows would be as much again
-        self.blocks = any(set(self.made[slot].sizes or ()) - {1} for slot in group.carried)
-        self.rowed = {
-            slot
-            for step, flags in zip(group.steps, group.parallel_operands, strict=True)
-            for slot, flag in zip(step.inputs, flags, strict=True)
-            if flag and isinstance(slot, str) and slot not in self.made
-        }
-        read = [s for step in group.steps for s in step.inputs if isinstance(s, str) and s not in self.made]
-        self.read: list[str] = list(dict.fromkeys(read))
-        self.sizes: dict[str, str] = {}  # the source of a size at the call, by its local
-        self.local: dict[str, str] = {}  # the value of a slot, in a tile
-        self.buffer: dict[str, str] = {}  # the buffer that a value lives in
-        self.holds: dict[str, set[str]] = {}  # the values without a buffer that a slot keeps alive, itself among them
-        self.alive: list[list[Key]] = []  # for each step, what is alive without a buffer when it ends
-        self.free: dict[Any, list[str]] = {}
-        self.keys: dict[str, Any] = {}
-        self.allocated: dict[str, str] = {}
-        self.lines: list[str] = []
+        self.timers = TileTimers(len(group.steps)) if timed else None
+        self.metas = {o: m for step in group.steps for o, m in zip(step.outputs, step.results, strict=True)}
+        self.read = _operands(group, self.metas)
+        self.parallel = _parallel_slots(group).difference(self.metas)  # operands with the parallel axis
+        self.pads = _pads_by_operand(group)
+        self.written = _written_results(group, self.pads)
+        # partial results that are arrays are per block of tiles: of long rows, one per tile would be as much again
+        self.in_blocks = any(set(self.metas[slot].sizes or ()) - {1} for slot in group.carried)
+        self.sizes: dict[str, str] = {}  # the source of a size where the function is called, by its local
+        self.row = self.widest_row(self._size)
+        self.lines: list[str] = []  # of one tile
         self.marks: list[tuple[int, Step]] = []
-        self.last = self._last_uses()
+        self.local = {slot: naming.tile_of_operand(slot) for slot in self.parallel}  # a value of the tile, by slot
+        self.buffers, self.buffer_lines = _TileBuffers(self.metas), dict[str, str]()
+        self.last_use = _last_uses(group)
+        self._write_steps()
+        self.memory = TileMemory(
+            self._tile_elements(), tuple(self.buffers.keys.values()), tuple(map(tuple, self.buffers.unbuffered))
+        )
 
-    def _last_uses(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for i, step in enumerate(self.group.steps):
-            found |= {slot: i for slot in (*step.inputs, *step.outputs) if isinstance(slot, str)}
-        return found
-
-    def function(self, name: str) -> TileFunction:
-        """The function, by this name."""
-        row = self.widest(self._size)
-        slices = [f"t_{slot} = {slot}[lo:hi]" for slot in self.read if slot in self.rowed]
-        self.local |= {slot: f"t_{slot}" for slot in self.rowed}
+    def _write_steps(self) -> None:
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.parallel_operands, strict=True)):
-            self._step(i, step, flags)
+            self._write_step(i, step, flags)
             self.lines += self.timers.step(i) if self.timers else []
-        buffers, totals, timers = self.allocated, self.group.carried, self.timers
-        # these note the sizes that they need, which the first line lists
-        results, partial = self._results(), self._partial_totals()
-        most = "" if self.threads is None else f", most={self.threads}"
-        merged = self._merged() if self.group.collapsed else []
-        lines = [
-            f"def {name}({', '.join(['n', *self.read, *self.sizes, *([timers.argument] if timers else [])])}):",
-            f"    row = {row}",
-            *[f"    {x}" for x in results],
-            *[f"    {x}" for x in merged],
-            f"    t = -(-n // (-(-n // (4 * max(1, {self.tile} // row))) * 4))",
-            "    count = -(-n // t)",
-            *[f"    {x}" for x in partial],
-            "    def work(tiles):",
-            *[f"        f_{b} = {source}" for b, source in buffers.items()],
-            *[f"        {x}" for x in (timers.before() if timers else [])],
-            "        for k in tiles:",
-            "            lo, hi = n * k // count, n * (k + 1) // count",
-            *[f"            {b} = f_{b}" for b in buffers],
-            *(["            if hi - lo < t:"] if buffers else []),
-            *[f"                {b} = f_{b}[: hi - lo]" for b in buffers],
-            *[f"            {x}" for x in [*slices, *(timers.tile() if timers else [])]],
-            "            # steps",
-            *[f"            {x}" for x in self.lines],
-            *[f"        {x}" for x in (timers.after() if timers else [])],
-            f"    _run_tiles(work, count{', per' if self.blocks else ''}{most})",
-            *[f"    o_{s} = {self._whole(s)}(p_{s}, axis=0, dtype=p_{s}.dtype)" for s in totals],
-            f"    return {', '.join(map(self._returned, self.group.escaping))}",
-        ]
-        first = lines.index("            # steps") + 2
-        return TileFunction("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
 
-    @property
-    def arrays(self) -> list[str]:
-        """What the tiles of rows with further axes are taken of."""
-        pairs = [pair for step in self.group.steps for pair in zip(step.inputs, step.metas, strict=True)]
-        deep = {slot for slot, meta in pairs if meta.rank > 1}
-        return [slot for slot in self.read if slot in self.rowed and slot in deep]
-
-    @property
-    def tile(self) -> int:
-        """The elements of its widest value that a tile has at most, unless a row has more; known once steps are."""
+    def _tile_elements(self) -> int:
         if forced is not None:
             return forced[1]
         itemsize = max(m.dtype.itemsize for m in self.group.parallel_metas)
-        taken = sum(dtype.itemsize for dtype, _ in self.keys.values())
-        return max(2 * _smallest(self.group), min(WIDE // itemsize, BUFFERS // max(1, taken)))
+        total = sum(dtype.itemsize for dtype, _ in self.buffers.keys.values())
+        most = min(MAX_WIDEST_BYTES // itemsize, MAX_BUFFER_BYTES // max(1, total))
+        return max(2 * _min_tile_elements(self.group), most)
 
-    def widest(self, size: Callable[[Size], str]) -> str:
-        """The elements of the widest row, at least 1, as source."""
-        shapes = dict.fromkeys((m.sizes or ())[1:] for m in self.group.parallel_metas)
-        found = dict.fromkeys(["1", *[" * ".join(size(s) for s in sizes if s != 1) or "1" for sizes in shapes]])
-        return f"max({', '.join(found)})" if len(found) > 1 else "1"
+    @property
+    def deep_operands(self) -> list[str]:
+        """Operands with the parallel axis and further axes."""
+        pairs = [pair for step in self.group.steps for pair in zip(step.inputs, step.metas, strict=True)]
+        deep = {slot for slot, meta in pairs if meta.rank > 1}
+        return [slot for slot in self.read if slot in self.parallel and slot in deep]
 
-    def _whole(self, total: str) -> str:
-        """What puts the results of tiles together."""
-        step = next(s for s in self.group.steps if total in s.outputs)
-        return self.bind("whole", _combine(step).reduce)
+    def widest_row(self, size: Callable[[Size], str]) -> str:
+        """Return the elements of the widest row, at least 1, as source."""
+        shapes = dict.fromkeys(row_sizes(m) for m in self.group.parallel_metas)
+        counts = dict.fromkeys(["1", *[_product(sizes, size) for sizes in shapes]])
+        return f"max({', '.join(counts)})" if len(counts) > 1 else "1"
 
-    def _results(self) -> list[str]:
-        """Lines that make an array for each slot that the tiles of it are written to."""
-        return [line for slot in self.written for line in self._result(slot)]
+    # -- the function
 
-    def _result(self, slot: str) -> list[str]:
-        """An array of its own, or a part of the array that it is placed in, whose other rows are filled here."""
-        meta = self.made[slot]
-        tail, dtype = self._shape((meta.sizes or ())[1:]), self._dtype(meta)
+    def function(self, name: str) -> FunctionSource:
+        """Return the function, by this name."""
+        results = [line for slot in self.written for line in self._result_lines(slot)]
+        partial_results = self._partial_results_lines()
+        prelude = [
+            f"row = {self.row}",
+            *results,
+            *(self._collapse_lines() if self.group.collapsed else []),
+            f"t = -(-n // (-(-n // (4 * max(1, {self.memory.elements} // row))) * 4))",
+            "count = -(-n // t)",
+            *partial_results,
+        ]
+        timers = self.timers
+        work = [
+            *self.buffer_lines.values(),
+            *(timers.before() if timers else []),
+            "for k in tiles:",
+            *[f"    {line}" for line in self._tile_start_lines()],
+            *[f"    {line}" for line in self.lines],
+            *(timers.after() if timers else []),
+        ]
+        before_steps = len(work) - len(self.lines) - (1 if timers else 0)
+        arguments = ["n", *self.read, *self.sizes, *([timers.argument] if timers else [])]
+        head = [f"def {name}({', '.join(arguments)}):", *[f"    {line}" for line in prelude], "    def work(tiles):"]
+        lines = [*head, *[f"        {line}" for line in work], *[f"    {line}" for line in self._end_lines()]]
+        first = len(head) + before_steps + 1
+        return FunctionSource("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+
+    def _result_lines(self, slot: str) -> list[str]:
+        """Write the array of a result: one of its own, or a part of the padded array, filled around it."""
+        meta, array = self.metas[slot], naming.whole_result(slot)
+        tail, dtype = self._shape(row_sizes(meta)), self._dtype(meta)
         if slot not in self.pads:
-            return [f"o_{slot} = _result((n, {tail}), {dtype})"]
+            return [f"{array} = _result((n, {tail}), {dtype})"]
         pad = self.pads[slot]
-        params, whole = dict(pad.params), f"o_{pad.outputs[0]}"
+        params, padded = dict(pad.params), naming.whole_result(pad.outputs[0])
         low, high = (params[side][0] for side in ("low", "high"))
         start, fill = self._size(low), self.bind("p", params["value"])
         end = "n" if low == 0 else f"{start} + n"
         return [
-            f"{whole} = _result(({self._size((pad.results[0].sizes or ())[0])}, {tail}), {dtype})",
-            *([f"{whole}[:{start}] = {fill}"] if low != 0 else []),
-            *([f"{whole}[{end}:] = {fill}"] if high != 0 else []),
-            f"o_{slot} = {whole}[{start}:{end}]",
+            f"{padded} = _result(({self._size((pad.results[0].sizes or ())[0])}, {tail}), {dtype})",
+            *([f"{padded}[:{start}] = {fill}"] if low != 0 else []),
+            *([f"{padded}[{end}:] = {fill}"] if high != 0 else []),
+            f"{array} = {padded}[{start}:{end}]",
         ]
 
-    def _partial_totals(self) -> list[str]:
-        """Lines that make an array for the totals of tiles, for each total."""
-        metas = [(slot, self.made[slot]) for slot in self.group.carried]
-        found = dict.fromkeys(" * ".join(self._size(s) for s in m.sizes or () if s != 1) or "1" for _, m in metas)
-        per = f"per = -(-count // max({FEW}, n * row // ({FEW} * max(1, {', '.join(found)}))))"
-        count = "-(-count // per)" if self.blocks else "count"
-        made = [f"p_{s} = _empty(({count}, {self._shape(m.sizes or ())}), {self._dtype(m)})" for s, m in metas]
-        return [per, *made] if self.blocks else made
+    def _partial_results_lines(self) -> list[str]:
+        """Write the array of partial results of each carried reduction."""
+        metas = [(slot, self.metas[slot]) for slot in self.group.carried]
+        counts = dict.fromkeys(_product(m.sizes or (), self._size) for _, m in metas)
+        per = f"per = -(-count // max({MIN_BLOCKS}, n * row // ({MIN_BLOCKS} * max(1, {', '.join(counts)}))))"
+        count = "-(-count // per)" if self.in_blocks else "count"
+        arrays = [
+            f"{naming.partial_results(s)} = _empty(({count}, {self._shape(m.sizes or ())}), {self._dtype(m)})"
+            for s, m in metas
+        ]
+        return [per, *arrays] if self.in_blocks else arrays
 
-    def _merged(self) -> list[str]:
-        """Lines that let further axes count as rows, where rows are long and arrays lie in C order."""
-        count, given = self.group.collapsed, [slot for slot in self.read if slot in self.rowed]
-        made = [f"o_{slot}" for slot in self.written]
-        names = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
-        test = " and ".join([f"row > {self.tile}", *[f"{slot}.flags.c_contiguous" for slot in given]])
+    def _collapse_lines(self) -> list[str]:
+        """Write the lines that let further axes count as rows, where rows are long and arrays lie in C order."""
+        count = self.group.collapsed
+        operands = [slot for slot in self.read if slot in self.parallel]
+        results = [naming.whole_result(slot) for slot in self.written]
+        collapsed = [self._size(s) for s in (self.group.widest.sizes or ())[1 : count + 1]]
+        contiguous = [f"{slot}.flags.c_contiguous" for slot in operands]
+        inserted = "1, " * count
         return [
-            *[f"whole_{a} = {a}" for a in made],
-            f"if {test}:",
-            f"    n *= {' * '.join(names)}",
-            *[f"    {a} = {a}.reshape((n, {'1, ' * count}*{a}.shape[{count + 1} :]))" for a in [*given, *made]],
-            f"    {' = '.join(dict.fromkeys(names))} = 1",
-            f"    row = {self.widest(self._size)}",
+            *[f"{naming.uncollapsed(a)} = {a}" for a in results],
+            f"if {' and '.join([f'row > {self.memory.elements}', *contiguous])}:",
+            f"    n *= {' * '.join(collapsed)}",
+            *[f"    {a} = {a}.reshape((n, {inserted}*{a}.shape[{count + 1} :]))" for a in [*operands, *results]],
+            f"    {' = '.join(dict.fromkeys(collapsed))} = 1",
+            f"    row = {self.row}",
         ]
+
+    def _tile_start_lines(self) -> list[str]:
+        """Write the lines of a tile before its steps: its rows, its buffers and its operands."""
+        buffers = self.buffers.keys
+        return [
+            "lo, hi = n * k // count, n * (k + 1) // count",
+            *[f"{b} = {naming.full_buffer(b)}" for b in buffers],
+            *(["if hi - lo < t:"] if buffers else []),
+            *[f"    {b} = {naming.full_buffer(b)}[: hi - lo]" for b in buffers],
+            *[f"{naming.tile_of_operand(s)} = {s}[lo:hi]" for s in self.read if s in self.parallel],
+            *(self.timers.tile() if self.timers else []),
+        ]
+
+    def _end_lines(self) -> list[str]:
+        """Write the lines that run the tiles, combine partial results, and return."""
+        most = "" if self.threads is None else f", most={self.threads}"
+        combined = [
+            f"{naming.whole_result(s)} = {self._combine(s)}({partials}, axis=0, dtype={partials}.dtype)"
+            for s in self.group.carried
+            for partials in [naming.partial_results(s)]
+        ]
+        returned = ", ".join(map(self._returned, self.group.escaping))
+        return [f"_run_tiles(work, count{', per' if self.in_blocks else ''}{most})", *combined, f"return {returned}"]
+
+    def _combine(self, slot: str) -> str:
+        """Bind the function that reduces the partial results of a carried reduction."""
+        step = next(s for s in self.group.steps if slot in s.outputs)
+        return self.bind("whole", _combine_ufunc(step).reduce)
 
     def _returned(self, slot: str) -> str:
-        reshaped = self.group.collapsed and slot in self.written
-        return f"whole_o_{slot}" if reshaped else f"o_{slot}"
+        array = naming.whole_result(slot)
+        return naming.uncollapsed(array) if self.group.collapsed and slot in self.written else array
 
     def _dtype(self, meta: TensorMeta) -> str:
         return self.bind("dtype", meta.dtype)
 
     def _size(self, size: Size) -> str:
-        """A local of the function that holds a size."""
+        """Return a local of the function that holds a size; the caller passes it."""
         if isinstance(size, int):
             return str(size)
         text = self.size(size)
-        known = next((local for local, source in self.sizes.items() if source == text), None)
-        if known is None:
-            known = f"s{len(self.sizes)}"
-            self.sizes[known] = text
-        return known
+        local = next((local for local, source in self.sizes.items() if source == text), None)
+        if local is None:
+            local = naming.size_local(len(self.sizes))
+            self.sizes[local] = text
+        return local
 
     def _shape(self, sizes: Sequence[Size]) -> str:
         return "".join(f"{self._size(s)}, " for s in sizes)
 
     # -- one step in a tile
 
-    def _step(self, i: int, step: Step, flags: Sequence[bool]) -> None:
+    def _write_step(self, i: int, step: Step, flags: Sequence[bool]) -> None:
         self.marks.append((len(self.lines), step))
-        (slot,), (meta,) = step.outputs, step.results
-        dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last[s] == i]
-        if slot in self.group.padded:  # the step before wrote to it
-            self._let_go(i, step)
-            self._release(dying)
-            return
-        operands = [self._operand(o, rowed) for o, rowed in zip(step.inputs, flags, strict=True)]
-        total, escapes = slot in self.totals, slot in self.written
-        kernel = find_kernel(step.op)
-        function, arguments = self._kernel(step)
-        if total and self.blocks:
-            place = f"p_{slot}[k // per, ...]"
-            self.lines.append(f"q_{slot} = {function}({', '.join([*operands, *arguments])})")
-            self.lines.append(f"if k % per: {self.bind('both', _combine(step))}({place}, q_{slot}, out={place})")
-            self.lines.append(f"else: {place} = q_{slot}")
-        elif total:
-            self.lines.append(f"p_{slot}[k] = {function}({', '.join([*operands, *arguments])})")
-        elif kernel.out:
-            if escapes:
-                target = f"r_{slot}"
-                self.lines.append(f"{target} = o_{slot}[lo:hi]")
+        (slot,) = step.outputs
+        dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last_use[s] == i]
+        if slot not in self.group.padded:  # the step before wrote to its position in the padded array
+            operands = [self._operand(o, parallel) for o, parallel in zip(step.inputs, flags, strict=True)]
+            if slot in self.group.carried:
+                self._write_partial_result(slot, step, operands)
+            elif find_kernel(step.op).out:
+                self._write_into_array(slot, step, operands, dying)
             else:
-                self._release(dying)
-                dying = []
-                target = self._take(slot, meta)
-            out = f"out={target}" if kernel.out == "keyword" else target
-            self.lines.append(f"{function}({', '.join([*operands, out, *arguments])})")
-            self.local[slot] = target
-        else:
-            self.lines.append(f"r_{slot} = {function}({', '.join([*operands, *arguments])})")
-            self.local[slot] = f"r_{slot}"
-            self._hold(slot, step)
-            if escapes:
-                self.lines.append(f"o_{slot}[lo:hi] = r_{slot}")
-        self._let_go(i, step)
-        self._release(dying)
+                self._write_new_value(slot, step, operands)
+        self._end_step(i, step)
+        self.buffers.release(dying)
 
-    def _operand(self, operand: str | Literal, rowed: bool) -> str:
-        """The rows of the tile, or all of what is the same for every row: one step may read a slot so, another so."""
+    def _write_partial_result(self, slot: str, step: Step, operands: Sequence[str]) -> None:
+        """Write a step that reduces the rows of the tile."""
+        call = self._call(step, operands)
+        partials = naming.partial_results(slot)
+        if not self.in_blocks:
+            self.lines.append(f"{partials}[k] = {call}")
+            return
+        block, partial = f"{partials}[k // per, ...]", naming.partial_result(slot)
+        combine = self.bind("both", _combine_ufunc(step))
+        self.lines += [
+            f"{partial} = {call}",
+            f"if k % per: {combine}({block}, {partial}, out={block})",
+            f"else: {block} = {partial}",
+        ]
+
+    def _write_into_array(self, slot: str, step: Step, operands: Sequence[str], dying: Sequence[str]) -> None:
+        """Write a step that writes to the array of its result, or to a buffer, which may be a dying operand's."""
+        if slot in self.written:
+            target = naming.tile_of_result(slot)
+            self.lines.append(f"{target} = {naming.whole_result(slot)}[lo:hi]")
+        else:
+            self.buffers.release(dying)
+            target = self._buffer(slot)
+        out = f"out={target}" if find_kernel(step.op).out == "keyword" else target
+        self.lines.append(self._call(step, [*operands, out]))
+        self.local[slot] = target
+
+    def _buffer(self, slot: str) -> str:
+        """Take a buffer for a value; write its allocation if it is new."""
+        buffer, meta = self.buffers.take(slot), self.metas[slot]
+        if buffer not in self.buffer_lines:
+            allocation = f"_empty((t, {self._shape(row_sizes(meta))}), {self._dtype(meta)})"
+            self.buffer_lines[buffer] = f"{naming.full_buffer(buffer)} = {allocation}"
+        return buffer
+
+    def _write_new_value(self, slot: str, step: Step, operands: Sequence[str]) -> None:
+        """Write a step that allocates its result or returns a view."""
+        self.local[slot] = naming.tile_of_result(slot)
+        self.lines.append(f"{self.local[slot]} = {self._call(step, operands)}")
+        self.buffers.hold(slot, step)
+        if slot in self.written:
+            self.lines.append(f"{naming.whole_result(slot)}[lo:hi] = {self.local[slot]}")
+
+    def _end_step(self, i: int, step: Step) -> None:
+        """Record the live values without a buffer, and free the dead ones before the next tile makes them anew."""
+        self.buffers.record_unbuffered([o for o in step.outputs if o in self.group.carried])
+        slots = dict.fromkeys(map(str, [*step.inputs, *step.outputs]))
+        dying = [slot for slot in slots if slot in self.buffers.holds and self.last_use[slot] == i]
+        if dying:
+            self.lines.append(f"del {', '.join(self.local[slot] for slot in dying)}")
+        self.buffers.drop(dying)
+
+    def _operand(self, operand: Slot, parallel: bool) -> str:
+        """Return the rows of the tile, or all of an operand without the parallel axis; a slot may be read both ways."""
         if isinstance(operand, Literal):
             return self.bind("literal", operand.array())
-        return self.local[operand] if rowed or operand in self.made else operand
+        return self.local[operand] if parallel or operand in self.metas else operand
 
-    def _take(self, slot: str, meta: TensorMeta) -> str:
-        """A buffer for a value."""
-        key = meta.dtype, (meta.sizes or ())[1:]
-        pool = self.free.setdefault(key, [])
-        if pool:
-            name = pool.pop()
-        else:
-            name = f"b{len(self.allocated)}"
-            self.keys[name] = key
-            self.allocated[name] = f"_empty((t, {self._shape(key[1])}), {self._dtype(meta)})"
-        self.buffer[slot] = name
-        return name
-
-    def _hold(self, slot: str, step: Step) -> None:
-        """The memory of a value without a buffer, and that of a value that is seen through a view, lives with both."""
-        base = str(step.inputs[0]) if find_traits(step.op).alias.may_share else ""
-        if base in self.buffer:
-            self.buffer[slot] = self.buffer[base]
-        copies = not base or find_traits(step.op).alias.may_allocate
-        self.holds[slot] = ({slot} if copies else set()) | self.holds.get(base, set())
-
-    def _let_go(self, i: int, step: Step) -> None:
-        """Note what is alive without a buffer, and free what nothing reads any more, before the next tile has it."""
-        held = set().union(*self.holds.values())
-        metas = [self.made[slot] for slot in held]
-        totals = [(m.dtype, m.sizes or ()) for o, m in zip(step.outputs, step.results) if o in self.totals]
-        self.alive.append([*totals, *[(m.dtype, (m.sizes or ())[1:]) for m in metas]])
-        dying = [s for s in dict.fromkeys([*step.inputs, *step.outputs]) if s in self.holds and self.last[str(s)] == i]
-        if dying:
-            self.lines.append(f"del {', '.join(self.local[str(s)] for s in dying)}")
-        for slot in dying:
-            del self.holds[str(slot)]
-
-    def _release(self, slots: Sequence[str]) -> None:
-        for slot in slots:
-            name = self.buffer.pop(slot, None)
-            if name is not None and name not in self.buffer.values():
-                self.free[self.keys[name]].append(name)
-
-    def _kernel(self, step: Step) -> tuple[str, list[str]]:
-        """The name of the function, and its keyword arguments; shapes have the rows of the tile."""
+    def _call(self, step: Step, operands: Sequence[str]) -> str:
+        """Return the call of the kernel of a step; shapes have the rows of the tile."""
         kernel, params = find_kernel(step.op), dict(step.params)
         shape = params.pop("shape", None)
         if any(isinstance(p, DimExpr) for p in params.values()):
             raise TypeError(f"{step.op} has a size among its params")
-        if shape is None and kernel.specialise is not None:
-            special = kernel.specialise(params, step.metas)
-            if special is not None:
-                return self.bind("k_", special), []
-        arguments = [f"{k}={self.bind('p', p)}" for k, p in params.items()]
+        special = kernel.specialise(params, step.metas) if shape is None and kernel.specialise is not None else None
+        if special is not None:
+            return f"{self.bind('k_', special)}({', '.join(operands)})"
+        keywords = [f"{k}={self.bind('p', p)}" for k, p in params.items()]
         if shape is not None:
-            total = step.outputs[0] in self.totals
-            arguments.append(f"shape=({self._shape(shape) if total else f'hi - lo, {self._shape(shape[1:])}'})")
-        return self.bind(f"k_{step.op.name}_", kernel.tiled or kernel.run), arguments
+            carried = step.outputs[0] in self.group.carried
+            rows = self._shape(shape) if carried else f"hi - lo, {self._shape(shape[1:])}"
+            keywords.append(f"shape=({rows})")
+        function = self.bind(f"k_{step.op.name}_", kernel.run_tiled or kernel.run)
+        return f"{function}({', '.join([*operands, *keywords])})"
 
 
-def _combine(step: Step) -> np.ufunc:
+class _TileBuffers:
+    """Buffers of a thread, and the values of a tile that live outside of them.
+
+    - `keys`: what each buffer holds, by its local.
+    - `holds`: for each live value without a buffer, the values that it keeps alive, itself among them.
+    - `unbuffered`: for each step, what is live without a buffer when it ends.
+    """
+
+    def __init__(self, metas: Mapping[str, TensorMeta]) -> None:
+        self.metas = metas
+        self.keys: dict[str, BufferKey] = {}
+        self.holds: dict[str, set[str]] = {}
+        self.unbuffered: list[list[BufferKey]] = []
+        self._buffer: dict[str, str] = {}  # of each value that lives in one
+        self._free: dict[BufferKey, list[str]] = {}
+
+    def take(self, slot: str) -> str:
+        """Return a buffer for a value."""
+        meta = self.metas[slot]
+        key = meta.dtype, row_sizes(meta)
+        free = self._free.setdefault(key, [])
+        if free:
+            buffer = free.pop()
+        else:
+            buffer = naming.tile_buffer(len(self.keys))
+            self.keys[buffer] = key
+        self._buffer[slot] = buffer
+        return buffer
+
+    def release(self, slots: Iterable[str]) -> None:
+        """Free the buffers of dead values, unless a view still reads them."""
+        for slot in slots:
+            buffer = self._buffer.pop(slot, None)
+            if buffer is not None and buffer not in self._buffer.values():
+                self._free[self.keys[buffer]].append(buffer)
+
+    def hold(self, slot: str, step: Step) -> None:
+        """Note a value without a buffer. A view keeps the memory of its base alive."""
+        alias = find_traits(step.op).alias
+        base = str(step.inputs[0]) if alias.may_share else ""
+        if base in self._buffer:
+            self._buffer[slot] = self._buffer[base]
+        self.holds[slot] = ({slot} if alias.may_allocate else set()) | self.holds.get(base, set())
+
+    def record_unbuffered(self, carried: Collection[str]) -> None:
+        """Record what is live without a buffer at the end of a step that makes these partial results."""
+        held = set().union(*self.holds.values())
+        partials = [(self.metas[slot].dtype, self.metas[slot].sizes or ()) for slot in carried]
+        values = [(self.metas[slot].dtype, row_sizes(self.metas[slot])) for slot in held]
+        self.unbuffered.append([*partials, *values])
+
+    def drop(self, slots: Iterable[str]) -> None:
+        """Forget dead values without a buffer."""
+        for slot in slots:
+            del self.holds[slot]
+
+
+def _operands(group: Group, results: Collection[str]) -> list[str]:
+    """Return the slots that the steps of a group read and do not make."""
+    slots = [slot for step in group.steps for slot in step.inputs if isinstance(slot, str)]
+    return list(dict.fromkeys([slot for slot in slots if slot not in results]))
+
+
+def _pads_by_operand(group: Group) -> dict[str, Step]:
+    """Return the pads whose operands tiles write to their position, by operand."""
+    return {str(step.inputs[0]): step for step in group.steps if step.outputs[0] in group.padded}
+
+
+def _written_results(group: Group, pads: Mapping[str, Step]) -> list[str]:
+    """Return the results whose tiles are written to an array."""
+    escaping = [slot for slot in group.escaping if slot not in (*group.carried, *group.padded)]
+    return list(dict.fromkeys([*escaping, *pads]))
+
+
+def _last_uses(group: Group) -> dict[str, int]:
+    """Return the position of the last step that reads or makes each slot."""
+    last_use: dict[str, int] = {}
+    for i, step in enumerate(group.steps):
+        last_use |= {slot: i for slot in (*step.inputs, *step.outputs) if isinstance(slot, str)}
+    return last_use
+
+
+def _parallel_slots(group: Group) -> set[str]:
+    """Return the slots that a step of the group reads by the rows of the tile."""
+    per_step = zip(group.steps, group.parallel_operands, strict=True)
+    pairs = [pair for step, flags in per_step for pair in zip(step.inputs, flags, strict=True)]
+    return {slot for slot, parallel in pairs if parallel and isinstance(slot, str)}
+
+
+def _product(sizes: Sequence[Size], size: Callable[[Size], str]) -> str:
+    """Return the product of sizes as source."""
+    return " * ".join([size(s) for s in sizes if s != 1]) or "1"
+
+
+def _combine_ufunc(step: Step) -> np.ufunc:
     """Return the function that joins the partial results of tiles."""
     tiling = find_traits(step.op).tiling
     assert tiling is not None and tiling.combine is not None, f"{step.op} is not carried over tiles"
@@ -356,7 +462,7 @@ def _combine(step: Step) -> np.ufunc:
 
 
 def _in_order(*arrays: np.ndarray) -> bool:
-    """The elements of rows lie together. Else NumPy's results lie as its operands do, and sums follow that order."""
+    """Tell whether the elements of rows lie together; else NumPy's results and sums follow the order of operands."""
     for x in arrays:
         if not x.flags.c_contiguous:
             steps = [abs(step) for size, step in zip(x.shape, x.strides, strict=True) if size > 1 and step]
@@ -365,4 +471,4 @@ def _in_order(*arrays: np.ndarray) -> bool:
     return True
 
 
-NAMES = {"_empty": np.empty, "_result": block_cache.empty, "_run_tiles": run_tiles, "_in_order": _in_order}
+TILE_NAMES = {"_empty": np.empty, "_result": block_cache.empty, "_run_tiles": run_tiles, "_in_order": _in_order}

@@ -1,7 +1,7 @@
-"""Timers of a run, step by step: what a generated function tells of itself where it was written with timers.
+"""Timers: clock readings that a generated function takes when it was compiled with them.
 
-A plan of n steps reads the clock n + 1 times: before the first step, and when each is done. Steps of a group that ran
-as tiles have no reading but that of the last; threads tell what each of them took.
+A plan of n steps reads the clock n + 1 times: before the first step, and when each is done. A group that ran in tiles
+has one reading, at its last step; its threads record the time of each step.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from anyshape.backend.compiler.plan import Plan
-from anyshape.graph.sizes.expr import DimVar
+from anyshape.graph.sizes.symbols import DimVar
+
+READINGS, ROUNDS = 100, 30  # of the measurement of what a reading costs
 
 
 class Share(NamedTuple):
-    """What one thread ran of a group: how many tiles, and the seconds that each step took."""
+    """One thread's share of a group: the number of tiles it ran, and the seconds that each step took."""
 
     thread: int
     tiles: int
@@ -25,16 +27,19 @@ class Share(NamedTuple):
 
 
 class TimedRun(NamedTuple):
-    """One run: `readings` are of the clock, 0 inside of what ran together; `shares` are of that, by its first step.
+    """Readings of one run.
 
-    `telling` are the seconds that it took to note this.
+    - `readings`: clock readings by step, 0 inside of groups that ran in tiles.
+    - `shares`: shares of threads in such groups, by the first step.
+    - `sizes`: sizes of the call.
+    - `record_seconds`: the time that recording all this took.
     """
 
     plan: Plan
     readings: Sequence[float]
     shares: dict[int, list[Share]]
     sizes: dict[DimVar, int]
-    telling: float
+    record_seconds: float
 
     @property
     def inside(self) -> float:
@@ -43,7 +48,7 @@ class TimedRun(NamedTuple):
 
 
 class Timers:
-    """Keeps the last run of the functions that were written with it."""
+    """Holds the last run of the functions that were compiled with it."""
 
     def __init__(self) -> None:
         self.last: TimedRun | None = None
@@ -53,11 +58,11 @@ class Timers:
         self.last = None
 
     def names(self, plan: Plan, variables: Sequence[DimVar]) -> dict[str, Any]:
-        """What the lines mean that are written here."""
-        note = functools.partial(self._note, plan, tuple(variables))
-        return {"_clock": perf_counter, "_note": note, "_thread": threading.get_ident, "_Share": Share}
+        """Return the objects that names in timed lines are bound to."""
+        record = functools.partial(self._record, plan, tuple(variables))
+        return {"_clock": perf_counter, "_record": record, "_thread": threading.get_ident, "_Share": Share}
 
-    def _note(
+    def _record(
         self,
         plan: Plan,
         variables: Sequence[DimVar],
@@ -66,62 +71,62 @@ class Timers:
         sizes: Sequence[int],
     ) -> None:
         started = perf_counter()
-        found = dict(zip(variables, sizes, strict=True))
-        self.last = TimedRun(plan, readings, shares, found, perf_counter() - started)
+        size_by_variable = dict(zip(variables, sizes, strict=True))
+        self.last = TimedRun(plan, readings, shares, size_by_variable, perf_counter() - started)
 
 
-def begin(steps: int) -> list[str]:
-    """Lines before the first of so many steps."""
+# -- lines of the function of a plan
+
+
+def begin_lines(steps: int) -> list[str]:
+    """Return the lines before the first of so many steps."""
     return [f"_times, _shares = [0.0] * {steps + 1}, {{}}", "_times[0] = _clock()"]
 
 
-def done(steps: int) -> str:
-    """The line after so many steps."""
+def done_line(steps: int) -> str:
+    """Return the line after so many steps."""
     return f"_times[{steps}] = _clock()"
 
 
-def end(sizes: Sequence[str]) -> str:
-    """The line after all of them, where sizes are in these locals."""
-    return f"_note(_times, _shares, ({''.join([f'{s}, ' for s in sizes])}))"
+def end_line(size_locals: Sequence[str]) -> str:
+    """Return the line after all steps; sizes are in these locals."""
+    return f"_record(_times, _shares, ({''.join([f'{local}, ' for local in size_locals])}))"
 
 
-def shares_of(first: int) -> str:
-    """The argument that takes the shares of the group that begins with this step."""
+def shares_argument(first: int) -> str:
+    """Return the argument that takes the shares of the group that begins with this step."""
     return f"_shares.setdefault({first}, [])"
 
 
 class TileTimers:
-    """The lines that time the steps of a group in each tile; the function has one more argument."""
+    """Lines that time the steps of a group in each tile. The function of the group takes one more argument."""
 
-    argument = "_spent"
+    argument = "_shares"
 
     def __init__(self, steps: int) -> None:
         self.locals = [f"_u{i}" for i in range(steps)]
 
     def before(self) -> list[str]:
-        """Lines before the loop over tiles."""
+        """Return the lines before the loop over tiles."""
         return [f"_tiles, {', '.join(self.locals)} = 0, {', '.join(['0.0'] * len(self.locals))}"]
 
     def tile(self) -> list[str]:
-        """Lines before the steps of a tile."""
+        """Return the lines before the steps of a tile."""
         return ["_tiles += 1", "_at = _clock()"]
 
     def step(self, i: int) -> list[str]:
-        """Lines after a step."""
+        """Return the lines after a step."""
         return ["_now = _clock()", f"{self.locals[i]} += _now - _at", "_at = _now"]
 
     def after(self) -> list[str]:
-        """Lines after the loop."""
+        """Return the lines after the loop."""
         return [f"{self.argument}.append(_Share(_thread(), _tiles, ({''.join([f'{u}, ' for u in self.locals])})))"]
 
 
 def clock_read_seconds() -> float:
-    """Seconds that one line `done` takes, which each step seems to take more than it does."""
-    lines = [*begin(_READINGS), *[done(i) for i in range(1, _READINGS + 1)], "return _times"]
-    space: dict[str, Any] = {"_clock": perf_counter}
-    exec(compile("def read():\n    " + "\n    ".join(lines), "<anyshape timers>", "exec"), space)
-    times = [space["read"]() for _ in range(_ROUNDS)]
-    return min((t[-1] - t[0]) / _READINGS for t in times)
-
-
-_READINGS, _ROUNDS = 100, 30
+    """Measure how many seconds `done_line` takes, which the readings add to each step."""
+    lines = [*begin_lines(READINGS), *[done_line(i) for i in range(1, READINGS + 1)], "return _times"]
+    namespace: dict[str, Any] = {"_clock": perf_counter}
+    exec(compile("def read():\n    " + "\n    ".join(lines), "<anyshape timers>", "exec"), namespace)
+    times = [namespace["read"]() for _ in range(ROUNDS)]
+    return min((t[-1] - t[0]) / READINGS for t in times)

@@ -18,7 +18,7 @@ def tiled(tile=6, least=1, threads=2):
     before = config.num_threads
     with ExitStack() as stack:
         stack.enter_context(patch.object(tiles, "forced", (least, tile)))
-        stack.enter_context(patch.object(tiles, "FEW", 2))
+        stack.enter_context(patch.object(tiles, "MIN_BLOCKS", 2))
         stack.enter_context(patch.object(specialize, "PATIENCE", 0))
         config.num_threads = threads
         try:

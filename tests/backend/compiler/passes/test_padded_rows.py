@@ -140,4 +140,4 @@ def test_rows_in_their_place_take_no_array_of_their_own():
     used, (found,) = measured(program.run, [x])
     assert found.shape == (len(x) + 5,)
     assert x.nbytes < used <= program.cost().at({"n": len(x)}).peak_bytes.size + SLACK
-    assert used <= x.nbytes + 4 * tiles.WIDE * config.num_threads + SLACK
+    assert used <= x.nbytes + 4 * tiles.MAX_WIDEST_BYTES * config.num_threads + SLACK
