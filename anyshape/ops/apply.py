@@ -1,6 +1,6 @@
-"""Applying an op: lifting operands, turning sizes into op-local parameters, and choosing the graph it goes to.
+"""Apply ops: convert operands, make sizes op-local, and choose the graph that the node goes to.
 
-Also declares the table of kernels, so that an op applied outside any trace runs at once.
+The table of kernels stands here too, so that an op applied outside of any trace runs at once.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ Operand: TypeAlias = Traced | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A call of a kernel in a generated function: the names of its operands and of the result, and what is known.
+class CallSite:
+    """The call of a kernel in generated code: names of the operands and of the result, and facts about them.
 
-    `out` is an array to write the result into, of a kernel that does; `text` gives the source of a size or of a tuple
-    of sizes, `bind` the name of an object.
+    - `out`: the name of an array to write the result into, for kernels that take one.
+    - `text`: gives the source of a size or of a tuple of sizes.
+    - `bind`: gives a name for an object.
     """
 
     target: str
@@ -42,64 +43,66 @@ class Site:
     bind: Callable[[Any], str]
 
     def call(self, function: Any, *arguments: str) -> list[str]:
-        """The line that calls a function on the operands and on further arguments."""
+        """Return the line that calls a function on the operands and on further arguments."""
         return [f"{self.target} = {self.bind(function)}({', '.join([*self.operands, *arguments])})"]
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How an op runs: `run(*arrays, **params)` on arrays and ints that the op's shape rule has accepted.
+    """How an op runs: `run(*arrays, **params)` on arrays and ints that its shape rule has accepted.
 
-    `out`: `run` is a ufunc-like function that takes an `out` array as its next positional argument ("keyword": named).
-    `specialise(params, metas)`, given params without symbolic sizes
-    and the metadata of operands, returns a cheaper function of the arrays alone, or None; `tiled` is `run` for parts
-    of a large array, where the bits of `run` depend on how many elements there are. `write(site)` gives lines of Python
-    that do the same, on arrays and on NumPy's scalars, or None where calling a function is best. `shared`, given what
-    `specialise` is given, returns a function that threads share, and the axes of the second operand by whose sizes each
-    element of the first is multiplied.
+    The other fields make it faster:
+
+    - `out`: `run` takes an array for the result, as its next positional argument; "keyword": as `out`.
+    - `specialise(params, metas)`: gives a cheaper function of the arrays alone, or None; params are ints.
+    - `run_tiled`: replaces `run` on tiles, where the bits of `run` depend on the number of elements.
+    - `inline(call_site)`: gives lines of Python in place of the call, for arrays and NumPy scalars alike, or None.
+    - `split(params, metas)`: gives a function that runs on several threads, and axes of the second operand. The
+      product of their sizes is the work per element of the first operand.
     """
 
     run: Callable[..., Any]
     out: bool | str = False
     specialise: Callable[..., Callable[..., Any] | None] | None = None
-    tiled: Callable[..., Any] | None = None
-    write: Callable[[Site], Sequence[str] | None] | None = None
-    shared: Callable[..., tuple[Callable[..., Any], tuple[int, ...]]] | None = None
+    run_tiled: Callable[..., Any] | None = None
+    inline: Callable[[CallSite], Sequence[str] | None] | None = None
+    split: Callable[..., tuple[Callable[..., Any], tuple[int, ...]]] | None = None
 
 
 KERNELS: dict[Op, Kernel] = {}
 
 
 def kernel(op: Op, run: Callable[..., Any], **options: Any) -> None:
-    """Declare how `op` runs."""
+    """Make a kernel the row of `op`."""
     KERNELS[op] = Kernel(run, **options)
 
 
 def find_kernel(op: Op) -> Kernel:
-    """The kernel of an op, or an error that names the missing line."""
-    found = KERNELS.get(op)
-    if found is None:
+    """Return the kernel of an op; raise MissingRuleError naming its file if there is none."""
+    row = KERNELS.get(op)
+    if row is None:
         raise MissingRuleError(op.name, "kernel", f"backend/numpy/{op.family}.py")
-    return found
+    return row
 
 
 def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Builder | None:
-    """The innermost graph among those of the operands (of the sources, without operands), or the active one.
+    """Return the graph that an operation belongs to: the innermost one of its operands and sources.
 
-    An operation on values of an outer graph alone belongs to the outer graph, wherever it is written, unless it takes
-    its sizes from an inner one.
+    Operations on values of an outer graph alone thus belong to the outer graph, wherever they are written. The active
+    graph gets operations without operands. A graph that is built as a whole keeps all operations in it.
     """
-    operands = [x for x in inputs if isinstance(x, Traced)]
-    if not operands and not sources:
+    traced = [*[x for x in inputs if isinstance(x, Traced)], *sources]
+    if not traced:
         return active()
-    found = max([x.builder for x in (*operands, *sources)], key=lambda b: b.depth)
-    if found.closed:
-        raise next(x for x in (*operands, *sources) if x.builder is found).leaked()
-    return next((b for b in reversed(active_builders()) if b.whole and b.depth > found.depth), found)
+    innermost = max(traced, key=lambda x: x.builder.depth)
+    if innermost.builder.closed:
+        raise innermost.leaked()
+    depth = innermost.builder.depth
+    return next((b for b in reversed(active_builders()) if b.whole and b.depth > depth), innermost.builder)
 
 
 def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:
-    """Apply `op` to operands; `sources` are read for their sizes by the op-local `params`."""
+    """Apply `op` to operands and return its outputs. Op-local `params` read sizes of `sources`."""
     builder = choose_builder(inputs, sources)
     if builder is None:
         return _run_now(op, inputs, params)
@@ -108,26 +111,26 @@ def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params
 
 
 def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> Any:
-    """`apply_all` for an op with one output."""
+    """Apply `op` with one output; see `apply_all`."""
     return apply_all(op, *inputs, sources=sources, **params)[0]
 
 
 def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Check and run one op on arrays, outside any trace."""
+    """Check and run one op on arrays, outside of any trace."""
     arrays = [np.asarray(a) for a in arrays]
     metas = [tensor(a.dtype, a.shape) for a in arrays]
     context = ShapeGuardContext(Scope(), op.name, user_line(), metas)
-    many = isinstance(op.infer(context, *metas, **params), tuple)
+    has_many = isinstance(op.infer(context, *metas, **params), tuple)
     try:
         result = find_kernel(op).run(*arrays, **resolve(params, arrays))
     except AnyshapeError as error:
         error.locate(user_line())
         raise
-    return tuple([np.asarray(r) for r in (result if many else (result,))])
+    return tuple([np.asarray(r) for r in (result if has_many else (result,))])
 
 
 def resolve(params: Mapping[str, Any], operands: Sequence[Any]) -> dict[str, Any]:
-    """Params with each op-local expression evaluated on actual operands."""
+    """Return params with each op-local expression evaluated on actual operands."""
     return {name: bind_local(p, lambda leaf: operands[leaf.operand].shape[leaf.axis]) for name, p in params.items()}
 
 
@@ -135,24 +138,25 @@ def resolve(params: Mapping[str, Any], operands: Sequence[Any]) -> dict[str, Any
 
 
 def localise(sizes: Any, operands: Sequence[Operand], apart: bool = False) -> tuple[Any, list[Traced]]:
-    """Value-side sizes (nested in tuples) as op-local expressions over `operands` and the sources also returned.
+    """Return value-side sizes, nested in tuples, as op-local expressions, and the sources that these read.
 
-    If `apart`, over sources alone.
+    They read axes of `operands` first, and of sources where no operand has the size. If `apart`, they read sources
+    alone.
     """
-    if not _symbolic(sizes):
+    if not _is_symbolic(sizes):
         return sizes, []
-    local = _Local(operands, apart)
-    return local.convert(sizes), local.sources
+    localiser = _Localiser(operands, apart)
+    return localiser.convert(sizes), localiser.sources
 
 
-class _Local:
-    """Finds for each size an axis of the operands, or of a source that it adds."""
+class _Localiser:
+    """Rewrites sizes over axes of the operands, and over axes of sources, which it collects."""
 
     def __init__(self, operands: Sequence[Operand], apart: bool) -> None:
         self.count = len(operands)
         traced = [(i, x) for i, x in enumerate(operands) if isinstance(x, Traced)]
         self.builder = active() or choose_builder([x for _, x in traced])
-        self.whole = {} if apart else _named_axes(traced)
+        self.axis_of_size = {} if apart else _named_axes(traced)
         self.sources: list[Traced] = []
 
     def convert(self, size: Any) -> Any:
@@ -160,15 +164,15 @@ class _Local:
             return tuple([self.convert(s) for s in size])
         if not isinstance(size, DimExpr):
             return size
-        found = self.whole.get(size)
-        if found is not None:
-            return found
+        axis = self.axis_of_size.get(size)
+        if axis is not None:
+            return axis
         return substitute_leaves(size, lambda atom: self._variable(atom) if isinstance(atom, DimVar) else None)
 
     def _variable(self, variable: DimVar) -> Size:
-        found = self.whole.get(expr.from_atom(variable))
-        if found is not None:
-            return found
+        axis = self.axis_of_size.get(expr.from_atom(variable))
+        if axis is not None:
+            return axis
         owner = self.builder.dim_owner(variable) if self.builder is not None else None
         if owner is None:
             raise LeakedTracerError(f"size {variable}", where=user_line())
@@ -179,30 +183,29 @@ class _Local:
         )
 
     def _axis(self, owner: Builder, value: Value, axis: int) -> Size:
-        """An axis of a source."""
-        known = [k for k, s in enumerate(self.sources) if s.value is value]
-        if not known:
+        """Return the axis of a value as one of a source, which is added if it is new."""
+        position = next((k for k, s in enumerate(self.sources) if s.value is value), len(self.sources))
+        if position == len(self.sources):
             self.sources.append(owner.handle(owner, value))
-        position = known[0] if known else len(self.sources) - 1
         return expr.input_axis(self.count + position, axis)
 
 
-def _symbolic(sizes: Any) -> bool:
-    return any(_symbolic(s) for s in sizes) if isinstance(sizes, tuple) else isinstance(sizes, DimExpr)
+def _is_symbolic(sizes: Any) -> bool:
+    return any(map(_is_symbolic, sizes)) if isinstance(sizes, tuple) else isinstance(sizes, DimExpr)
 
 
 def _named_axes(traced: Sequence[tuple[int, Traced]]) -> dict[DimExpr, DimExpr]:
-    """For each symbolic size that an axis of an operand has: that axis."""
-    found: dict[DimExpr, DimExpr] = {}
+    """Return for each symbolic size of an operand the first axis that has it."""
+    axes: dict[DimExpr, DimExpr] = {}
     for i, x in traced:
         for axis, extent in enumerate(x.meta.extents):
             if isinstance(extent, Exact) and isinstance(extent.size, DimExpr):
-                found.setdefault(extent.size, expr.input_axis(i, axis))
-    return found
+                axes.setdefault(extent.size, expr.input_axis(i, axis))
+    return axes
 
 
 def meta_of(x: Operand) -> Any:
-    """The metadata of an operand, traced or not."""
+    """Return the array type of an operand, traced or not."""
     return x.meta if isinstance(x, Traced) else tensor(x.dtype, x.shape)
 
 
@@ -212,7 +215,7 @@ def describe(x: Traced) -> str:
 
 
 def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
-    """A context for the checks that a public function makes before it applies ops."""
+    """Return a context for the checks that a public function makes before it applies ops."""
     builder = choose_builder(operands)
     scope = builder.scope if builder is not None else Scope()
     metas = [meta_of(x) for x in operands if isinstance(x, (Traced, np.ndarray))]
@@ -220,7 +223,7 @@ def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
 
 
 class Sized:
-    """Anything with `meta`, for a context: wraps an operand that may be a plain array."""
+    """Operand with `meta`, as contexts read it; the operand may be a plain array."""
 
     __slots__ = ("meta",)
 
@@ -229,5 +232,5 @@ class Sized:
 
 
 def sizes_of(ctx: ShapeGuardContext, x: Operand) -> tuple[Size, ...]:
-    """The exact sizes of an operand, traced or not."""
+    """Return the exact sizes of an operand, traced or not."""
     return ctx.shape(Sized(x))

@@ -8,7 +8,7 @@ import anyshape.numpy as anp
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops import elementwise as ew
-from anyshape.ops.apply import Site, find_kernel, resolve
+from anyshape.ops.apply import CallSite, find_kernel, resolve
 from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
 ROWS = rows()
@@ -23,8 +23,8 @@ def written(node, kernel, params, inputs):
 
     metas = [tensor(x.dtype, x.shape) for x in inputs]
     operands = tuple(f"x{i}" for i in range(len(inputs)))
-    site = Site("found", operands, params, metas, node.outputs[0].meta, None, repr, bind)
-    lines = kernel.write(site) if kernel.write is not None and len(node.outputs) == 1 else None
+    site = CallSite("found", operands, params, metas, node.outputs[0].meta, None, repr, bind)
+    lines = kernel.inline(site) if kernel.inline is not None and len(node.outputs) == 1 else None
     if lines is None:
         return None
     exec("\n".join(lines), names)

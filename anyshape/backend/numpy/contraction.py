@@ -283,6 +283,6 @@ def _contract_shared(params: Any, metas: Any) -> tuple[Product, tuple[int, ...]]
     return _shared(_written_as(params["equation"]), metas)
 
 
-kernel(dot_general_op, _dot_general, specialise=_dot_general_case, shared=_dot_general_shared)
-kernel(contract_op, _contract, specialise=_contract_case, shared=_contract_shared)
+kernel(dot_general_op, _dot_general, specialise=_dot_general_case, split=_dot_general_shared)
+kernel(contract_op, _contract, specialise=_contract_case, split=_contract_shared)
 kernel(einsum_op, lambda *xs, equation: np.einsum(equation, *xs, optimize="greedy"))  # which plans never run

@@ -23,11 +23,11 @@ def filling(site, shape, value):
     return [f"{site.target} = {site.bind(np.empty)}({shape}, {dtype})", f"{site.target}[...] = {number}"]
 
 
-def _write_full(site):
+def _inline_full(site):
     return filling(site, site.text(site.params["shape"]), site.params["value"])
 
 
-kernel(cr.full_op, filled, write=_write_full)
+kernel(cr.full_op, filled, inline=_inline_full)
 kernel(cr.iota_op, lambda *, size, dtype: np.arange(size, dtype=dtype))
 
 
@@ -40,10 +40,10 @@ def _size_value(*, size: int) -> np.int64:
         raise SizeMismatchError("size_value", "size < 2**63", {"size": size}, why) from None
 
 
-def _write_size_value(site):
+def _inline_size_value(site):
     """A variable is the size of an axis, or given as a number, and fits; what is computed of them may not."""
     size = site.params["size"]
     return site.call(np.int64, site.text(size)) if isinstance(expr.as_atom(size), DimVar) else None
 
 
-kernel(cr.size_value_op, _size_value, write=_write_size_value)
+kernel(cr.size_value_op, _size_value, inline=_inline_size_value)

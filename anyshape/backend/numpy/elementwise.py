@@ -90,7 +90,7 @@ UFUNCS = {
 _SIGNS = {ew.neg_op: "-{}", ew.add_op: "{} + {}", ew.sub_op: "{} - {}", ew.mul_op: "{} * {}", ew.div_op: "{} / {}"}
 
 
-def _write_arithmetic(sign):
+def _inline_arithmetic(sign):
     """Of numbers: a ufunc takes ten times as long to find out that they are."""
 
     def write(site):
@@ -102,7 +102,7 @@ def _write_arithmetic(sign):
 
 for _op, _ufunc in UFUNCS.items():
     _out = "keyword" if _op in (ew.max_op, ew.min_op) else True  # positional is deprecated there
-    kernel(_op, _ufunc, out=_out, write=_write_arithmetic(_SIGNS[_op]) if _op in _SIGNS else None)
+    kernel(_op, _ufunc, out=_out, inline=_inline_arithmetic(_SIGNS[_op]) if _op in _SIGNS else None)
 
 
 # -- powers
@@ -151,7 +151,7 @@ def _convert_case(params, metas):
     return lambda x: x.astype(dtype)
 
 
-def _write_convert(site):
+def _inline_convert(site):
     """NumPy's own types make numbers of numbers."""
     given, dtype = site.metas[0], site.params["dtype"]
     if given.dtype.kind == "c":
@@ -214,7 +214,7 @@ def _python_int(*xs, operator):
     return np.int64(compute(*[x.item() for x in xs]))
 
 
-def _write_python_int(site):
+def _inline_python_int(site):
     if any(meta.rank for meta in site.metas):
         return None
     compute, ints = _PYTHON_INTS[site.params["operator"]], [f"{x}.item()" for x in site.operands]
@@ -256,7 +256,7 @@ def _select_numbers(condition, x, y):
     return _select(condition, x, y)
 
 
-def _write_select(site):
+def _inline_select(site):
     """Of numbers, some of them perhaps arrays without axes: np.where copies the chosen one to such an array."""
     condition, x, y = site.operands
     numbers = not any(meta.rank for meta in site.metas)
@@ -269,13 +269,13 @@ def _select_case(params, metas):
     return _select_numbers if numbers else None
 
 
-kernel(ew.real_op, lambda x: x.real, write=lambda site: [f"{site.target} = {site.operands[0]}.real"])
-kernel(ew.imag_op, lambda x: x.imag, write=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
+kernel(ew.real_op, lambda x: x.real, inline=lambda site: [f"{site.target} = {site.operands[0]}.real"])
+kernel(ew.imag_op, lambda x: x.imag, inline=lambda site: [f"{site.target} = {site.operands[0]}.imag"])
 kernel(ew.complex_op, _complex)
-kernel(ew.select_op, _select, specialise=_select_case, write=_write_select)
-kernel(ew.convert_op, _convert, specialise=_convert_case, write=_write_convert)
+kernel(ew.select_op, _select, specialise=_select_case, inline=_inline_select)
+kernel(ew.convert_op, _convert, specialise=_convert_case, inline=_inline_convert)
 kernel(ew.narrow_op, _narrow)
-kernel(ew.python_int_op, _python_int, write=_write_python_int)
+kernel(ew.python_int_op, _python_int, inline=_inline_python_int)
 
 # -- choices by a mask that is kept as bits: see passes/by_size
 

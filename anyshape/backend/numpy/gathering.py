@@ -232,7 +232,7 @@ def _scattered(how, operand, indices, updates, out, plan, mode, unique):
     rows = updates.transpose(plan.order)
     if not plan.outer:
         out = _writable(operand, updates, indices, out)
-        _write_window(out, plan, starts, sizes, rows, ufunc)
+        _inline_window(out, plan, starts, sizes, rows, ufunc)
         return out
     if valid is not None and not valid.all():
         starts = {axis: start[valid] for axis, start in starts.items()}
@@ -280,7 +280,7 @@ def _writable(operand, updates, indices, out):
     return out
 
 
-def _write_window(out, plan, starts, sizes, rows, ufunc):
+def _inline_window(out, plan, starts, sizes, rows, ufunc):
     """One window, which a slice names."""
     part = out[(..., *_window(plan, starts, sizes))]  # a view also of no axes
     axes = (*plan.indexed, *plan.free)

@@ -27,7 +27,7 @@ def _parts(starts, sizes, steps):
     return tuple([slice(a, a + n * k, k) for a, n, k in zip(starts, sizes, steps)])
 
 
-def _write_broadcast(site):
+def _inline_broadcast(site):
     shape = site.params["shape"]
     if site.params["axes"]:
         return None
@@ -45,28 +45,28 @@ def _part(site, start, size, step, whole):
     return f"{site.text(start)}:{site.text(start)} + {site.text(size)}"
 
 
-def _write_slice(site):
+def _inline_slice(site):
     sizes = site.metas[0].sizes or [None] * site.metas[0].rank
     parts = zip(*[site.params[name] for name in ("starts", "sizes", "steps")], sizes, strict=True)
     return [f"{site.target} = {site.operands[0]}{_key([_part(site, *part) for part in parts])}"]
 
 
-def _write_rev(site):
+def _inline_rev(site):
     parts = ["::-1" if axis in site.params["axes"] else ":" for axis in range(site.metas[0].rank)]
     return [f"{site.target} = {site.operands[0]}{_key(parts)}"]
 
 
-def _write_reshape(site):
+def _inline_reshape(site):
     return [f"{site.target} = {site.operands[0]}.reshape({site.text(site.params['shape'])})"]
 
 
-def _write_transpose(site):
+def _inline_transpose(site):
     axes = site.params["axes"]
     how = "T" if axes == tuple(range(len(axes)))[::-1] else f"transpose({axes})"
     return [f"{site.target} = {site.operands[0]}.{how}"]
 
 
-def _write_pad(site):
+def _inline_pad(site):
     """An array of fills that the operand is put into."""
     if any(between != 0 for between in site.params["interior"]):
         return None
@@ -122,7 +122,7 @@ def _add_part(x, y, out=None, *, axis, low, high):
     return out
 
 
-def _write_add_part(site):
+def _inline_add_part(site):
     (x, y), out, part, lines = site.operands, site.out or site.target, f"{site.target}_part", []
     if site.out is None:
         lines.append(f"{out} = {x}.copy()")
@@ -167,13 +167,13 @@ def _padded_view(x, *, shape, strides, offset, value, starts, stops):
     return out
 
 
-kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, write=_write_broadcast)
-kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), write=_write_reshape)
-kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), write=_write_transpose)
-kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], specialise=_slice_case, write=_write_slice)
-kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_case, write=_write_rev)
-kernel(mv.pad_op, _pad, write=_write_pad)
-kernel(po.add_part_op, _add_part, out=True, write=_write_add_part)
+kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, inline=_inline_broadcast)
+kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), inline=_inline_reshape)
+kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), inline=_inline_transpose)
+kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], specialise=_slice_case, inline=_inline_slice)
+kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_case, inline=_inline_rev)
+kernel(mv.pad_op, _pad, inline=_inline_pad)
+kernel(po.add_part_op, _add_part, out=True, inline=_inline_add_part)
 kernel(po.view_op, _view)
 kernel(po.stretched_view_op, _view)
 kernel(po.padded_view_op, _padded_view)

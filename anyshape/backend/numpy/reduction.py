@@ -35,15 +35,15 @@ def _axes(axes):
     return str(axes[0]) if len(axes) == 1 else str(axes)
 
 
-def _write_sum(ufunc):
+def _inline_sum(ufunc):
     return lambda site: site.call(ufunc.reduce, _axes(site.params["axes"]), site.bind(site.result.dtype))
 
 
-def _write_logic(ufunc):
+def _inline_logic(ufunc):
     return lambda site: site.call(ufunc.reduce, _axes(site.params["axes"]))
 
 
-def _write_extreme(ufunc, identity):
+def _inline_extreme(ufunc, identity):
     def write(site):
         rest = ["None", "None", "False", site.bind(identity(site.result.dtype))] if site.params["empty"] else []
         return site.call(ufunc.reduce, _axes(site.params["axes"]), *rest)
@@ -103,20 +103,20 @@ def _sum_to(x, *, shape, axes):
     return x.sum(axis=summed, dtype=x.dtype).reshape(shape) if summed else x
 
 
-def _write_sum_to(site):
+def _inline_sum_to(site):
     """Most calls sum nothing, and find that out by themselves."""
     (x,), shape, axes = site.operands, site.text(site.params["shape"]), site.params["axes"]
     return [f"{site.target} = {x} if {x}.shape == {shape} else {site.bind(_sum_to)}({x}, shape={shape}, axes={axes})"]
 
 
-_sums, _products = _write_sum(np.add), _write_sum(np.multiply)
-_all, _any = _write_logic(np.logical_and), _write_logic(np.logical_or)
-kernel(rd.reduce_sum_op, lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype), write=_sums)
-kernel(rd.reduce_prod_op, lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype), write=_products)
-kernel(rd.reduce_max_op, _extreme(np.maximum, _least), write=_write_extreme(np.maximum, _least))
-kernel(rd.reduce_min_op, _extreme(np.minimum, _largest), write=_write_extreme(np.minimum, _largest))
-kernel(rd.reduce_and_op, lambda x, *, axes: np.logical_and.reduce(x, axis=axes), write=_all)
-kernel(rd.reduce_or_op, lambda x, *, axes: np.logical_or.reduce(x, axis=axes), write=_any)
+_sums, _products = _inline_sum(np.add), _inline_sum(np.multiply)
+_all, _any = _inline_logic(np.logical_and), _inline_logic(np.logical_or)
+kernel(rd.reduce_sum_op, lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype), inline=_sums)
+kernel(rd.reduce_prod_op, lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype), inline=_products)
+kernel(rd.reduce_max_op, _extreme(np.maximum, _least), inline=_inline_extreme(np.maximum, _least))
+kernel(rd.reduce_min_op, _extreme(np.minimum, _largest), inline=_inline_extreme(np.minimum, _largest))
+kernel(rd.reduce_and_op, lambda x, *, axes: np.logical_and.reduce(x, axis=axes), inline=_all)
+kernel(rd.reduce_or_op, lambda x, *, axes: np.logical_or.reduce(x, axis=axes), inline=_any)
 kernel(rd.reduce_logsumexp_op, _logsumexp)
 kernel(rd.argmax_op, lambda x, *, axis: np.argmax(x, axis=axis))
 kernel(rd.argmin_op, lambda x, *, axis: np.argmin(x, axis=axis))
@@ -127,4 +127,4 @@ kernel(rd.cummax_op, _cumulative(np.maximum, _least))
 kernel(rd.cummin_op, _cumulative(np.minimum, _largest))
 kernel(rd.cumlogsumexp_op, _cumulative(np.logaddexp, lambda dtype: -np.inf))
 kernel(rd.recurrence_op, _recurrence)
-kernel(rd.sum_to_op, _sum_to, write=_write_sum_to)
+kernel(rd.sum_to_op, _sum_to, inline=_inline_sum_to)

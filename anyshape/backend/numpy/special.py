@@ -63,7 +63,7 @@ def _polygamma(x, *, order):
     return float((-1) ** (order + 1) * math.factorial(order)) * sc.zeta(x.dtype.type(order + 1), x)
 
 
-kernel(sp.expit_op, _expit, out=True, tiled=_expit_of_many)
+kernel(sp.expit_op, _expit, out=True, run_tiled=_expit_of_many)
 kernel(sp.zeta_op, sc.zeta)
 kernel(sp.polygamma_op, _polygamma)
 
