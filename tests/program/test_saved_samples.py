@@ -1,4 +1,4 @@
-"""Every row of tests/samples, and each example, is saved here and run in a process that has no source of it."""
+"""Save every row of tests/samples and each example, and run them in a process without their source."""
 
 import os
 import pickle
@@ -37,12 +37,12 @@ def tolerance(row, dtype):
 
 
 def save_row(folder, family, row, dtype, derivatives):
-    """Save each program that the row takes at sizes of its own; what other sizes give, by the name of its file."""
+    """Save each program of a row, and return the expected calls by the name of the file."""
     jitted = anyshape.jit(lambda *xs: row.function(anp, *xs))
     names = row.names()
     first = dict(zip(names, (4, 3, 6, 7, 2), strict=False))
     outcome(jitted, *arrays_of(row, first, dtype))
-    found = {}
+    expected = {}
     for sizes in few_combinations(row):
         xs = arrays_of(row, sizes, dtype)
         with np.errstate(all="ignore"):
@@ -50,19 +50,18 @@ def save_row(folder, family, row, dtype, derivatives):
         if is_error(results):
             continue
         for number, program in enumerate(jitted.programs()):
-            if program.accepts is None or program.accepts(*xs):
+            if program.accepts(*xs):
                 file = f"{label((family, row, dtype))}-{number}.anyshape".replace("/", "_")
-                if file not in found:
+                if file not in expected:
                     program.save(folder / file)
-                found.setdefault(file, (tolerance(row, dtype), []))[1].append(
-                    call(jitted, row, xs, results, derivatives)
-                )
+                calls = expected.setdefault(file, (tolerance(row, dtype), []))[1]
+                calls.append(call(jitted, row, xs, results, derivatives))
                 break
-    return found
+    return expected
 
 
 def call(function, row, xs, results, derivatives):
-    """The arguments and results, and directions and slopes where the row is differentiated."""
+    """Return arguments and results, and directions and slopes if the row is differentiated."""
     moving = [x for x in xs if x.dtype.kind in "fc"]
     if not derivatives or row.grad is not True or not moving or not any(r.dtype.kind in "fc" for r in results):
         return xs, results, None, None
@@ -91,7 +90,7 @@ def sweep(folder, chosen, derivatives):
 
 
 def test_rows_run_in_a_process_without_their_source(tmp_path):
-    """Every row with its first dtype; the derivative of every seventh."""
+    """Run every row with its first dtype, and the derivative of every seventh."""
     expected = sweep(tmp_path, [c for i, c in enumerate(FIRST) if i % 7], derivatives=False)
     expected |= sweep(tmp_path, FIRST[::7], derivatives=True)
     assert len(expected) > 0.9 * len(FIRST)

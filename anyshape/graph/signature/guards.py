@@ -155,7 +155,7 @@ def _predicate_source(claims: Sequence[Claim], local: Mapping[Any, str], prefix:
 def size_function(prologue: Prologue, sizes: Sequence[Size], text: str) -> Callable[..., Any]:
     """Compile a function of the inputs that returns `text`, an expression with {} in place of each size.
 
-    The sizes depend on variables that equal an axis or are solved for from axes.
+    Axes alone determine the variables of the sizes.
     """
     local, lines, space = _size_lines(prologue, [v for s in sizes for v in expr.variables(s)])
     result = text.format(*[to_source(s, local.__getitem__) for s in sizes])

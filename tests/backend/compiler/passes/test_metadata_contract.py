@@ -49,7 +49,7 @@ def traced(row):
     if not programs or programs[0].graph.hidden or programs[0].graph.values:
         return None, []
     program = programs[0]
-    return program.trace.graph, [xs for xs in good if program.accepts is None or program.accepts(*map(np.asarray, xs))]
+    return program.trace.graph, [xs for xs in good if program.accepts(*map(np.asarray, xs))]
 
 
 def weakened(graph, position, promise):
