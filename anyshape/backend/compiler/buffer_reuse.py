@@ -68,19 +68,22 @@ class BufferReuse:
         reuse: dict[int, str] = {}
         for position, step in enumerate(self.steps):
             dying = self._dying(position, step)
-            for slot in dying:
-                if slot in step.inputs and self._reusable(slot):
-                    free.setdefault(self._key(self.metas[slot]), []).append(slot)
+            for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
+                free.setdefault(self._key(self.metas[slot]), []).append(slot)
             buffer = self._take(free, step)
             if buffer is not None:
                 reuse[position] = buffer
             elif not find_traits(step.op).alias.may_share:
-                rank = max(self.ctx.rank(m) for m in step.results)
-                free = {k: [s for s in slots if len(k[1]) > rank or s in dying] for k, slots in free.items()}
+                free = self._not_larger(free, step, dying)
             internal = self.internal.get(step.outputs[0])
             if internal:
                 free = _without(free, internal)
         return self._with_drops(reuse)
+
+    def _not_larger(self, free: FreeBuffers, step: Step, dying: Sequence[str]) -> FreeBuffers:
+        """Return the free buffers that stay when a step makes an array: buffers of more axes, and of dying operands."""
+        rank = max(self.ctx.rank(m) for m in step.results)
+        return {key: [s for s in slots if len(key[1]) > rank or s in dying] for key, slots in free.items()}
 
     def _dying(self, position: int, step: Step) -> list[str]:
         """Return the slots with their last use here."""
@@ -97,7 +100,7 @@ class BufferReuse:
         candidates.remove(buffer)
         return buffer
 
-    def _reusable(self, slot: str) -> bool:
+    def _is_reusable(self, slot: str) -> bool:
         meta = self.metas.get(slot)
         return slot in self.fresh and slot not in self.shared and meta is not None and self._key(meta) is not None
 

@@ -107,20 +107,19 @@ class _Lowering:
         steps = [self._step(n) for n in graph.nodes if n in self.live]
         outputs = tuple([self.slot[v] for v in graph.outputs])
         hoisted, parts = self._run_passes(steps, outputs, hoist)
-        groups = [part for part in parts if isinstance(part, Group)]
-        steps = [step for part in parts for step in (part.steps if isinstance(part, Group) else (part,))]
+        groups, steps = _flatten(parts)
         buffers = BufferReuse(steps, outputs, ShapeGuardContext(self.scope, "buffer_reuse", rule="pass"), groups)
         return Plan(
             name=graph.name,
-            inputs=tuple([names.input_slot(i) for i in range(len(visible))]),
-            input_metas=tuple([v.meta for v in visible]),
+            inputs=tuple(map(names.input_slot, range(len(visible)))),
+            input_metas=_metas(visible),
             input_names=graph.input_names or tuple([f"args[{i}]" for i in range(len(visible))]),
             constants=tuple([(names.constant_slot(i), array) for i, (_, array) in enumerate(graph.constants)]),
             dims=size_bindings(graph),
             conditions=graph.conditions,
             steps=tuple(buffers.assign()),
             outputs=outputs,
-            output_metas=tuple([v.meta for v in graph.outputs]),
+            output_metas=_metas(graph.outputs),
             copied=buffers.copied(),
             values=graph.values,
             groups=tuple(groups),
@@ -160,10 +159,21 @@ class _Lowering:
             params,
             outputs=tuple([str(self.slot[v]) for v in node.outputs]),
             metas=metas,
-            results=tuple([v.meta for v in node.outputs]),
+            results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
         )
+
+
+def _metas(values: Sequence[Value]) -> tuple[TensorMeta, ...]:
+    return tuple([value.meta for value in values])
+
+
+def _flatten(parts: Sequence[Step | Group]) -> tuple[list[Group], list[Step]]:
+    """Return the groups, and the steps inside and outside of groups in order."""
+    groups = [part for part in parts if isinstance(part, Group)]
+    steps = [step for part in parts for step in (part.steps if isinstance(part, Group) else (part,))]
+    return groups, steps
 
 
 class _Absorption:

@@ -287,7 +287,7 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
 def _allocate(memory: _Memory, step: Step, slot: str, meta: TensorMeta) -> bool:
     """Allocate a result, if its size is known.
 
-    The result of a view with a fallback is a view of an operand in C order, which keeps all of it alive, or a copy.
+    The result of a view with a fallback is a view, which keeps all of the operand alive, or a copy.
     """
     size = bytes_of(meta)
     if size is None:

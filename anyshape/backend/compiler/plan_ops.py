@@ -60,4 +60,4 @@ contract_op = _define("contract", "contraction", OpCost(_contraction_flops))  # 
 bits_op = _define("bits", "elementwise", per_result(1))  # a mask as integers: all bits set where chosen, or where not
 rest_op = _define("rest", "elementwise", per_result(1))  # the bits of a number where bits are not set
 masked_op = _define("masked", "elementwise", per_result(1))  # x where bits are set, else 0
-masked_else_op = _define("masked_else", "elementwise", per_result(1))  # x where bits are set, else those of a rest
+masked_else_op = _define("masked_else", "elementwise", per_result(1))  # x where bits are set, else the bits of a rest

@@ -79,7 +79,7 @@ def could_be_one(graph, rules, parts, i, j):
     first, second = parts[i], parts[j]
     rows = []
     for part in (first, second):
-        work = None if isinstance(part, Group) else rules.work(part)
+        work = None if isinstance(part, Group) else rules.parallel_axis(part)
         rows.append(part.rows if isinstance(part, Group) else None if work is None or work.padded else work.rows)
     read = {s for step in steps_of(second) for s in step.inputs if isinstance(s, str)}
     made = {slot for step in steps_of(first) for slot in step.outputs}

@@ -156,19 +156,13 @@ class GroupSource:
             *partial_results,
         ]
         timers = self.timers
-        work = [
-            *self.buffer_lines.values(),
-            *(timers.before() if timers else []),
-            "for k in tiles:",
-            *[f"    {line}" for line in self._tile_start_lines()],
-            *[f"    {line}" for line in self.lines],
-            *(timers.after() if timers else []),
-        ]
-        before_steps = len(work) - len(self.lines) - (1 if timers else 0)
+        before_loop = [*self.buffer_lines.values(), *(timers.before() if timers else [])]
+        start, end = self._tile_start_lines(), timers.after() if timers else []
         arguments = ["n", *self.read, *self.sizes, *([timers.argument] if timers else [])]
-        head = [f"def {name}({', '.join(arguments)}):", *[f"    {line}" for line in prelude], "    def work(tiles):"]
-        lines = [*head, *[f"        {line}" for line in work], *[f"    {line}" for line in self._end_lines()]]
-        first = len(head) + before_steps + 1
+        lines = [f"def {name}({', '.join(arguments)}):", *_indented(prelude), "    def work(tiles):"]
+        lines += _indented([*before_loop, "for k in tiles:", *_indented(start)], 2)
+        first = len(lines) + 1
+        lines += [*_indented(self.lines, 3), *_indented(end, 2), *_indented(self._end_lines())]
         return FunctionSource("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
 
     def _result_lines(self, slot: str) -> list[str]:
@@ -447,6 +441,10 @@ def _parallel_slots(group: Group) -> set[str]:
     per_step = zip(group.steps, group.parallel_operands, strict=True)
     pairs = [pair for step, flags in per_step for pair in zip(step.inputs, flags, strict=True)]
     return {slot for slot, parallel in pairs if parallel and isinstance(slot, str)}
+
+
+def _indented(lines: Iterable[str], depth: int = 1) -> list[str]:
+    return ["    " * depth + line for line in lines]
 
 
 def _product(sizes: Sequence[Size], size: Callable[[Size], str]) -> str:

@@ -16,7 +16,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import dot_general_op, einsum_op, terms_of
-from anyshape.ops.contraction_order import Path, chosen
+from anyshape.ops.contraction_order import Path, choose_path
 from anyshape.ops.movement import transpose_op
 
 Labelled = tuple[Value, str]  # an operand and the labels of its axes
@@ -37,7 +37,7 @@ def labelled_sizes(ctx: ShapeGuardContext, node: Node) -> dict[str, Size]:
 def default_path(ctx: ShapeGuardContext, node: Node) -> Path:
     """Return the contraction path that is cheapest for default sizes."""
     terms, out = terms_of(dict(node.params)["equation"])
-    return chosen(ctx, terms, out, labelled_sizes(ctx, node)).path
+    return choose_path(ctx, terms, out, labelled_sizes(ctx, node)).path
 
 
 def to_pairs(graph: Graph, paths: Mapping[Value, Path] | None = None) -> Graph:

@@ -7,7 +7,7 @@ identities of each op.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 from anyshape.graph.ir.graph import Node, Op, Value, params_tuple
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -223,9 +224,15 @@ def aligned_stretch(s: Simplifier, node: Node) -> Replacement:
         return None
     position = {axis: i for i, axis in enumerate(axes)}
     sizes = [old[position[a]] if a in position else 1 for a in range(rank)]
-    shape = tuple([size if isinstance(size, int) else expr.input_axis(0, position[a]) for a, size in enumerate(sizes)])
+    local = _with_ones([position.get(axis) for axis in range(rank)])
+    shape = tuple([size if isinstance(size, int) else axis for size, axis in zip(sizes, local, strict=True)])
     aligned = s.emit(mv.reshape_op, node.inputs, {"shape": shape}, tensor(x.meta.dtype, sizes), node.where)
     return s.with_shape(node, mv.broadcast_in_dim_op, aligned, new, axes=tuple(range(rank)))
+
+
+def _with_ones(axes: Sequence[int | None]) -> tuple[Size, ...]:
+    """Return a shape with these axes of the operand, and size 1 in place of None."""
+    return tuple([1 if axis is None else expr.input_axis(0, axis) for axis in axes])
 
 
 def plain_sum(s: Simplifier, node: Node) -> Replacement:
@@ -234,16 +241,15 @@ def plain_sum(s: Simplifier, node: Node) -> Replacement:
     old, new = s.ctx.sizes(x, field="shape"), s.ctx.sizes(node.outputs[0], field="shape")
     if old is None or new is None:
         return None
-    pairs = list(zip(dict(node.params)["axes"], new, strict=True))
-    same = {axis for axis, size in pairs if s.scope.normal(old[axis]) == s.scope.normal(size)}
-    if any(axis not in same and s.scope.normal(size) != 1 for axis, size in pairs):
+    pairs = [(axis, s.scope.normal(size)) for axis, size in zip(dict(node.params)["axes"], new, strict=True)]
+    same = [axis for axis, size in pairs if s.scope.normal(old[axis]) == size]
+    if any(size != 1 for axis, size in pairs if axis not in same):
         return None
-    total = _summed_over(s, node, [axis for axis in range(len(old)) if axis not in same])
+    total = _summed_over(s, node, sorted(set(range(len(old))).difference(same)))
     if len(pairs) == len(same):
         return total
-    position = {axis: i for i, axis in enumerate(sorted(same))}
-    shape = tuple([expr.input_axis(0, position[axis]) if axis in same else 1 for axis, _ in pairs])
-    return _instead(node, mv.reshape_op, total, shape=shape)
+    position = {axis: i for i, axis in enumerate(same)}
+    return _instead(node, mv.reshape_op, total, shape=_with_ones([position.get(axis) for axis, _ in pairs]))
 
 
 def _summed_over(s: Simplifier, node: Node, axes: list[int]) -> Value:

@@ -1,7 +1,7 @@
 """The metadata contract: guarantees that each consumer of metadata needs, as a table. The pages show it, tests hold it.
 
-A pass queries a `ShapeGuardContext` under its name, for one of its declared fields. Where metadata are weaker than it
-needs, an upper bound or nothing at all, it raises, defers to the run, or leaves the node as it is.
+A pass queries a `ShapeGuardContext` under its name, for one of its declared fields. Where metadata guarantee less than
+it needs, it raises, defers to the run, or leaves the node as it is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A consumer, what it needs, and what it does; `queries` are those of a pass, as (pass, field)."""
+    """A consumer, what it needs, and what it does; `queries` are (pass, field) pairs."""
 
     consumer: str
     needs: str

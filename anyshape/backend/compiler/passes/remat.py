@@ -13,7 +13,7 @@ C. Zhang, C. Guestrin, 2016).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from anyshape.ops.control import enter_checkpoint_op
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.packages import networkx
 
+_THERE, _READ = "there", "read"  # source and sink of the flow network
 Weigh = Callable[[TensorMeta], "int | None"]  # the bytes of a value, None where they are not known
 
 
@@ -81,15 +82,19 @@ def _split(graph: Graph, weigh: Weigh) -> _Split:
     peak = _peak(graph, made, weigh)
     early, late = nodes[:peak], nodes[peak:]
     read_late = {v for node in late for v in node.inputs}
-    recomputable = [node for node in early if _is_recomputable(node, weigh)]
     return _Split(
         nodes,
         peak,
-        maker={v: node for node in recomputable for v in node.outputs if v not in graph.outputs},
+        maker=_recomputable_values(graph, early, weigh),
         free={v for v in made if v in graph.outputs or weigh(v.meta) is None},
         live={v for v in read_late if made.get(v, peak) < peak},
         readers=_early_readers(early, made),
     )
+
+
+def _recomputable_values(graph: Graph, early: Iterable[Node], weigh: Weigh) -> dict[Value, Node]:
+    nodes = [node for node in early if _is_recomputable(node, weigh)]
+    return {v: node for node in nodes for v in node.outputs if v not in graph.outputs}
 
 
 def _peak(graph: Graph, made: dict[Value, int], weigh: Weigh) -> int:
@@ -140,21 +145,26 @@ def _live_spans(split: _Split) -> list[tuple[int, int, Value]]:
 
 def _minimum_cut(split: _Split, weigh: Weigh, anchors: Collection[Value]) -> set[Value]:
     """Return the early values to keep: a minimum cut between what is there and what is read."""
+    values = [v for node in split.nodes[: split.peak] for v in node.outputs]
     flow: Any = networkx.DiGraph()
-    flow.add_nodes_from(["there", "read"])
-    for value in [v for node in split.nodes[: split.peak] for v in node.outputs]:
-        flow.add_edge((value, "in"), (value, "out"), capacity=0 if value in split.free else weigh(value.meta) or 0)
+    flow.add_nodes_from([_THERE, _READ])
+    for value in values:
         node = split.maker.get(value) if value not in anchors else None
-        if node is None:
-            flow.add_edge("there", (value, "in"))
-        for operand in node.inputs if node is not None else ():
-            if (operand, "out") in flow:  # inputs of the program are not
-                flow.add_edge((operand, "out"), (value, "in"))
-        if value in split.live:
-            flow.add_edge((value, "out"), "read")
-    _, (reached, _) = networkx.minimum_cut(flow, "there", "read")
-    values = [key[0] for key in flow if isinstance(key, tuple) and key[1] == "in"]
+        _add_value(flow, value, node, 0 if value in split.free else weigh(value.meta) or 0)
+    flow.add_edges_from([((value, "out"), _READ) for value in values if value in split.live])
+    _, (reached, _) = networkx.minimum_cut(flow, _THERE, _READ)
     return {v for v in values if (v, "in") in reached and (v, "out") not in reached}
+
+
+def _add_value(flow: Any, value: Value, node: Node | None, capacity: int) -> None:
+    """Add a value whose cut costs `capacity`. It is made of the operands of its node, or is there."""
+    flow.add_edge((value, "in"), (value, "out"), capacity=capacity)
+    if node is None:
+        flow.add_edge(_THERE, (value, "in"))
+        return
+    for operand in node.inputs:
+        if (operand, "out") in flow:  # inputs of the program are not
+            flow.add_edge((operand, "out"), (value, "in"))
 
 
 class _Recomputation:

@@ -1,8 +1,8 @@
-"""How a step works along rows: what it makes of a tile of rows is that tile of what it makes of all of them.
+"""Parallel axes: a step whose result for a tile of rows is that tile of its whole result.
 
-The rows of a value are along its first axis. A rule tells of a step how many rows there are, which operands have them
-(any other operand is read whole by each tile), and whether the rows are summed up; None for a step that does not work
-row by row, or is not proved to.
+The rows of a value are along its first axis. The rule of an op finds, for a step, the number of rows and the operands
+that have them. Any other operand is read whole by each tile. A rule returns None for a step that does not work row by
+row, or is not proved to. Rows of `backend/compiler/traits/` name the rule of each op.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from anyshape.graph.sizes.expr import Size
 
 
 class ParallelAxis(NamedTuple):
-    """A step along `rows`; `flags` tell which operands have them, `total` whether the result has none.
+    """The parallel axis of a step.
 
-    What is `placed` is an array of more rows, into which those of the operand go as they are.
+    - `rows`: its size.
+    - `operands`: which operands have it.
+    - `carried`: the step reduces along it, so the result has no such axis.
+    - `padded`: the result has more rows, and the rows of the operand are a part of them.
     """
 
     rows: Size
@@ -31,128 +34,143 @@ class ParallelAxis(NamedTuple):
     padded: bool = False
 
     def read_whole(self, step: Step) -> set[str]:
-        """What the step reads that has no rows."""
-        return {
-            slot for slot, flag in zip(step.inputs, self.operands, strict=True) if isinstance(slot, str) and not flag
-        }
+        """Return the operands that each tile reads whole."""
+        pairs = zip(step.inputs, self.operands, strict=True)
+        return {slot for slot, parallel in pairs if isinstance(slot, str) and not parallel}
 
 
 class RowAnalysis:
-    """Rules under what is known of sizes."""
+    """Finds parallel axes under the assumptions of a scope."""
 
     def __init__(self, ctx: ShapeGuardContext) -> None:
         self.ctx = ctx
 
-    def work(self, step: Step) -> ParallelAxis | None:
-        """How a step works along rows, if it does; of a single row there is nothing to divide."""
-        if step.fallback or step.sources or len(step.outputs) != 1 or not step.metas:
-            return None
-        if any(self.ctx.sizes(m, field="rows") is None for m in (*step.metas, *step.results)):
-            return None
+    def parallel_axis(self, step: Step) -> ParallelAxis | None:
+        """Return the parallel axis of a step. A single row gives none, as there is nothing to divide."""
         tiling = find_traits(step.op).tiling
-        found = None if tiling is None else tiling.rows(self, step)
-        return None if found is None or (isinstance(found.rows, int) and found.rows < 2) else found
+        if tiling is None or not self._is_plain(step):
+            return None
+        axis: ParallelAxis | None = tiling.rows(self, step)
+        single = axis is not None and isinstance(axis.rows, int) and axis.rows < 2
+        return None if single else axis
+
+    def _is_plain(self, step: Step) -> bool:
+        """Tell whether a step has operands and one result, and all sizes have names."""
+        if step.fallback or step.sources or len(step.outputs) != 1 or not step.metas:
+            return False
+        return all(self.ctx.sizes(m, field="rows") is not None for m in (*step.metas, *step.results))
 
     def rows_of(self, meta: TensorMeta) -> Size | None:
-        """The size of the first axis; None of a number."""
+        """Return the size of the first axis; None for a number."""
         sizes = self.ctx.sizes(meta, field="rows")
         return self.ctx.scope.normal(sizes[0]) if sizes else None
 
     def sizes_of(self, meta: TensorMeta) -> tuple[Size, ...]:
-        """The sizes by name, of what a step that works along rows reads or gives."""
+        """Return the sizes of an operand or result of a step with a parallel axis."""
         return self.ctx.sizes(meta, field="rows") or ()
 
     def long_axes(self, meta: TensorMeta) -> int:
-        """The number of axes that may have more than one element."""
+        """Return the number of axes that may have more than one element."""
         sizes = self.ctx.sizes(meta, field="rows")
         if sizes is None:
             return self.rank_of(meta)
-        most = [size if isinstance(size, int) else self.ctx.scope.bounds(size)[1] for size in sizes]
-        return sum(high is None or high > 1 for high in most)
+        bounds = [size if isinstance(size, int) else self.ctx.scope.bounds(size)[1] for size in sizes]
+        return sum(high is None or high > 1 for high in bounds)
 
     def rank_of(self, meta: TensorMeta) -> int:
-        """The number of axes."""
+        """Return the number of axes."""
         return self.ctx.rank(meta)
 
 
 Rule = Callable[[RowAnalysis, Step], ParallelAxis | None]
 
 
-def elementwise(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """Operands of the rank of the result have its rows, or one row; those of a lower rank have none."""
-    rows, rank = r.rows_of(step.results[0]), r.rank_of(step.results[0])
-    aligned = [r.rank_of(m) == rank for m in step.metas]
-    flags = tuple([a and r.rows_of(m) == rows for a, m in zip(aligned, step.metas, strict=True)])
-    one_row = [not a or f or r.rows_of(m) == 1 for a, f, m in zip(aligned, flags, step.metas, strict=True)]
-    return ParallelAxis(rows, flags) if rows is not None and any(flags) and all(one_row) else None
+def elementwise(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """Operands of the rank of the result have its rows, or one row; operands of a lower rank have none."""
+    rows, rank = analysis.rows_of(step.results[0]), analysis.rank_of(step.results[0])
+    aligned = [(analysis.rank_of(m) == rank, analysis.rows_of(m)) for m in step.metas]
+    parallel = tuple([same_rank and own == rows for same_rank, own in aligned])
+    if rows is None or not any(parallel) or any(same_rank and own not in (rows, 1) for same_rank, own in aligned):
+        return None
+    return ParallelAxis(rows, parallel)
 
 
-def reduction(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    rows = r.rows_of(step.metas[0])
+def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """The operand has the rows; a reduction along them is carried."""
+    rows = analysis.rows_of(step.metas[0])
     if rows is None:
         return None
     if 0 not in dict(step.params)["axes"]:
         return ParallelAxis(rows, (True,))
-    return ParallelAxis(rows, (True,), carried=True) if _adds_up(step) else None
+    return ParallelAxis(rows, (True,), carried=True) if _can_be_carried(step) else None
 
 
-def _adds_up(step: Step) -> bool:
-    """Results of tiles give that of all: NumPy adds halves as singles, and sums of tiles would be halves."""
+def _can_be_carried(step: Step) -> bool:
+    """Tell whether partial results combine to the result: NumPy adds halves as singles, but partial sums are halves."""
     tiling = find_traits(step.op).tiling
     combine = None if tiling is None else tiling.combine
     return combine is not None and (combine is not np.add or step.results[0].dtype != np.float16)
 
 
-def sum_to(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """Rows are kept where their axis is among `axes` with its size, and summed where it is not, or has size 1 there."""
-    rows, params = r.rows_of(step.metas[0]), dict(step.params)
+def sum_to(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """Rows stay where their axis is among `axes` with its size, and are summed where it is not, or has size 1 there."""
+    rows, params = analysis.rows_of(step.metas[0]), dict(step.params)
     if rows is None:
         return None
-    size = r.ctx.scope.normal(params["shape"][0]) if 0 in params["axes"][:1] else 1
-    return ParallelAxis(rows, (True,), carried=size == 1) if size == rows or (size == 1 and _adds_up(step)) else None
+    size = analysis.ctx.scope.normal(params["shape"][0]) if 0 in params["axes"][:1] else 1
+    if size == rows or (size == 1 and _can_be_carried(step)):
+        return ParallelAxis(rows, (True,), carried=size == 1)
+    return None
 
 
-def reshape(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    rows = r.rows_of(step.results[0])
-    return ParallelAxis(rows, (True,)) if rows is not None and rows == r.rows_of(step.metas[0]) else None
+def reshape(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """Rows stay where the first axis keeps its size."""
+    rows = analysis.rows_of(step.results[0])
+    return ParallelAxis(rows, (True,)) if rows is not None and rows == analysis.rows_of(step.metas[0]) else None
 
 
-def broadcast_in_dim(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    rows, (meta,) = r.rows_of(step.results[0]), step.metas
-    if rows is None or 0 not in dict(step.params)["axes"][:1]:
-        return None if rows is None else ParallelAxis(rows, (False,))
-    return ParallelAxis(rows, (r.rows_of(meta) == rows,)) if r.rows_of(meta) in (rows, 1) else None
+def broadcast_in_dim(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """The operand has the rows where its first axis is the first of the result and is not stretched."""
+    rows, own = analysis.rows_of(step.results[0]), analysis.rows_of(step.metas[0])
+    if rows is None:
+        return None
+    if 0 not in dict(step.params)["axes"][:1]:
+        return ParallelAxis(rows, (False,))
+    return ParallelAxis(rows, (own == rows,)) if own in (rows, 1) else None
 
 
-def take(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """Index arrays for the first axes have rows; with one for another axis, the array that is indexed has them."""
+def take(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """Index arrays for the first axes have rows; with one index for another axis, the indexed array has them."""
     axes, (x, *indices) = dict(step.params)["axes"], step.metas
     if len(axes) == 1 and axes[0] > 0:
-        rows = r.rows_of(x)
+        rows = analysis.rows_of(x)
         return None if rows is None else ParallelAxis(rows, (True, False))
-    rows = r.rows_of(indices[0])
-    alike = all(r.rows_of(i) == rows and r.rank_of(i) == r.rank_of(indices[0]) for i in indices)
-    return ParallelAxis(rows, (False, *[True] * len(axes))) if rows is not None and alike and axes[0] == 0 else None
+    rows, rank = analysis.rows_of(indices[0]), analysis.rank_of(indices[0])
+    alike = all(analysis.rows_of(i) == rows and analysis.rank_of(i) == rank for i in indices)
+    if rows is None or not alike or axes[0] != 0:
+        return None
+    return ParallelAxis(rows, (False, *[True] * len(axes)))
 
 
 def behind(param: str) -> Rule:
-    """For ops that leave the first axis alone unless `param` is 0 or starts with it."""
+    """Return the rule of ops that leave the first axis alone unless `param` is 0."""
 
-    def rule(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-        rows, axis = r.rows_of(step.metas[0]), dict(step.params)[param]
-        alike = all(r.rows_of(m) == rows for m in step.metas)
+    def rule(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+        rows, axis = analysis.rows_of(step.metas[0]), dict(step.params)[param]
+        alike = all(analysis.rows_of(m) == rows for m in step.metas)
         return ParallelAxis(rows, (True,) * len(step.metas)) if rows is not None and axis > 0 and alike else None
 
     return rule
 
 
-def transpose(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    rows = r.rows_of(step.metas[0])
+def transpose(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """Rows stay where the first axis stays first."""
+    rows = analysis.rows_of(step.metas[0])
     return ParallelAxis(rows, (True,)) if rows is not None and dict(step.params)["axes"][0] == 0 else None
 
 
-def pad(r: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """With rows before and after those that there are, and nothing else."""
-    rows, params = r.rows_of(step.metas[0]), dict(step.params)
+def pad(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
+    """The operand has the rows, where a pad adds rows before and after them and nothing else."""
+    rows, params = analysis.rows_of(step.metas[0]), dict(step.params)
     plain = all(size == 0 for size in (*params["interior"], *params["low"][1:], *params["high"][1:]))
     return ParallelAxis(rows, (True,), padded=True) if rows is not None and plain else None
