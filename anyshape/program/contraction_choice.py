@@ -17,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import terms_of
-from anyshape.ops.contraction_order import Path, cheapest
+from anyshape.ops.contraction_order import Path, cheapest_path
 
 Paths = tuple[Path, ...]  # one for each product of a graph
 
@@ -53,7 +53,7 @@ class ContractionPaths:
         paths = []
         for product, default in zip(self.products, self.default, strict=True):
             counts = {label: max(numbers[size], 1) for label, size in product.sizes.items()}
-            paths.append(cheapest(product.terms, product.out, counts, default))
+            paths.append(cheapest_path(product.terms, product.out, counts, default))
         return tuple(paths)
 
     def by_value(self, paths: Paths) -> dict[Value, Path]:

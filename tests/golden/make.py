@@ -1,6 +1,6 @@
-"""The programs whose files are kept in tests/golden/v1, and how those were made. They must load for ever.
+"""Make the golden files in tests/golden/v1; they must load for ever.
 
-python -m tests.golden.make: writes the files of this version of the format that are not there yet, and changes none.
+`python -m tests.golden.make` writes the missing files and changes none.
 """
 
 import sys
@@ -10,9 +10,8 @@ import numpy as np
 
 import anyshape
 from anyshape import ShapeDtypeStruct as Spec
-from anyshape.program.file import VERSION
 
-FOLDER = Path(__file__).parent / f"v{VERSION}"
+FOLDER = Path(__file__).parent / "v1"  # none of the programs has a subgraph, so their files have version 1
 SIZES = (1, 2, 3, 5, 8)
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
 
@@ -25,7 +24,7 @@ def mlp(params, x, y):
 
 
 def mlp_by_hand(params, x, y):
-    """The value and the gradient of `mlp` for two layers."""
+    """Return the value and the gradient of `mlp` for two layers."""
     (w, b), (v, c) = params
     h = np.tanh(x @ w + b)
     error = h @ v + c - y
@@ -37,9 +36,9 @@ def mlp_by_hand(params, x, y):
 def attention(x, w):
     query, key, value = np.split(x @ w, 3, axis=-1)
     scores = query @ key.T / np.sqrt(query.shape[-1])
-    place = np.arange(x.shape[0], **({"like": x} if not isinstance(x, np.ndarray) else {}))
-    seen = np.where(place[:, None] >= place[None, :], scores, -np.inf)
-    weights = np.exp(seen - seen.max(axis=-1, keepdims=True))
+    positions = np.arange(x.shape[0], **({"like": x} if not isinstance(x, np.ndarray) else {}))
+    masked = np.where(positions[:, None] >= positions[None, :], scores, -np.inf)
+    weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
     return weights @ value / weights.sum(axis=-1, keepdims=True)
 
 
@@ -95,7 +94,7 @@ _HALVES = anyshape.symbolic_args_specs(
     (np.ones((4, 2)), np.ones((2, 2))), ("2*h, c", "h, c"), ["h >= 1", "c >= 1", "h + c <= 40"]
 )
 
-# name: (what is exported, its specifications, the same in NumPy, arguments at a size)
+# name: (function to export, its specifications, reference in NumPy, arguments at a size)
 PROGRAMS = {
     "mlp_gradient": (anyshape.value_and_grad(mlp), (_MLP, Spec("n, d"), Spec("n, o")), mlp_by_hand,
                      lambda n: (_layers(n), _rng(n).normal(size=(n + 1, n)), _rng(n).normal(size=(n + 1, 2)))),
@@ -119,7 +118,7 @@ def main():
     for name, (function, specs, _, _) in PROGRAMS.items():
         path = FOLDER / f"{name}.anyshape"
         if path.exists():
-            print(f"{path} stays as it is")
+            print(f"{path} exists")
         else:
             anyshape.export(function)(*specs).save(path)
             print(f"{path}: {path.stat().st_size} bytes")

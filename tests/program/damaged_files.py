@@ -1,4 +1,4 @@
-"""Damaged and hostile program files, for the tests of loading: changes of bytes, and of what the document says."""
+"""Make damaged and hostile program files for the tests of loading: changed bytes and changed documents."""
 
 import copy
 import hashlib
@@ -18,13 +18,13 @@ NUMBERS = (0, 1, -1, 2, 3, 7, 63, 64, 65, 1000, 10**6, 2**31, 2**63 - 1, 2**63, 
 
 
 def contents(data):
-    """The members of a file, by name."""
+    """Return the members of a file by name."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def packed(members, compress=zipfile.ZIP_STORED):
-    """The bytes of an archive."""
+    """Return the bytes of an archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, data in members.items():
@@ -37,7 +37,7 @@ def canonical(x):
 
 
 def rewritten(data, change):
-    """The file with its program changed and every digest made to fit: `change` may give a new one."""
+    """Return the file with a changed program and matching digests; `change` edits the program or returns a new one."""
     members = contents(data)
     document = json.loads(members["program.json"])
     program = document["program"]
@@ -47,51 +47,54 @@ def rewritten(data, change):
     return packed(members)
 
 
-def places(x, found=None):
-    """Every container of the data with each of its keys."""
-    found = [] if found is None else found
+def containers(x):
+    """Yield every container of the data with each of its keys."""
     for key in x if isinstance(x, dict) else range(len(x)) if isinstance(x, list) else ():
-        found.append((x, key))
-        places(x[key], found)
-    return found
+        yield x, key
+        yield from containers(x[key])
 
 
 def mutated(rng, program):
-    """The program with one to three things changed: numbers, words, parts left out, doubled, moved or nested."""
+    """Return the program with one to three changes: numbers, words, parts dropped, doubled, moved or nested."""
     program = copy.deepcopy(program)
     for _ in range(rng.integers(1, 4)):
-        spots = places(program)
-        here, key = spots[rng.integers(len(spots))]
-        there, other = spots[rng.integers(len(spots))]
-        kind = rng.integers(8)
-        if kind == 0:
-            here[key] = NUMBERS[rng.integers(len(NUMBERS))]
-        elif kind == 1:
-            here[key] = PIECES[rng.integers(len(PIECES))]
-        elif kind == 2 and isinstance(here[key], int):
-            here[key] += int(rng.integers(-2, 3))
-        elif kind == 3:
-            del here[key]
-        elif kind == 4 and isinstance(here, list):
-            here.insert(key, copy.deepcopy(here[key]))
-        elif kind == 5:
-            here[key] = copy.deepcopy(there[other])
-        elif kind == 6:
-            here[key] = [here[key]] if rng.integers(2) else {"size": here[key]}
-        elif isinstance(here, list):
-            rng.shuffle(here)
+        entries = list(containers(program))
+        target, key = entries[rng.integers(len(entries))]
+        source, other = entries[rng.integers(len(entries))]
+        change(rng, target, key, source[other])
     return program
 
 
+def change(rng, target, key, other):
+    """Change one entry of a container at random; `other` is a part of the program to copy."""
+    kind = rng.integers(8)
+    if kind == 0:
+        target[key] = NUMBERS[rng.integers(len(NUMBERS))]
+    elif kind == 1:
+        target[key] = PIECES[rng.integers(len(PIECES))]
+    elif kind == 2 and isinstance(target[key], int):
+        target[key] += int(rng.integers(-2, 3))
+    elif kind == 3:
+        del target[key]
+    elif kind == 4 and isinstance(target, list):
+        target.insert(key, copy.deepcopy(target[key]))
+    elif kind == 5:
+        target[key] = copy.deepcopy(other)
+    elif kind == 6:
+        target[key] = [target[key]] if rng.integers(2) else {"size": target[key]}
+    elif isinstance(target, list):
+        rng.shuffle(target)
+
+
 def damaged(rng, data):
-    """The bytes with some flipped, cut off, put in, doubled or set to zero."""
+    """Return the bytes with some flipped, cut off, inserted, doubled or set to zero."""
     kind = rng.integers(6)
     at, to = sorted(map(int, rng.integers(0, len(data), 2)))
     if kind == 0:
-        found = bytearray(data)
+        flipped = bytearray(data)
         for i in rng.integers(0, len(data), rng.integers(1, 4)):
-            found[i] ^= 1 << int(rng.integers(8))
-        return bytes(found)
+            flipped[i] ^= 1 << int(rng.integers(8))
+        return bytes(flipped)
     if kind == 1:
         return data[:at]
     if kind == 2:
@@ -104,7 +107,7 @@ def damaged(rng, data):
 
 
 def specimens():
-    """Programs that hold a bit of everything, with arguments to run them on."""
+    """Return programs that cover the parts of the format, with arguments to run them on."""
 
     def first(x, w, k):
         head = np.where(x[:k] > 0.5, np.tanh(x[:k] @ w), -np.inf)

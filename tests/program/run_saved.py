@@ -1,7 +1,7 @@
-"""Load every program of a folder and compare it with what is expected of it. Knows NumPy and anyshape alone.
+"""Load every program of a folder and compare it with its expected results. Needs NumPy and anyshape alone.
 
-python run_saved.py folder: `expected.pickle` there maps the name of each file to (tolerance, calls), and a call to its
-arguments, results, and the directions and slopes of a derivative, if it has one.
+Run as `python run_saved.py folder`. There, `expected.pickle` maps the name of each file to (tolerance, calls). A call
+is a tuple of arguments, results, and the directions and slopes of a derivative, or None for both.
 """
 
 import pickle
@@ -32,14 +32,14 @@ def close(got, expected, tolerance, note):
 
 
 def split_jvp(program, xs):
-    """The derivative in the inexact arguments, of the inexact results, as a function of arguments and directions."""
+    """Return a function of directions and arguments: the derivative of the inexact results in the inexact arguments."""
     flags = [x.dtype.kind in "fc" for x in xs]
 
     def moving(ts, xs):
         def function(*some):
-            left = iter(some)
-            found = leaves_of(program(*[next(left) if flag else x for x, flag in zip(xs, flags, strict=True)]))
-            return [y for y in found if y.dtype.kind in "fc"]
+            remaining = iter(some)
+            results = program(*[next(remaining) if flag else x for x, flag in zip(xs, flags, strict=True)])
+            return [y for y in leaves_of(results) if y.dtype.kind in "fc"]
 
         return anyshape.jvp(function, tuple(x for x, flag in zip(xs, flags, strict=True) if flag), tuple(ts))[1]
 
@@ -47,7 +47,7 @@ def split_jvp(program, xs):
 
 
 def leaves_of(result):
-    """As `leaves`, of traced arrays."""
+    """Return the leaves of a result that may be traced."""
     return [x for part in result for x in leaves_of(part)] if isinstance(result, (tuple, list)) else [result]
 
 

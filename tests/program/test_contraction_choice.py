@@ -1,4 +1,4 @@
-"""Products of several operands: the sizes of a call choose in which order they are contracted, of one trace."""
+"""Tests of contraction paths: the sizes of a call choose the path of each product, with one trace."""
 
 import functools
 import itertools
@@ -38,8 +38,8 @@ def flops(plan, arrays):
                 left, right = params["equation"].partition("->")[0].split(",")
                 count += math.prod({**dict(zip(left, x, strict=True)), **dict(zip(right, y, strict=True))}.values())
             else:
-                met = {j for side in (params["contract"], params["batch"]) for j in side[1]}
-                count += math.prod(x) * math.prod([n for j, n in enumerate(y) if j not in met])
+                contracted = {j for side in (params["contract"], params["batch"]) for j in side[1]}
+                count += math.prod(x) * math.prod([n for j, n in enumerate(y) if j not in contracted])
     return count
 
 
@@ -47,7 +47,7 @@ SIZES = [(30, 30, 30, 1), (1, 30, 30, 30), (30, 2, 30, 3), (30, 1, 30, 30), (7, 
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_the_sizes_of_a_call_choose_the_order(sizes):
+def test_the_sizes_of_a_call_choose_the_contraction_path(sizes):
     n, m, k, l = sizes
     jitted = anyshape.jit(lambda a, b, c: anp.sin(CHAIN(a, b, c)))
     xs = matrices(*sizes)
@@ -57,7 +57,7 @@ def test_the_sizes_of_a_call_choose_the_order(sizes):
     assert flops(program.plan_for(*xs), xs) == min(n * m * k + n * k * l, m * k * l + n * m * l)
 
 
-def test_one_trace_serves_all_sizes_and_orders_with_derivatives():
+def test_one_trace_serves_all_sizes_and_paths_with_derivatives():
     loss = lambda a, b, c: anp.sum(anp.sin(CHAIN(a, b, c)))
     jitted = anyshape.jit(anyshape.value_and_grad(loss, argnums=(0, 1, 2)))
     for sizes in [*SIZES, *SIZES[::-1], (0, 0, 0, 0), (1, 1, 1, 1)]:
@@ -72,7 +72,7 @@ def test_one_trace_serves_all_sizes_and_orders_with_derivatives():
     assert jitted.cache_info().traces == 1
 
 
-def test_what_products_have_in_common_is_computed_once():
+def test_common_parts_of_products_are_computed_once():
     """With a single column, the gradients in three matrices take no product of two matrices."""
     jitted = anyshape.jit(anyshape.grad(lambda a, b, c: anp.sum(anp.sin(CHAIN(a, b, c))), argnums=(0, 1, 2)))
     xs = matrices(40, 40, 40, 1)
@@ -90,7 +90,7 @@ def test_equal_calls_give_equal_bits_from_the_first_one():
             np.testing.assert_array_equal(jitted(*xs), first)
 
 
-def test_many_orders_keep_a_bounded_number_of_plans():
+def test_the_number_of_plans_with_other_paths_is_bounded():
     jitted = anyshape.jit(lambda *xs: np.linalg.multi_dot(xs))
     rng = np.random.default_rng(1)
     for _ in range(60):
@@ -108,7 +108,7 @@ def test_matrices_with_one_column_are_multiplied_from_the_right():
     assert flops(jitted.programs()[0].plan_for(*xs), xs) == 2 * 50 * 50
 
 
-def test_transforms_of_a_product_without_a_settled_order():
+def test_transforms_of_a_product_whose_path_depends_on_sizes():
     a, b, c = matrices(3, 4, 2, 5)
     stacked = np.stack([a, 2 * a, -a])
     mapped = anyshape.jit(anyshape.vmap(CHAIN, in_axes=(0, None, None)))
@@ -130,7 +130,7 @@ def test_a_checkpoint_keeps_a_product_by_policy():
         np.testing.assert_allclose(got, np.cos(xs[0] @ xs[1] @ xs[2]) @ (xs[1] @ xs[2]).T)
 
 
-def test_a_saved_program_chooses_too(tmp_path):
+def test_a_loaded_program_chooses_paths(tmp_path):
     program = anyshape.export(CHAIN)(*[anyshape.ShapeDtypeStruct(s) for s in ("n, m", "m, k", "k, l")])
     program.save(tmp_path / "chain")
     loaded = anyshape.load(tmp_path / "chain")
@@ -142,7 +142,7 @@ def test_a_saved_program_chooses_too(tmp_path):
     assert plan.steps[0].inputs == ("x1", "x2")
 
 
-def test_sizes_that_depend_on_data_have_the_usual_order():
+def test_data_dependent_sizes_use_the_default_path():
     jitted = anyshape.jit(lambda x, b, c: np.einsum("i,ij,jk->k", x[x > 0], b, c))
     rng = np.random.default_rng(0)
     x = np.array([1.0, -1, 2, 3])
@@ -151,13 +151,13 @@ def test_sizes_that_depend_on_data_have_the_usual_order():
         np.testing.assert_allclose(jitted(x, b, c), x[x > 0] @ b @ c)
 
 
-def test_a_budget_holds_for_each_order():
+def test_the_memory_limit_holds_for_each_path():
     xs = matrices(200, 200, 200, 1)
     jitted = anyshape.jit(CHAIN, max_bytes=330_000)
     np.testing.assert_allclose(jitted(*xs), xs[0] @ (xs[1] @ xs[2]))
 
 
-def test_a_product_says_which_operands_it_cannot_take():
+def test_the_error_names_the_operands_that_do_not_fit():
     x = np.ones((2, 3))
     with pytest.raises(DTypeError, match="operands are float64, float32, float64"):
         anyshape.ops.einsum([x, np.ones((3, 4), np.float32), np.ones((4, 2))], "ij,jk,kl->il")
@@ -202,7 +202,7 @@ def test_a_product_of_many_operands_is_saved_and_loaded(tmp_path):
     np.testing.assert_allclose(got, np.einsum(equation, *xs, optimize=True))
 
 
-def test_the_usual_order_runs_where_the_cheapest_would_take_too_much_memory():
+def test_the_default_path_runs_where_the_cheapest_exceeds_the_memory_limit():
     """The cheapest one has a product of 5 MB, the usual one of 0.1 MB: the call was refused."""
     rng, equation = np.random.default_rng(0), "abc,ad,be->cde"
     xs = [rng.normal(size=shape) for shape in ((1395, 12, 44), (1395, 70), (12, 9))]
@@ -215,7 +215,7 @@ def test_the_usual_order_runs_where_the_cheapest_would_take_too_much_memory():
 
 
 @pytest.mark.parametrize("sizes", [(300, 300, 300, 1), (300, 20, 300, 20), (1, 300, 300, 300), (200, 210, 220, 230)])
-def test_the_cost_at_sizes_bounds_the_memory_of_the_order_that_they_choose(sizes):
+def test_the_cost_at_sizes_bounds_the_memory_of_the_chosen_path(sizes):
     names = dict(zip(("a_0", "a_1", "c_0", "c_1"), sizes, strict=True)) | {"b_0": sizes[1], "b_1": sizes[2]}
     mask = lambda a, c: anp.arange(a.shape[0])[:, None] >= anp.arange(c.shape[1])  # is kept, as bits
     loss = lambda a, b, c: anp.sum(anp.where(mask(a, c), CHAIN(a, b, c), 0.5))
@@ -235,7 +235,7 @@ def test_the_cost_at_sizes_bounds_the_memory_of_the_order_that_they_choose(sizes
     assert taken <= program.cost().at(names).peak_bytes.size + 20_000
 
 
-def test_the_cost_of_an_order_that_takes_more_memory_than_the_usual_one():
+def test_the_cost_of_a_path_that_takes_more_memory_than_the_default():
     function = lambda x, y, z: np.einsum("abc,ad,be->cde", x, y, z)
     shapes = [(1395, 12, 44), (1395, 70), (12, 9)]
     jitted = anyshape.jit(function)
@@ -249,7 +249,7 @@ def test_the_cost_of_an_order_that_takes_more_memory_than_the_usual_one():
     assert cost.at(names).peak_bytes.size > usual
 
 
-def test_relations_that_a_replay_cannot_be_made_for_are_not_assumed(monkeypatch):
+def test_a_pattern_whose_replay_fails_gets_a_plan_without_assumptions(monkeypatch):
     def fails(*args):
         raise ShapeError("add", "operands of a core op must have equal shapes", (), None)
 

@@ -1,4 +1,4 @@
-"""Files of every version of the format that was released load, and give what NumPy gives. They are never made anew."""
+"""Tests of golden files: files of every released format version load and compute like NumPy; none is rewritten."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from tests.laws.sweep import check_equal, leaves
 FILES = sorted((Path(__file__).parents[1] / "golden").glob("v*/*.anyshape"))
 
 
-def test_there_is_a_file_of_every_program():
+def test_every_program_has_a_golden_file():
     assert {p.stem for p in FILES if p.parent == FOLDER} == PROGRAMS.keys()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_a_kept_file_gives_what_numpy_gives(path):
+def test_a_golden_file_computes_like_numpy(path):
     _, _, reference, arguments = PROGRAMS[path.stem]
     program = anyshape.load(path)
     for n in SIZES:
@@ -27,13 +27,13 @@ def test_a_kept_file_gives_what_numpy_gives(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
-def test_a_kept_file_can_be_differentiated_and_exported_again(path, tmp_path):
+def test_a_golden_file_can_be_differentiated_and_exported(path, tmp_path):
     _, specs, reference, arguments = PROGRAMS[path.stem]
     program = anyshape.load(path)
-    program.save(tmp_path / "again")
-    again = anyshape.load(tmp_path / "again")
+    program.save(tmp_path / "copy")
+    loaded = anyshape.load(tmp_path / "copy")
     args = arguments(3)
-    check_equal(leaves(again(*args)), leaves(reference(*args)), 1e-10, path.stem)
+    check_equal(leaves(loaded(*args)), leaves(reference(*args)), 1e-10, path.stem)
     inside = anyshape.export(lambda *xs: program(*xs))(*specs)
     check_equal(leaves(inside(*args)), leaves(reference(*args)), 1e-10, path.stem)
     if path.stem == "roots":

@@ -1,6 +1,6 @@
-"""Random Python programs over arrays that ask about sizes: source text of a seed, and arguments to call it with.
+"""Write random Python programs over arrays that ask about sizes: source text by seed, and arguments.
 
-Every program runs on plain NumPy and terminates; at some sizes NumPy refuses it, and then a traced program must too.
+Every program runs on plain NumPy and terminates. Where NumPy raises an error, a traced program must too.
 """
 
 import linecache
@@ -21,8 +21,10 @@ RANKS = (("n",), ("n",), ("m",), ("n", "m"), ("n", "m"), ("m", "n"), ("n", "n"),
 DTYPES = ("float64", "float64", "float64", "float32", "int64")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
-# Parts of programs. In braces: s a size, c a constant, r a comparison, t a question, x and y arrays, b a size below 8,
-# axis and input the size of an axis.
+# Templates of parts of programs, with words in braces:
+# - s a size, b a size below 8, axis and input the size of an axis;
+# - c a constant, r a comparison, t a question;
+# - x and y arrays.
 INTEGERS = (
     "({s} + {s2})", "({s} - {s2})", "({s} * {s2})", "({s} + {c})", "({s} - {c})", "{s} * {c}", "({s} // {c})",
     "({s} % {c})", "min({s}, {s2})", "max({s}, {s2})", "max({s}, {c})", "abs({s} - {s2})", "-({s})",
@@ -93,7 +95,7 @@ MADE = (
 
 
 class _Parts(dict[str, str]):
-    """What stands for the words of a template, drawn when they are met."""
+    """Random parts for the words of a template, drawn at the first lookup."""
 
     def __init__(self, writer, depth, known):
         super().__init__(known)
@@ -118,7 +120,7 @@ class _Parts(dict[str, str]):
 
 @dataclass(frozen=True)
 class Program:
-    """Source of a function `f`, and of what its arguments are: names of sizes and a dtype for each array."""
+    """Source of a function `f`, with the names of sizes and the dtype of each array argument."""
 
     seed: int
     source: str
@@ -126,7 +128,7 @@ class Program:
     signature: str
 
     def function(self, namespace=np):
-        """The function; it reads sizes as they are, and makes arrays by this namespace."""
+        """Return the function, which makes arrays by this namespace."""
         name = f"<program {self.seed}>"
         linecache.cache[name] = (len(self.source), None, self.source.splitlines(keepends=True), name)
         space = {"np": np, "anp": namespace, "math": math}
@@ -138,11 +140,11 @@ class Program:
         return compile_logged(self.source)
 
     def shapes(self, rng, count):
-        """Shapes of the inputs for calls, some again, some with one size changed alone."""
-        found: list[tuple[tuple[int, ...], ...]] = []
+        """Return shapes of the inputs for calls; some repeat, and some have one changed size."""
+        calls: list[tuple[tuple[int, ...], ...]] = []
         for _ in range(count):
-            if found and rng.random() < 0.1:
-                found.append(rng.choice(found))
+            if calls and rng.random() < 0.1:
+                calls.append(rng.choice(calls))
                 continue
             at = {name: rng.choice(SIZES) for name in "nmk"}
             shapes = [[at.get(s, s) for s in shape] for shape, _ in self.inputs]
@@ -150,8 +152,8 @@ class Program:
             if changeable and rng.random() < 0.2:
                 shape = rng.choice(changeable)
                 shape[rng.randrange(len(shape))] = rng.choice(SIZES)
-            found.append(tuple(map(tuple, shapes)))
-        return found
+            calls.append(tuple(map(tuple, shapes)))
+        return calls
 
     def arrays(self, shapes, seed):
         rng = np.random.default_rng(seed)
@@ -159,7 +161,7 @@ class Program:
                 for s, (_, d) in zip(shapes, self.inputs, strict=True)]  # fmt: skip
 
     def arguments(self, arrays):
-        """(args, kwargs) for arrays."""
+        """Return (args, kwargs) for arrays."""
         names = [f"x{i}" for i in range(len(arrays))]
         if self.signature == "positional":
             return tuple(arrays), {}
@@ -171,7 +173,7 @@ class Program:
 
     @property
     def positional(self):
-        """How many arguments are given by position."""
+        """Number of positional arguments."""
         return len(self.inputs) if self.signature == "positional" else 1
 
     def __str__(self):
@@ -180,7 +182,7 @@ class Program:
 
 
 class Writer:
-    """Writes one program; `smooth`: it gives one float64 that can be differentiated, of inputs that can."""
+    """Writes one program; a `smooth` one returns a float64 that is differentiable in float64 inputs."""
 
     def __init__(self, seed, smooth=False):
         self.random = random.Random(seed)
@@ -207,7 +209,7 @@ class Writer:
         return f"{letter}{self.count}"
 
     def fill(self, text, depth=1, **known):
-        """The text with a random part for each word in braces; its first letter says which kind of part."""
+        """Return the text with a random part for each word in braces, whose first letter is the kind of part."""
         return text.format_map(_Parts(self, depth, known))
 
     def pick(self, templates, depth=1, **known):
@@ -216,7 +218,7 @@ class Writer:
     # -- sizes
 
     def axis(self):
-        """The source of a size that is read off an array."""
+        """Return the source of a size that is read off an array."""
         name, tags = self.array(1)
         if self.chance(0.18):
             return self.one(f"len({name})", f"{name}.size")
@@ -228,7 +230,7 @@ class Writer:
         return f"{name}.shape[{self.random.randrange(len(tags))}]"
 
     def size(self, depth=2):
-        """The source of an integer made of sizes."""
+        """Return the source of an integer made of sizes."""
         if depth <= 0 or self.chance(0.35):
             if self.sizes and self.chance(0.45):
                 return self.random.choice(self.sizes)
@@ -236,11 +238,11 @@ class Writer:
         return self.pick(INTEGERS if self.chance(0.8) else ODD_INTEGERS, depth)
 
     def small(self):
-        """The source of an integer below 8 that depends on sizes."""
+        """Return the source of an integer below 8 that depends on sizes."""
         return self.pick(("min({axis}, 3)", "({s}) % 4", "{input}", "max(0, {s}) % 3"))
 
     def test(self, depth=1):
-        """The source of a question about sizes."""
+        """Return the source of a question about sizes."""
         if depth > 0 and self.chance(0.35):
             return self.pick(("({t} and {t2})", "({t} or {t2})", "not ({t})", "bool({t}) != bool({t2})"), depth)
         return self.pick(QUESTIONS, depth)
@@ -248,18 +250,18 @@ class Writer:
     # -- arrays
 
     def array(self, least=0):
-        """An array of at least this rank; the inputs have some."""
-        found = [x for x in self.arrays if least <= len(x[1])]
-        return self.random.choice(found[-5:] if self.chance(0.6) else found)
+        """Return an array of at least this rank; the inputs have some."""
+        arrays = [x for x in self.arrays if least <= len(x[1])]
+        return self.random.choice(arrays[-5:] if self.chance(0.6) else arrays)
 
     def like(self, tags):
-        """An array that broadcasts with these tags, as far as is known."""
-        found = [n for n, t in self.arrays if len(t) <= len(tags) and all(
+        """Return an array that broadcasts with these tags, as far as is known."""
+        names = [n for n, t in self.arrays if len(t) <= len(tags) and all(
             a in (b, 1) for a, b in zip(reversed(t), reversed(tags), strict=False))]  # fmt: skip
-        return self.random.choice(found) if found and self.chance(0.9) else self.array()[0]
+        return self.random.choice(names) if names and self.chance(0.9) else self.array()[0]
 
     def expression(self):
-        """(source, tags) of an array."""
+        """Return (source, tags) of an array."""
         x, tags = self.array()
         kinds = [self.pointwise, self.pointwise, self.with_size, self.with_size, self.reduced]
         if tags:
@@ -305,7 +307,7 @@ class Writer:
     # -- statements
 
     def block(self, statements):
-        """Statements one level deeper; what they name anew is forgotten."""
+        """Write statements one level deeper; names that they bind go out of scope."""
         arrays, sizes = list(self.arrays), list(self.sizes)
         self.depth += 1
         start = len(self.lines)
@@ -340,7 +342,7 @@ class Writer:
         self.line(f"out.append({self.array()[0] if self.chance(0.6) else self.expression()[0]})")
 
     def update(self):
-        """An array that stays as it is but for its values: also where a block ends."""
+        """Rebind an array to one of the same shape; it stays in scope after a block."""
         name, tags = self.array()
         self.line(f"{name} = {self.random.choice([self.pointwise, self.with_size])(name, tags)[0]}")
 
@@ -396,8 +398,8 @@ class Writer:
         self.line("        return y * k")
         self.line(f"    return y + {self.size(0)}")
         name = self.fresh("a")
-        given = self.one("", f", {self.size(1)}", f", k={self.size(0)}")
-        self.line(f"{name} = {g}({a[0]}{given})")
+        argument = self.one("", f", {self.size(1)}", f", k={self.size(0)}")
+        self.line(f"{name} = {g}({a[0]}{argument})")
         self.arrays.append((name, a[1]))
 
     def recursion(self):
@@ -461,23 +463,28 @@ class Writer:
             self.arrays.append((f"x{i}", shape))
         signature = "positional" if value or self.chance(0.7) else self.random.choice(SIGNATURES)
         self.sizes += ["k"] * value
-        names = [f"x{i}" for i in range(len(inputs))]
-        marked = [names[0], "*", *names[1:]] if names[1:] else names
-        heads = {"positional": ", ".join(names), "keywords": ", ".join(marked), "dict": "d", "nested": "pair"}
-        if signature == "dict":
-            self.line(", ".join(names) + " = " + ", ".join(f"d['{n}']" for n in names))
-        elif signature == "nested":
-            self.line(f"{names[0]}, {'(' + ', '.join(names[1:]) + ',)' if names[1:] else '_'} = pair")
+        parameters = self.parameters(signature, [f"x{i}" for i in range(len(inputs))])
         self.line("out = []")
         for _ in range(self.random.randrange(*length)):
             self.statement()
         self.line(f"return {self.result()}")
-        source = "\n".join([f"def f({heads[signature]}{', k' if value else ''}):", *self.lines]) + "\n"
+        source = "\n".join([f"def f({parameters}{', k' if value else ''}):", *self.lines]) + "\n"
         return Program(seed, source, tuple(inputs), signature)
+
+    def parameters(self, signature, names):
+        """Return the parameters of a signature, and write a line that unpacks them to these names."""
+        if signature == "dict":
+            self.line(", ".join(names) + " = " + ", ".join(f"d['{n}']" for n in names))
+            return "d"
+        if signature == "nested":
+            self.line(f"{names[0]}, {'(' + ', '.join(names[1:]) + ',)' if names[1:] else '_'} = pair")
+            return "pair"
+        keyword_only = signature == "keywords" and len(names) > 1
+        return ", ".join([names[0], "*", *names[1:]] if keyword_only else names)
 
 
 def program(seed, smooth=False, value=False, length=(3, 9)):
-    """The program of a seed; `value`: it takes an integer `k` too, which is a size as others are."""
+    """Return the program of a seed; with `value` it also takes an integer `k`, which is a size."""
     return Writer(seed, smooth).write(seed, value, length)
 
 

@@ -1,7 +1,7 @@
-"""Programs run on plain NumPy with every question that their Python asks about sizes written down.
+"""Run programs on plain NumPy and log every question that their Python asks about sizes.
 
-The source is not changed for a call of the program itself; for this run, sizes are ints that log what they are asked.
-What is logged is the path of Python: runs with equal logs execute the same lines with the same numbers.
+For such a run sizes are ints that log questions, and attribute accesses and subscripts are instrumented. The log is
+the path of Python: runs with equal logs execute the same lines with the same numbers.
 """
 
 import ast
@@ -13,16 +13,16 @@ import numpy as np
 
 
 class Size(int):
-    """An int that came from a shape: what is made of it is one too, and what is asked of it is logged."""
+    """An int that came from a shape; arithmetic returns further ones, and questions are logged."""
 
     log: list[Any] = []
-    __array_ufunc__ = None  # arrays leave their operators with a size to it
+    __array_ufunc__ = None  # NumPy then calls the operators of this class
 
     def __hash__(self):
-        return hash(asked("value", int.__int__(self)))
+        return hash(log_answer("value", int.__int__(self)))
 
     def __int__(self):
-        return asked("value", int.__add__(self, 0))
+        return log_answer("value", int.__add__(self, 0))
 
     __index__ = __int__
 
@@ -30,7 +30,7 @@ class Size(int):
         return float(int(self))
 
     def __bool__(self):
-        return asked("bool", int.__bool__(self))
+        return log_answer("bool", int.__bool__(self))
 
     def __round__(self, digits=None):
         return self
@@ -40,18 +40,18 @@ class Size(int):
 
 
 class Quotient(float):
-    """A float that is a size divided by a number: comparisons of it are questions, its whole parts are sizes."""
+    """A float that is a size divided by a number; comparisons are questions, and whole parts are sizes."""
 
     def __bool__(self):
-        return asked("bool", float.__bool__(self))
+        return log_answer("bool", float.__bool__(self))
 
     def __int__(self):
-        asked("from the end", float.__lt__(self, 0.0))  # truncated, which of negative sizes is another formula
-        return asked("value", float.__int__(self))
+        log_answer("from the end", float.__lt__(self, 0.0))  # truncation of negative sizes is another formula
+        return log_answer("value", float.__int__(self))
 
 
 def plain(x):
-    """The value without the logging of questions."""
+    """Return the value as plain ints and floats."""
     if isinstance(x, Size):
         return int.__add__(x, 0)
     if isinstance(x, Quotient):
@@ -61,7 +61,7 @@ def plain(x):
     return {k: plain(v) for k, v in x.items()} if type(x) is dict else x
 
 
-def asked(kind, answer):
+def log_answer(kind, answer):
     """Log an answer."""
     Size.log.append((kind, answer))
     return answer
@@ -76,11 +76,11 @@ def _made(name):
         if others and isinstance(others[0], list | tuple):
             return others[0] * int(self)
         if "div" in name or "mod" in name:
-            asked("zero", plain(self if name.startswith("__r") else others[0]) == 0)
-        found = of_ints(self, *others)
-        if isinstance(found, tuple):
-            return tuple(map(Size, found))
-        return Size(found) if type(found) is int else Quotient(found) if type(found) is float else found
+            log_answer("zero", plain(self if name.startswith("__r") else others[0]) == 0)
+        value = of_ints(self, *others)
+        if isinstance(value, tuple):
+            return tuple(map(Size, value))
+        return Size(value) if type(value) is int else Quotient(value) if type(value) is float else value
 
     return method
 
@@ -96,9 +96,9 @@ def _answered(name, kind=int):
         if isinstance(other, np.ndarray | np.generic):
             return operation(plain(self), other)
         if isinstance(other, float):
-            return asked(name, operation(plain(self), plain(other)))
-        found = of_kind(self, other)
-        return found if found is NotImplemented else asked(name, found)
+            return log_answer(name, operation(plain(self), plain(other)))
+        answer = of_kind(self, other)
+        return answer if answer is NotImplemented else log_answer(name, answer)
 
     return method
 
@@ -129,7 +129,7 @@ for _name in _both("and", "or", "xor", "lshift", "rshift"):
 
 
 class _Numpy:
-    """NumPy, which asks nothing of sizes; what it makes of shapes alone is a size."""
+    """NumPy with plain sizes; reductions of a shape return a size."""
 
     def __getattr__(self, name):
         function = getattr(np, name)
@@ -137,9 +137,9 @@ class _Numpy:
             return function
 
         def called(*args, **kwargs):
-            found = function(*plain(args), **plain(kwargs))
-            shape = name in ("sum", "prod", "max", "min") and type(args[0]) is tuple
-            return Size(found) if shape and args[0] else found
+            result = function(*plain(args), **plain(kwargs))
+            of_shape = name in ("sum", "prod", "max", "min") and type(args[0]) is tuple
+            return Size(result) if of_shape and args[0] else result
 
         return called
 
@@ -153,7 +153,7 @@ def size_of(x):
 
 
 def length(x):
-    return asked("value", len(x)) if isinstance(x, np.ndarray) else len(x)
+    return log_answer("value", len(x)) if isinstance(x, np.ndarray) else len(x)
 
 
 def steps(*bounds):
@@ -161,11 +161,11 @@ def steps(*bounds):
 
 
 def key(*parts):
-    """A subscript: whether a symbolic bound counts from the end is a question to its sign."""
+    """Return a subscript; a symbolic bound logs the question whether it counts from the end."""
     for part in parts:
         for bound in (part.start, part.stop) if isinstance(part, slice) else (part,):
             if isinstance(bound, Size):
-                asked("from the end", plain(bound) < 0)
+                log_answer("from the end", plain(bound) < 0)
     return parts if len(parts) != 1 else parts[0]
 
 
@@ -189,7 +189,7 @@ def _slice_call(part):
 
 
 def compile_logged(source, name="f"):
-    """The function of the source as one of (arguments) -> (result, path); an error that it raises has the path too."""
+    """Return a function of the arguments that runs the source and returns its path."""
     tree = ast.fix_missing_locations(_Instrument().visit(ast.parse(source)))
     space: dict[str, Any] = {
         "np": _Numpy(), "anp": _Numpy(), "math": math, "shape_of": shape_of, "size_of": size_of, "len": length,

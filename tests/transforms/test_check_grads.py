@@ -1,4 +1,4 @@
-"""check_grads: accepts right derivatives, finds wrong ones, and says which."""
+"""Tests of check_grads: it accepts correct derivatives and names wrong ones."""
 
 import numpy as np
 import optree
@@ -37,7 +37,7 @@ RIGHT = {
 
 @pytest.mark.parametrize("modes", [("fwd", "rev"), ("fwd",), ("rev",), "rev"], ids=str)
 @pytest.mark.parametrize("name", RIGHT)
-def test_right_derivatives_pass(name, modes):
+def test_correct_derivatives_pass(name, modes):
     f, args = RIGHT[name]
     assert check_grads(f, args, order=2, modes=modes) is None
 
@@ -56,7 +56,7 @@ def stopped_in_second_order(x):
     return stop_gradient(np.cos(x)) * (x - stop_gradient(x)) + stop_gradient(np.sin(x))
 
 
-def test_a_wrong_jvp_is_found():
+def test_a_wrong_jvp_is_detected():
     with pytest.raises(GradientCheckError, match="jvp of half_stopped") as caught:
         check_grads(half_stopped, (np.ones(3),))
     error = caught.value
@@ -65,13 +65,13 @@ def test_a_wrong_jvp_is_found():
     assert error.error > error.tolerance
 
 
-def test_a_wrong_vjp_is_found():
+def test_a_wrong_vjp_is_detected():
     with pytest.raises(GradientCheckError, match="vjp of half_stopped") as caught:
         check_grads(half_stopped, (np.ones(3),), modes=("rev",))
     assert (caught.value.mode, caught.value.order) == ("rev", 1)
 
 
-def test_a_wrong_second_derivative_is_found():
+def test_a_wrong_second_derivative_is_detected():
     check_grads(stopped_in_second_order, (np.ones(3),), order=1)
     with pytest.raises(GradientCheckError) as caught:
         check_grads(stopped_in_second_order, (np.ones(3),), order=2)
@@ -79,24 +79,24 @@ def test_a_wrong_second_derivative_is_found():
     assert caught.value.check == "jvp of jvp of stopped_in_second_order"
 
 
-def test_the_leaf_of_the_result_is_named():
+def test_the_error_names_the_leaf_of_the_result():
     with pytest.raises(GradientCheckError) as caught:
         check_grads(lambda x: {"good": x * x, "bad": [half_stopped(x)]}, (np.ones(3),))
     assert caught.value.path == "the result['bad'][0]"
 
 
-def test_the_argument_is_named():
+def test_the_error_names_the_argument():
     with pytest.raises(GradientCheckError) as caught:
         check_grads(lambda p: p["good"] * half_stopped(p["bad"]), ({"good": 2.0, "bad": 3.0},), modes=("rev",))
     assert caught.value.path == "<cotangent, tangent> of args[0]['bad']"
 
 
-def test_a_kink_is_found():
+def test_a_kink_is_detected():
     with pytest.raises(GradientCheckError):
         check_grads(np.abs, (np.array([1.0, 1e-6]),), order=1)
 
 
-def test_tolerances_and_step_are_the_callers():
+def test_tolerances_and_step_are_options():
     f, args = lambda x: x**3, (np.ones(2),)
     with pytest.raises(GradientCheckError):
         check_grads(f, args, order=1, eps=0.1)
@@ -134,9 +134,9 @@ def test_errors_of_the_function_pass_through():
 def test_one_checker_traces_once_for_all_sizes():
     checker = Checker(lambda x, w: np.tanh(x @ w), order=2)
     for n, d in [(2, 3), (0, 3), (1, 1), (5, 0)]:
-        found = list(checker.measure((np.ones((n, d)), np.ones((d, 2)))))
-        assert all(m.ok for m in found)
-        assert {m.order for m in found} == {1, 2}
+        measurements = list(checker.measure((np.ones((n, d)), np.ones((d, 2)))))
+        assert all(m.ok for m in measurements)
+        assert {m.order for m in measurements} == {1, 2}
     assert [p.cache_info().traces for p in checker.programs()] == [1] * 7
 
 
@@ -151,8 +151,8 @@ def test_the_same_call_gives_the_same_answer():
 
 def test_stop_gradient_keeps_trees_and_concrete_leaves():
     tree = {"a": np.ones(2), "b": [1, 2.0]}
-    kept = stop_gradient(tree)
-    assert kept["a"] is tree["a"] and kept["b"] == [1, 2.0]
+    stopped = stop_gradient(tree)
+    assert stopped["a"] is tree["a"] and stopped["b"] == [1, 2.0]
 
     def f(p, n):
         fixed, count = stop_gradient((p, n))

@@ -1,4 +1,4 @@
-"""checkpoint: the same values and derivatives in every order of transforms, in less memory."""
+"""Tests of checkpoint: the same values and derivatives under every transform, in less memory."""
 
 import pickle
 
@@ -64,18 +64,21 @@ def arguments(n=4, layers=2):
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("one", ONES)
-def test_every_order_of_transforms_gives_what_there_is_without(one, transform):
-    given, wanted = TRANSFORMS[transform](network(ONES[one])), TRANSFORMS[transform](network(SAME.get(one, layer)))
+def test_every_transform_gives_the_same_with_and_without_checkpoints(one, transform):
+    checkpointed, plain = (
+        TRANSFORMS[transform](network(ONES[one])),
+        TRANSFORMS[transform](network(SAME.get(one, layer))),
+    )
     for n in (0, 1, 2, 5):
         x, ws = arguments(n)
-        for a, b in zip(optree.tree_leaves(given(x, ws)), optree.tree_leaves(wanted(x, ws)), strict=True):
+        for a, b in zip(optree.tree_leaves(checkpointed(x, ws)), optree.tree_leaves(plain(x, ws)), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11, strict=True)
 
 
 def test_the_gradient_is_the_same_bit_for_bit():
     x, ws = arguments(50, 4)
-    found = [optree.tree_leaves(grad(network(f), (0, 1))(x, ws)) for f in (layer, ONES["plain"])]
-    for a, b in zip(*found, strict=True):
+    gradients = [optree.tree_leaves(grad(network(f), (0, 1))(x, ws)) for f in (layer, ONES["plain"])]
+    for a, b in zip(*gradients, strict=True):
         np.testing.assert_array_equal(a, b, strict=True)
 
 
@@ -98,25 +101,25 @@ def test_graphs_are_legal_and_plans_equal_the_reference(one):
     assert pickle.loads(pickle.dumps(program)).graph == program.graph
 
 
-def test_what_is_inside_is_computed_again_and_marks_run_as_nothing():
+def test_the_inside_is_recomputed_and_markers_leave_the_plan():
     x, ws = arguments(4, 3)
     functions = layer, ONES["plain"], ONES["contractions"]
-    programs = kept, again, contractions = [made(grad(network(f), argnums=(0, 1)), x, ws) for f in functions]
+    programs = plain, checkpointed, contractions = [made(grad(network(f), argnums=(0, 1)), x, ws) for f in functions]
     assert [counts(p, "dot_general") for p in programs] == [3 * 3, 4 * 3, 3 * 3]
-    assert counts(kept, "tanh") == 3 and counts(again, "tanh") == counts(contractions, "tanh") == 6
+    assert counts(plain, "tanh") == 3 and counts(checkpointed, "tanh") == counts(contractions, "tanh") == 6
     assert not any("checkpoint" in step.op.name for p in programs for step in p.plan.steps)
-    value = made(jit(network(ONES["plain"])), x, ws)  # without a derivative there is nothing to compute again
+    value = made(jit(network(ONES["plain"])), x, ws)  # without a derivative there is nothing to recompute
     assert counts(value, "tanh") == 3
 
 
-def test_an_outer_checkpoint_computes_inner_ones_again_once_more():
+def test_an_outer_checkpoint_recomputes_inner_ones_a_second_time():
     inner = checkpoint(lambda x: np.sin(np.tanh(x)))
     outer = checkpoint(lambda x: np.exp(inner(x)))
     program = made(value_and_grad(lambda x: np.sum(outer(x))), np.ones(3))
     assert [counts(program, name) for name in ("tanh", "sin", "exp")] == [3, 2, 2]
 
 
-def test_less_memory_is_taken_by_the_bound_and_as_measured():
+def test_checkpoints_lower_the_bound_and_the_measured_memory():
     def deep(h, w):
         for _ in range(3):
             h = np.tanh(h @ w)
@@ -136,18 +139,18 @@ def test_less_memory_is_taken_by_the_bound_and_as_measured():
     assert less < 0.8 * plain and used_less < 0.8 * used_plain
 
 
-def test_vjp_keeps_the_inputs_of_the_checkpoint_alone():
+def test_vjp_keeps_only_the_inputs_of_the_checkpoint():
     def chain(x):
         for _ in range(10):
             x = np.sin(x) * x
         return x
 
     x = np.ones(1000)
-    kept = [vjp(f, x)[1].__self__.residuals for f in (chain, checkpoint(chain))]
-    assert len(kept[0]) >= 10 and len(kept[1]) == 1
+    residuals = [vjp(f, x)[1].__self__.residuals for f in (chain, checkpoint(chain))]
+    assert len(residuals[0]) >= 10 and len(residuals[1]) == 1
 
 
-def test_what_a_function_closes_over_is_an_argument():
+def test_captured_values_count_as_arguments():
     def loss(w, *, wrap):
         layer = wrap(lambda x: x * np.exp(w))  # exp(w) reads nothing but the outer value
         return np.sum(layer(w) ** 2)
@@ -172,7 +175,7 @@ class Model:
         return np.tanh(x) * self.w
 
 
-def test_methods_trees_and_values_that_are_no_arrays():
+def test_methods_trees_and_static_values():
     model = Model(2.0)
     x, w = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 2))
     assert model({"in": x}, {"w": w, "n": 3})["n"] == 3
@@ -210,11 +213,11 @@ def test_programs_with_checkpoints_are_differentiated_saved_and_drawn(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["all", 3, ["contractions"]])
-def test_a_policy_that_there_is_not_is_refused(policy):
+def test_an_unknown_policy_is_refused(policy):
     with pytest.raises(ArgumentError, match="policy"):
         checkpoint(np.sin, policy=policy)
 
 
-def test_what_is_no_function_is_refused():
+def test_a_non_function_is_refused():
     with pytest.raises(ArgumentError, match="not a function"):
         checkpoint(np.ones(3))

@@ -1,4 +1,4 @@
-"""Arguments of transforms that no law exercises: has_aux, and what linear_transpose takes and refuses."""
+"""Tests of options of transforms that no law covers: has_aux, and the arguments of linear_transpose."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def same(got, want):
 
 
 @pytest.mark.parametrize("around", [lambda f: f, jit], ids=["outside jit", "in jit"])
-def test_aux_is_handed_out_and_not_differentiated(around):
+def test_aux_is_returned_and_not_differentiated(around):
     slope, aux = around(lambda w: grad(scored, has_aux=True)(w))(W)
     same(slope, 3 * W**2)
     same(aux["double"], 2 * W)
@@ -92,7 +92,7 @@ def test_aux_needs_a_pair(call):
 
 
 @pytest.mark.parametrize("like", [W, ShapeDtypeStruct((3,)), ShapeDtypeStruct("3")], ids=["array", "sizes", "text"])
-def test_a_linear_function_is_transposed_wherever_it_is(like):
+def test_a_linear_function_is_transposed_at_any_point(like):
     (back,) = linear_transpose(lambda v: np.diff(M @ v) + np.where(W > 0, v, -v).sum() / 2, like)(np.array([2.0]))
     same(back, 2 * (M[1] - M[0]) + np.array([1.0, -1.0, 1.0]))
 
@@ -106,13 +106,13 @@ def test_a_coefficient_may_be_the_value_it_is_transposed_at():
 @pytest.mark.parametrize(
     "function", [np.sin, np.abs, np.max, np.std, lambda v: v * v, lambda v: np.where(v > 0, v, 2 * v)]
 )
-def test_what_is_not_linear_has_no_transpose(function):
+def test_a_nonlinear_function_has_no_transpose(function):
     with pytest.raises(errors.ArgumentError, match="is not linear"):
         linear_transpose(function, W)
     with pytest.raises(errors.ArgumentError, match="is not linear"):
         jit(lambda w: linear_transpose(function, w)(function(w))[0])(W)
 
 
-def test_a_size_that_is_not_fixed_is_no_place():
+def test_linear_transpose_refuses_symbolic_sizes():
     with pytest.raises(errors.SpecError, match="not fixed"):
         linear_transpose(np.cumsum, ShapeDtypeStruct("n"))

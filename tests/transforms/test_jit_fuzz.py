@@ -1,7 +1,7 @@
-"""One jitted function serves random programs that ask about sizes as NumPy runs them, with one trace for each path.
+"""Random tests of jit: programs that ask about sizes compute like NumPy, with one trace for each path.
 
-The programs are Python source; the path of a call is what an instrumented run on plain NumPy logs (size_questions).
-A seed that fails prints its program: `print(program(seed))`.
+The programs are Python source. The path of a call is the log of an instrumented run on plain NumPy
+(`logged_questions`). `print(program(seed))` shows the program of a failing seed.
 """
 
 import itertools
@@ -29,10 +29,10 @@ FAMILIES = (AssertionError, *ERRORS)
 
 
 class Tally:
-    """The calls of one jitted function: each is compared with NumPy's outcome, and new traces with new paths.
+    """Compares the calls of one jitted function with NumPy, and its new traces with new paths.
 
-    A bound of a slice may count from the end, which is no question of Python's but two formulas for a size: such
-    calls may be traced apart, and need not.
+    A slice bound that counts from the end is no question of Python, but another formula for a size: such calls may be
+    traced apart, and need not.
     """
 
     def __init__(self, jitted, note):
@@ -43,7 +43,7 @@ class Tally:
         self.limited = False
 
     def call(self, expected, path, shown, *args, tolerance=1e-9, **kwargs):
-        """One call, whose outcome on NumPy is known."""
+        """Make one call, with its expected outcome and path."""
         note = f"{shown} of {self.note}"
         before = self.jitted.cache_info().traces
         got = outcome_of(self.jitted, *args, **kwargs)
@@ -60,26 +60,26 @@ class Tally:
             if isinstance(got, Exception):
                 raise AssertionError(f"NumPy gives a result, and not {got!r}, at {note}") from got
             check_equal(got, expected, tolerance, note)
-            assert traced or asked(path) in self.served, f"no trace for a new path {path}, at {note}"
+            assert traced or python_questions(path) in self.served, f"no trace for a new path {path}, at {note}"
             assert not traced or path not in self.apart, f"a second trace for the path {path}, at {note}"
-            self.served.add(asked(path))
+            self.served.add(python_questions(path))
             self.apart.add(path)
 
     def finish(self):
-        """There are as many traces as paths; how many calls gave a result, how many errors, and the traces."""
+        """Check that there is one trace per path; return the numbers of results, errors and traces."""
         traces = self.jitted.cache_info().traces
         if not self.limited:
             assert len(self.served) <= traces <= len(self.apart), f"{traces} traces for {self.served} of {self.note}"
         return np.array([self.good, self.bad, traces])
 
 
-def asked(path):
-    """The path without what Python does not ask for itself."""
+def python_questions(path):
+    """Return the path without questions that Python does not ask."""
     return tuple(q for q in path if q[0] != "from the end")
 
 
 def outcome_of(function, *args, **kwargs):
-    """What a call gives: its leaves, or the error it raises, which is passed on unless NumPy could raise it."""
+    """Return the leaves of a call, or its error if NumPy could raise it; raise any other error."""
     try:
         return outcome(lambda: function(*args, **kwargs))
     except AssertionError as error:
@@ -94,7 +94,7 @@ def outcome_log(p, args, kwargs):
 
 
 def calls_of(p, count):
-    """Arguments of calls, the outcome of each on NumPy, and its path."""
+    """Yield the arguments of calls with their outcomes on NumPy and their paths."""
     function = p.function()
     for i, shapes in enumerate(p.shapes(random.Random(p.seed), count)):
         args, kwargs = p.arguments(p.arrays(shapes, i))
@@ -114,14 +114,14 @@ def check_jit(seed, calls=CALLS, wrap=jit):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_programs_give_what_numpy_gives_with_one_trace_for_each_path(part):
+def test_random_programs_equal_numpy_with_one_trace_per_path(part):
     total = sum(check_jit(seed) for seed in range(part, 40, 4))
     assert total[0] > total[1] and total[2] > 30, "too few calls that give a result, or too few paths"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
-def test_random_programs_give_what_numpy_gives_with_one_trace_for_each_path_slow(part):
+def test_random_programs_equal_numpy_with_one_trace_per_path_slow(part):
     for seed in range(1000 + part, 5000, 20):
         check_jit(seed)
 
@@ -130,7 +130,10 @@ def test_random_programs_give_what_numpy_gives_with_one_trace_for_each_path_slow
 
 
 def slope(function, args, seed):
-    """The value of a real function, its derivative along a random direction, exact to rounding, and the direction."""
+    """Return the value of a real function, its derivative along a random direction, and the direction.
+
+    The derivative is a complex step, exact up to rounding.
+    """
     rng = np.random.default_rng(seed)
     flat, tree = optree.tree_flatten(args)
     directions = [rng.uniform(0.5, 1.5, x.shape) for x in flat]
@@ -139,14 +142,14 @@ def slope(function, args, seed):
 
 
 def check_gradient(seed, calls=30):
-    """Along a random direction, the derivative is that of a complex step on NumPy; one trace for each path."""
+    """Compare the derivative along a random direction with a complex step on NumPy; check one trace per path."""
     p = program(seed, smooth=True)
     function = p.function()
     gradient = anyshape.value_and_grad(p.function(anp), argnums=tuple(range(p.positional)))
 
     def along(*args, directions, **kwargs):
-        value, found = gradient(*args, **kwargs)
-        return value, sum(np.sum(g * t) for g, t in zip(optree.tree_leaves(found), directions, strict=True))
+        value, gradients = gradient(*args, **kwargs)
+        return value, sum(np.sum(g * t) for g, t in zip(optree.tree_leaves(gradients), directions, strict=True))
 
     along.cache_info = gradient.cache_info
     tally = Tally(along, p)
@@ -162,7 +165,7 @@ def check_gradient(seed, calls=30):
 
 
 def check_vmap(seed, calls=25):
-    """A batch gives what its examples give one by one; its size, 0 too, asks for no trace of its own."""
+    """Compare a batch with its examples one by one; its size, even 0, needs no trace of its own."""
     p = program(seed)
     rng = random.Random(seed)
     function, mapped = p.function(), anyshape.vmap(p.function(anp))
@@ -172,19 +175,19 @@ def check_vmap(seed, calls=25):
         examples = [p.arguments(p.arrays(shapes, i + 100 * j)) for j in range(max(batch, 1))]
         args, kwargs = optree.tree_map(lambda *xs: np.stack(xs), *examples)
         args, kwargs = optree.tree_map(itemgetter(slice(batch)), (args, kwargs))
-        found = [outcome_of(function, *a, **k) for a, k in examples]
-        path, expected = outcome_log(p, *examples[0]), found[0]
+        outcomes = [outcome_of(function, *a, **k) for a, k in examples]
+        path, expected = outcome_log(p, *examples[0]), outcomes[0]
         if not isinstance(expected, Exception):
-            expected = [np.stack(parts)[:batch] for parts in zip(*found, strict=True)]
+            expected = [np.stack(parts)[:batch] for parts in zip(*outcomes, strict=True)]
         tally.call(expected, path, (batch, *shapes), *args, **kwargs)
     return tally.finish()
 
 
-# -- what users say ----------------------------------------------------------------------------------------------
+# -- declarations ----------------------------------------------------------------------------------------------
 
 
 def declared(p, rng):
-    """What is said of the axes of each input, by parameter, and a test of shapes against it."""
+    """Return random declarations by parameter, the STATIC axes, and a predicate of shapes that satisfy them."""
     shared = rng.random() < 0.5
     dims = {name: rng.choice([name, name, Dim(name, min=1, max=5), Dim(name, max=4)]) for name in "nm"}
     dims["k"] = "kk"  # `k` is the integer argument
@@ -195,27 +198,31 @@ def declared(p, rng):
         fixed += [(i, axis) for axis, entry in enumerate(entries) if entry is STATIC]
         spec[f"x{i}"] = rng.choice([tuple, lambda e: dict(enumerate(e))])(entries)
 
-    def fits(shapes):
-        sizes = {}
-        for (tags, _), shape in zip(p.inputs, shapes, strict=True):
-            for tag, size in zip(tags, shape, strict=True):
-                if shared and (sizes.setdefault(tag, size) != size or (isinstance(tag, int) and tag != size)):
-                    return False
-        ranges = [(d, sizes.get(n, d.lower)) for n, d in dims.items() if not isinstance(d, str)]
-        return all(d.lower <= size <= d.upper for d, size in ranges)
+    return spec, fixed, partial(satisfies, p, dims if shared else None)
 
-    return spec, fixed, fits
+
+def satisfies(p, dims, shapes):
+    """Return True if shapes satisfy declarations with these dims; without dims nothing is shared."""
+    if dims is None:
+        return True
+    sizes = {}
+    for (tags, _), shape in zip(p.inputs, shapes, strict=True):
+        for tag, size in zip(tags, shape, strict=True):
+            if sizes.setdefault(tag, size) != size or (isinstance(tag, int) and tag != size):
+                return False
+    ranges = [(d, sizes.get(n, d.lower)) for n, d in dims.items() if not isinstance(d, str)]
+    return all(d.lower <= size <= d.upper for d, size in ranges)
 
 
 def check_declared(seed, calls=30):
-    """Shared names and ranges are checked at the call; a STATIC size and a static value have traces of their own."""
+    """Check that calls check shared names and ranges, and that STATIC sizes and static values have their own traces."""
     p, rng = program(seed, value=True), random.Random(seed)
     spec, fixed, fits = declared(p, rng)
     kind = rng.choice(["size", "size", "static", "static name"])
-    said = {"size": {}, "static": {"static_argnums": len(p.inputs)}, "static name": {"static_argnames": "k"}}[kind]
+    options = {"size": {}, "static": {"static_argnums": len(p.inputs)}, "static name": {"static_argnames": "k"}}[kind]
     spec |= {"k": "k"} if kind == "size" else {}
     function = p.function()
-    tally = Tally(jit(p.function(anp), dynamic_shapes=spec, **said), f"{spec}, {said} of {p}")
+    tally = Tally(jit(p.function(anp), dynamic_shapes=spec, **options), f"{spec}, {options} of {p}")
     for i, shapes in enumerate(p.shapes(rng, calls)):
         k, arrays = rng.randrange(6), p.arrays(shapes, i)
         args, kwargs = ((*arrays, k), {}) if kind != "static name" else (tuple(arrays), {"k": k})
@@ -228,7 +235,7 @@ def check_declared(seed, calls=30):
 
 
 def check_strict(seed, calls=20):
-    """Under on_decision="error" a call is right or refused, and one trace serves all; refused is what has paths."""
+    """Check that with on_decision="error" calls are correct or refused, and that one trace serves all correct ones."""
     p, rng = program(seed, value=True, length=(1, 4)), random.Random(seed)
     spec = {f"x{i}": {axis: f"own{i}{axis}" for axis in range(len(s))} for i, (s, _) in enumerate(p.inputs)}
     run, function = jit(p.function(anp), dynamic_shapes=spec | {"k": "k"}, on_decision="error"), p.function()
@@ -245,14 +252,14 @@ def check_strict(seed, calls=20):
         else:
             assert not isinstance(got, Exception), f"NumPy gives a result, and not {got!r}, at {shapes}, {k} of {p}"
             good += 1
-            paths.add(asked(path))
+            paths.add(python_questions(path))
             check_equal(got, expected, 1e-9, f"{shapes}, {k} of {p}")
     assert run.cache_info().traces <= 1 and len(paths) <= 1, f"{run.cache_info()} for {paths} of {p}"
     return np.array([good, refused, run.cache_info().traces])
 
 
 def check_threads(seed, calls=40):
-    """Eight threads with their own order of calls: each result is right, and there is one trace for each path."""
+    """Call from eight threads in different orders: each result is correct, with one trace per path."""
     p = program(seed)
     run, wrong = jit(p.function(anp)), []
     known = [c for c in calls_of(p, calls) if not isinstance(c[3], Exception)]
@@ -275,12 +282,12 @@ def check_threads(seed, calls=40):
     assert not wrong, wrong[0]
     traces = run.cache_info().traces
     paths = {c[4] for c in known}
-    assert len(set(map(asked, paths))) <= traces <= len(paths), f"{traces} traces for {paths} of {p}"
+    assert len(set(map(python_questions, paths))) <= traces <= len(paths), f"{traces} traces for {paths} of {p}"
     return np.array([len(known), calls - len(known), traces])
 
 
 def check_nested(seed):
-    """A jitted function that a jitted function calls is part of its trace."""
+    """Check a jitted function inside a jitted function, which is part of its trace."""
 
     def wrap(function):
         inner = jit(function)
@@ -290,7 +297,7 @@ def check_nested(seed):
 
 
 def check_evicted(seed, calls=40):
-    """A cache that holds three programs forgets others, which are traced again."""
+    """Check that a cache of three programs evicts others, which are traced again."""
     p = program(seed)
     run = jit(p.function(anp))
     run._cache.limit = 3
@@ -304,23 +311,28 @@ def check_evicted(seed, calls=40):
     return np.array([good, run.cache_info().evictions, run.cache_info().traces])
 
 
-def check_interrupted(seed, calls=15):
-    """A trace that is interrupted anywhere leaves nothing behind, and the calls after it are as ever."""
-    p, rng = program(seed), random.Random(seed)
-    ticks = itertools.count()
+def ticking_function(p, tick):
+    """Return the function of a program that calls `tick` before its statements."""
     lines = p.source.splitlines()
     body = [i for i, line in enumerate(lines) if line.startswith("    ") and line.strip()[0] in "aso"]
     for i in body[::-1]:
         lines.insert(i, lines[i][: len(lines[i]) - len(lines[i].lstrip())] + "tick()")
-    due = {first + i * (i + 1) // 2 for first in [rng.randrange(4)] for i in range(99)}  # further and further apart
+    function = replace(p, source="\n".join(lines) + "\n").function(anp)
+    function.__globals__["tick"] = tick
+    return function
+
+
+def check_interrupted(seed, calls=15):
+    """Check that a trace interrupted anywhere adds no entry, and that later calls are correct."""
+    p, rng = program(seed), random.Random(seed)
+    ticks, first = itertools.count(), rng.randrange(4)
+    due = {first + i * (i + 1) // 2 for i in range(99)}  # further and further apart
 
     def tick():
         if next(ticks) in due:
             raise KeyboardInterrupt
 
-    ticking = replace(p, source="\n".join(lines) + "\n").function(anp)
-    ticking.__globals__["tick"] = tick
-    run = jit(ticking)
+    run = jit(ticking_function(p, tick))
     interrupted = good = 0
     for shapes, args, kwargs, expected, _ in calls_of(p, calls):
         for _ in range(20):
@@ -361,12 +373,12 @@ def test_random_programs_transformed_declared_and_shared_slow(name):
         CHECKS[name][0](seed)
 
 
-# -- what was found ----------------------------------------------------------------------------------------------
+# -- regressions ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 3), (0, 1)])
-def test_an_axis_of_size_one_that_a_stretch_adds_stays(shape):
-    """NumPy's own stretching adds no axis, so the stretch of a scalar to one element is a step."""
+def test_an_axis_of_size_one_that_a_broadcast_adds_stays(shape):
+    """NumPy's own broadcast adds no axis, so the broadcast of a scalar to one element is a step."""
     for function in (lambda x: np.sin(np.broadcast_to(x, shape)), lambda x: np.broadcast_to(x, shape) * 2):
         check_equal(leaves(jit(function)(np.array(1.5))), leaves(function(np.array(1.5))), 1e-12, "")
 

@@ -1,4 +1,4 @@
-"""Specifications of sizes: how they are read, what they declare, and what each mistake in one says."""
+"""Tests of specifications of sizes: syntax, declarations, and the error for each mistake."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ import anyshape
 from anyshape import Dim, ShapeDtypeStruct, SymbolicScope, errors, symbolic_args_specs, symbolic_shape, trace
 from anyshape.graph.prover.spec_parser import parse_relation, parse_shape, parse_size
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.substitute import substitute
 
 X = np.ones((3, 4))
@@ -117,7 +117,7 @@ def test_operators_bind_as_in_python(seed):
             except ZeroDivisionError:
                 continue
             variables = {expr.as_atom(s): point[name] for name, s in names.items()}
-            assert evaluate(size, to_mapping(variables)) == expected, text
+            assert evaluate(size, values_from(variables)) == expected, text
             assert parse_size(text, point.get) == expected, text
             compared += 1
     assert compared > 300
@@ -135,7 +135,7 @@ def random_size(rng, depth, leaves):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_prints_reads_as_the_same_object(seed):
+def test_printed_sizes_read_back_as_the_same_object(seed):
     rng = np.random.default_rng(seed)
     keep = [Dim("n"), Dim("n", 1, 6)]
     leaves = [expr.variable("a"), expr.variable("b"), *[d.expr for d in keep]]
@@ -247,7 +247,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "column", "words"), MISTAKES, ids=[t[:20] for t, _, _ in MISTAKES])
-def test_a_mistake_is_shown_where_it_is(text, column, words):
+def test_a_syntax_error_is_shown_at_its_column(text, column, words):
     if words is None:  # a name like any other
         assert str(symbolic_shape(text)) == f"({text},)"
         return
@@ -356,7 +356,7 @@ LIKE_MISTAKES = [
 
 
 @pytest.mark.parametrize(("text", "like", "words"), LIKE_MISTAKES)
-def test_placeholders_that_do_not_fit(text, like, words):
+def test_placeholders_that_do_not_match_are_refused(text, like, words):
     with pytest.raises(errors.SpecError) as caught:
         symbolic_shape(text, like=like)
     assert words in str(caught.value)
@@ -374,7 +374,7 @@ def test_a_placeholder_takes_a_symbolic_size_of_the_same_scope():
 # -- what a specification declares ---------------------------------------------------------------------------------
 
 
-def test_constraints_are_believed_and_checked():
+def test_constraints_are_assumed_and_checked():
     n, m, k = symbolic_shape(
         "n, m, k", constraints=["n >= m", "m % 8 == 0", "n*m == k + 1", "k != 3", "n > 2", "m<100"]
     )
@@ -435,7 +435,7 @@ def test_a_divisor_is_not_zero():
         program(np.ones((5, 0)), np.ones(2))
 
 
-def test_broadcast_declares_that_the_sizes_do():
+def test_broadcast_declares_that_sizes_broadcast():
     program = trace(lambda x, y: y)(ShapeDtypeStruct("a, b"), ShapeDtypeStruct("broadcast(a, b)"))
     assert program(np.ones((1, 5)), np.ones(5)).shape == (5,)
     with pytest.raises(errors.SizeMismatchError, match="broadcasts"):
@@ -533,10 +533,10 @@ def test_a_program_may_close_over_sizes_of_its_specifications():
         trace(lambda x: x * k)(ShapeDtypeStruct((n, m)))
 
 
-def test_sizes_that_eval_shape_gives_mix_with_those_it_was_given():
+def test_sizes_of_eval_shape_mix_with_its_inputs():
     n, m = symbolic_shape("n, m")
-    found = anyshape.eval_shape(lambda x: x.reshape(-1), ShapeDtypeStruct((n, m)))
-    assert found.shape == (n * m,) and found.shape[0] + n == n * m + n
+    struct = anyshape.eval_shape(lambda x: x.reshape(-1), ShapeDtypeStruct((n, m)))
+    assert struct.shape == (n * m,) and struct.shape[0] + n == n * m + n
     d = Dim("d")
     assert anyshape.eval_shape(np.transpose, ShapeDtypeStruct((d, 3))).shape[1] + n == n + d
 
@@ -561,7 +561,7 @@ def test_two_dims_of_one_name_are_two_sizes():
     assert a == symbolic_shape("n", scope=scope)[0]
 
 
-def test_a_name_is_free_again_when_nothing_of_it_is_left():
+def test_a_name_is_free_again_once_unused():
     name = "once"
     dim = Dim(name)
     double = 2 * dim
@@ -577,7 +577,7 @@ def test_a_dim_and_a_name_of_a_specification_print_apart():
     assert str(n // 2 + m) in ("(k // 2) + k'", "k + (k' // 2)")
 
 
-def test_the_range_of_a_dim_is_known_and_checked():
+def test_the_range_of_a_dim_is_assumed_and_checked():
     n = Dim("n", min=2, max=8)
     assert (n.lower, n.upper, n.min, n.max, n.name) == (2, 8, 2, 8, "n")
     assert (2 * n + 1).upper == 17 and n >= 2 and n <= 8 and (n % 16).upper == 8
@@ -608,18 +608,18 @@ def test_dims_mix_with_every_scope():
 @pytest.mark.parametrize(
     "bounds", [(5, 3), (-1,), (1.5,), (True,), (0, float("nan")), (0, -1), ("1",), (0, 2.0), (None,)]
 )
-def test_a_range_that_is_none(bounds):
+def test_an_invalid_range_is_refused(bounds):
     with pytest.raises(errors.SpecError, match="Dim"):
         Dim("n", *bounds)
 
 
 @pytest.mark.parametrize("name", ["", "2n", "a b", "_", "max", "broadcast", "n@2", 3, None])
-def test_a_name_that_is_none(name):
+def test_an_invalid_name_is_refused(name):
     with pytest.raises(errors.SpecError, match="no name for a size"):
         Dim(name)
 
 
-def test_a_dim_is_a_dim():
+def test_dims_with_one_name_are_one_dim():
     n = Dim("n", np.int64(1), np.int8(9))
     assert isinstance(n, Dim) and not isinstance(2 * n, Dim) and isinstance(n + 0, type(2 * n))
     again = pickle.loads(pickle.dumps(n))
@@ -659,11 +659,11 @@ ARGS_SPECS = [
 ]
 
 
-@pytest.mark.parametrize(("args", "specs", "found"), ARGS_SPECS)
-def test_symbolic_args_specs(args, specs, found):
+@pytest.mark.parametrize(("args", "specs", "expected"), ARGS_SPECS)
+def test_symbolic_args_specs(args, specs, expected):
     tree = symbolic_args_specs(args, specs)
     assert type(tree) is type(args)
-    assert str([x.shape for x in shapes(tree)]) == found
+    assert str([x.shape for x in shapes(tree)]) == expected
     kinds = [getattr(x, "dtype", np.result_type(x)) for x in shapes(args)]
     assert [x.dtype for x in shapes(tree)] == kinds
 
@@ -682,7 +682,7 @@ ARGS_MISTAKES = [
 
 
 @pytest.mark.parametrize(("args", "specs", "kind", "words"), ARGS_MISTAKES)
-def test_symbolic_args_specs_that_do_not_fit(args, specs, kind, words):
+def test_symbolic_args_specs_refuses_mismatches(args, specs, kind, words):
     with pytest.raises(kind, match=words):
         symbolic_args_specs(args, specs)
 
@@ -709,7 +709,7 @@ def test_specs_of_arguments_share_a_scope_and_its_constraints():
 
 
 @pytest.mark.parametrize("size", [2.5, -1, float("nan"), None, True, "3", np.float64(2), np.bool_(True), 1j, X])
-def test_a_size_that_is_none(size):
+def test_an_invalid_size_is_refused(size):
     with pytest.raises(errors.SpecError, match="is not a size"):
         ShapeDtypeStruct((3, size))
 
