@@ -27,7 +27,7 @@ Identity: TypeAlias = Callable[[Any, Node], Any]  # of `passes/identities.py`
 
 
 class Alias(Enum):
-    """Which memory a result may share with the first operand."""
+    """Memory that a result may share with the first operand."""
 
     FRESH = "an array of its own"
     VIEW = "a view"
@@ -37,17 +37,17 @@ class Alias(Enum):
 
     @property
     def may_share(self) -> bool:
-        """Whether the result may share memory."""
+        """True if the result may share memory."""
         return self is not Alias.FRESH
 
     @property
     def may_allocate(self) -> bool:
-        """Whether the result may be an array of its own."""
+        """True if the result may be an array of its own."""
         return self in (Alias.FRESH, Alias.VIEW_OR_COPY, Alias.VIEW_OR_SUM)
 
     @property
     def is_free(self) -> bool:
-        """Whether the step computes nothing: at most it copies."""
+        """True if the step computes nothing: at most it copies."""
         return self not in (Alias.FRESH, Alias.VIEW_OR_SUM)
 
 
@@ -91,7 +91,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """What simplification may do with an op.
+    """Properties of an op that simplification uses.
 
     `identities` are tried in order. `commutative`: operands may be swapped. `silent`: the kernel never warns, whatever
     the element.

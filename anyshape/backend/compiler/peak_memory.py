@@ -21,7 +21,7 @@ from anyshape.backend.compiler.codegen.tiles import (
 )
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
-from anyshape.backend.compiler.scratch import bytes_of
+from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.backend.runtime.config import config
 from anyshape.errors import MemoryLimitError, SizeLimitError
 from anyshape.graph.prover.claim_text import SizeNames
@@ -281,7 +281,7 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
         elif not _allocate(memory, step, slot, meta):
             return None
     between = [bytes_of(m) for part in step.fallback[:-1] for m in part.results]
-    return _total([scratch_bytes(step), *between])
+    return total_bytes([scratch_bytes(step), *between])
 
 
 def _allocate(memory: _Memory, step: Step, slot: str, meta: TensorMeta) -> bool:
@@ -303,13 +303,7 @@ def _allocate(memory: _Memory, step: Step, slot: str, meta: TensorMeta) -> bool:
 def _copied_bytes(plan: Plan) -> Size | None:
     """Return the bytes of outputs that are copied, and of literals, which become arrays."""
     outputs = zip(plan.outputs, plan.output_metas, plan.copied, strict=True)
-    return _total([bytes_of(meta) for slot, meta, copied in outputs if copied or isinstance(slot, Literal)])
-
-
-def _total(sizes: Sequence[Size | None]) -> Size | None:
-    """Return the sum, None if a size is not known."""
-    known = [size for size in sizes if size is not None]
-    return expr.total(known) if len(known) == len(sizes) else None
+    return total_bytes([bytes_of(meta) for slot, meta, copied in outputs if copied or isinstance(slot, Literal)])
 
 
 def _is_at_least(a: Size, b: Size) -> bool:

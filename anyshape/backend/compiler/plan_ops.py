@@ -1,4 +1,4 @@
-"""Ops of plans alone: what the planner makes of several steps of a graph.
+"""Ops of plans alone: passes replace several steps by one of them.
 
 No graph holds them, so they have a kernel, traits and a cost, but no shape rule, derivative or batching rule.
 """
@@ -17,7 +17,7 @@ PLAN_OPS: dict[str, PlanOp] = {}
 
 
 class PlanOp(Op):
-    """A primitive of plans. Its kernel may give None: then the step runs what it replaced."""
+    """A primitive of plans. Where the kernel of a view returns None, the fallback of the step runs."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ class PlanOp(Op):
 
 
 def find_plan_op(name: str) -> PlanOp:
-    """The primitive of this name."""
+    """Return the primitive of this name."""
     return PLAN_OPS[name]
 
 
@@ -50,7 +50,7 @@ def _contraction_flops(a: Applied) -> Size:
 
 PER_LAST_OPERAND = OpCost(lambda a: elements(a.inputs[-1]))
 
-# x seen with another shape: strides and an offset in bytes, as NumPy has them, of the elements in C order.
+# x with another shape: strides and an offset in bytes, as NumPy has them, over the elements in C order
 view_op = _define("view", "movement", MOVES)
 stretched_view_op = _define("stretched_view", "movement", MOVES)  # one element may stand for several: never written to
 padded_view_op = _define("padded_view", "movement", MOVES)  # a new array: a view of x from `starts` to `stops`, padded

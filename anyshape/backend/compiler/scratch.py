@@ -5,7 +5,7 @@ Rows of `backend/compiler/traits/` name the bound of each op.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from anyshape.backend.compiler.plan import Step
@@ -18,60 +18,61 @@ Scratch: TypeAlias = Callable[[Step], Size | None]
 
 
 def bytes_of(meta: TensorMeta, itemsize: int | None = None) -> Size | None:
-    """The bytes of an array; None where an extent is not exact."""
+    """Return the bytes of an array; None where an extent is not exact."""
     if meta.sizes is None:
         return None
     return expr.mul(numel(meta.sizes), meta.dtype.itemsize if itemsize is None else itemsize)
 
 
-def _operand_bytes(step: Step, times: int = 1) -> Size | None:
-    found = [bytes_of(m) for m in step.metas]
-    known = [b for b in found if b is not None]
-    return expr.mul(times, expr.total(known)) if len(known) == len(found) else None
+def total_bytes(sizes: Iterable[Size | None]) -> Size | None:
+    """Return the sum; None if a size is not known."""
+    known = list(sizes)
+    exact = [size for size in known if size is not None]
+    return expr.total(exact) if len(exact) == len(known) else None
 
 
 def blas_copies(step: Step) -> Size | None:
-    """Operands that are copied for BLAS, and parts of the result that threads bring."""
-    copies, result = _operand_bytes(step), bytes_of(step.results[0])
-    return None if copies is None or result is None else expr.add(copies, result)
+    """Copies of operands for BLAS, and partial results of threads."""
+    return total_bytes([*map(bytes_of, step.metas), bytes_of(step.results[0])])
 
 
 def like_first_operand(times: int) -> Scratch:
-    """So many arrays like the first operand."""
+    """Return the bound of a kernel that makes so many arrays like its first operand."""
 
     def scratch(step: Step) -> Size | None:
-        found = bytes_of(step.metas[0])
-        return None if found is None else expr.mul(times, found)
+        size = bytes_of(step.metas[0])
+        return None if size is None else expr.mul(times, size)
 
     return scratch
 
 
 def positions(times: int) -> Scratch:
-    """So many arrays of positions for each element of the operands, beside copies of these."""
+    """Return the bound of a kernel that copies its operands and makes so many positions per element of them."""
 
     def scratch(step: Step) -> Size | None:
-        found = [bytes_of(m, 8) for m in step.metas]
-        known = [b for b in found if b is not None]
-        copies = _operand_bytes(step)
-        return None if copies is None else expr.add(copies, expr.mul(times, expr.total(known)))
+        per_element = total_bytes([bytes_of(m, 8) for m in step.metas])
+        copies = total_bytes(map(bytes_of, step.metas))
+        if copies is None or per_element is None:
+            return None
+        return expr.add(copies, expr.mul(times, per_element))
 
     return scratch
 
 
 def windows(times: int) -> Scratch:
-    """So many arrays of positions for each element of the operands and of the result, beside copies of these."""
+    """Return the bound of a kernel that copies its result too, and makes so many positions per element of it."""
     operand_positions = positions(times)
 
     def scratch(step: Step) -> Size | None:
-        copies, result, placed = operand_positions(step), bytes_of(step.results[0]), bytes_of(step.results[0], 8)
-        if copies is None or result is None or placed is None:
+        per_element = bytes_of(step.results[0], 8)
+        if per_element is None:
             return None
-        return expr.add(copies, expr.add(result, expr.mul(times, placed)))
+        return total_bytes([operand_positions(step), bytes_of(step.results[0]), expr.mul(times, per_element)])
 
     return scratch
 
 
 def bit_masks(step: Step) -> Size | None:
-    """Masks of bits, and what they leave."""
+    """Masks as bits, and the masked operands."""
     result = bytes_of(step.results[0])
     return None if result is None else expr.mul(2, result)

@@ -5,8 +5,8 @@ can be one where no path leads from one to the other through a third part of the
 before it, or after it. With the parts of a plan as the nodes of a graph, merging keeps it acyclic.
 
 A merged group makes the results of the later group earlier, which must not raise the peak. So the later group gives at
-most as many arrays as it reads of the earlier one, which would stay live. Carried reductions are small and not counted. An
-open group keeps its operands alive. When a step makes another large array, open groups may keep only a few.
+most as many arrays as it reads of the earlier one, which would stay live. Carried reductions are small and not
+counted. An open group keeps its operands alive. When a step makes another large array, open groups may keep only a few.
 """
 
 from __future__ import annotations
