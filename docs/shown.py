@@ -62,7 +62,7 @@ X, W = np.ones(3), np.ones((2, 4))
 
 # How each error comes about in a call, by its class; DEFECTS are those that no call should meet.
 MISTAKES = {
-    "ShapeError": lambda: anyshape.trace(np.matmul)(ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, 3")),
+    "ShapeError": lambda: anyshape.trace(lambda x, w: x @ w)(ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, 3")),
     "AxisError": lambda: anyshape.jit(lambda x: x.sum(axis=2))(W),
     "SizeMismatchError": lambda: anyshape.jit(lambda x, y: x + y)(X, np.ones(4)),
     "InputSizeError": lambda: anyshape.trace(np.outer)(ShapeDtypeStruct("n"), ShapeDtypeStruct("n+2*d"))(X, np.ones(8)),

@@ -103,6 +103,14 @@ _ASSIGNED = " = ..."  # of an expression whose value is not part of it
 _IN_PLACE = re.compile(r"(.+?) (\S+)= (.+)")  # x += y
 
 
+def called(function: str, where: object) -> str:
+    """Return a call of a function as the user wrote it, or its name where the user's line calls another one."""
+    written = operation(function, where)
+    callee, call, _ = written.partition("(")
+    name = function.removesuffix("()").rpartition(".")[2]
+    return written if not call or callee.endswith(name) else numpy_name(function)
+
+
 def numpy_name(primitive: str) -> str:
     """Return NumPy's name of a primitive."""
     return _NUMPY_NAMES.get(primitive, primitive)

@@ -94,4 +94,5 @@ class UnsupportedFunctionError(AnyshapeError, TypeError):
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where
-        super().__init__(f"{messages.operation(function, where)}: {problem}{messages.at(where)}\n  {advice}")
+        called = messages.called(function, where)
+        super().__init__(f"{called}: {problem}{messages.at(where)}\n  {advice}")

@@ -100,7 +100,7 @@ def test_the_standard_deviation_of_equal_elements_has_no_derivative():
 def test_what_nothing_does_not_have_is_an_error_of_the_call(function):
     jitted = anyshape.jit(lambda x: function(x, axis=0))
     assert jitted(np.ones((2, 3))).size == (6 if function is softmax else 3)
-    with pytest.raises(SizeMismatchError, match="must not be empty"):
+    with pytest.raises(SizeMismatchError, match=r"x.shape\[0\] \(0\) must be at least 1"):
         jitted(np.ones((0, 3)))
     assert jitted(np.ones((2, 0))).size == 0
     assert jitted.cache_info().traces == 1
@@ -117,7 +117,7 @@ def test_what_nothing_has():
 
 def test_contractions_of_sizes_that_disagree():
     product = anyshape.jit(lambda x, y: x @ y)
-    with pytest.raises(SizeMismatchError, match="contracted") as caught:
+    with pytest.raises(SizeMismatchError, match=r"x.shape\[1\] \(3\) must equal y.shape\[0\] \(4\)") as caught:
         product(np.ones((2, 3)), np.ones((4, 2)))
     assert isinstance(caught.value, ValueError) and set(caught.value.sizes.values()) == {3, 4}
     assert product(np.ones((2, 3)), np.ones((3, 1))).shape == (2, 1)

@@ -251,7 +251,7 @@ MISTAKES = [
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f77"], "'f77' is no dtype"),
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "str"], "is no dtype of numbers"),
     (["show", "f:loss", "--shapes", "n, 4; 4, 3", "--dtypes", "f64;f64;f64"], "--dtypes names 3 dtypes for 2 shapes"),
-    (["show", "f:loss", "--shapes", "n, 4; 5, 3"], "contracted axes have sizes 4 and 5"),
+    (["show", "f:loss", "--shapes", "n, 4; 5, 3"], "x @ w: x.shape[1] (4) must equal w.shape[0] (5)"),
     (["show", "f:layer", "--shapes", "n, 4; 4, 3", "--grad"], "not a scalar"),
     (["show", "f:takes", "--shapes", "3; 2", "--grad", "--dtypes", "i64"], "--grad needs an argument of a float dtype"),
     (["show", "f:decides", "--shapes", "n"], "n > 1 is neither true nor false"),

@@ -117,15 +117,15 @@ def test_none_is_a_tree_without_leaves():
 # -- sizes -------------------------------------------------------------------------------------------------------
 
 SIZES = [
-    ("matmul", lambda x, y: x @ y, (M, M), "contracted axes have sizes"),
-    ("add", lambda x, y: x + y, (X, np.ones(4)), "neither is 1"),
-    ("where", lambda x, y: np.where(x > 0, x, y), (X, np.ones(4)), "neither is 1"),
-    ("concatenate", lambda x, y: np.concatenate([x, y]), (M, np.ones((2, 2))), "axes 1 have sizes"),
-    ("stack", lambda x, y: np.stack([x, y]), (M, np.ones((2, 2))), "does not hold"),
-    ("reshape", lambda x, y: x.reshape(2, 2) + y, (X, 1.0), "cannot reshape"),
-    ("reshape -1", lambda x, y: x.reshape(2, -1) + y, (X, 1.0), "do not divide"),
-    ("max of nothing", lambda x, y: x.max() + y, (np.ones(0), 1.0), "must not be empty"),
-    ("negative size", lambda x, y: anp.zeros(x.shape[0] - 5) + y, (X, 1.0), "cannot be negative"),
+    ("matmul", lambda x, y: x @ y, (M, M), r"x.shape\[1\] \(3\) must equal y.shape\[0\] \(2\)"),
+    ("add", lambda x, y: x + y, (X, np.ones(4)), "or one of them must be 1"),
+    ("where", lambda x, y: np.where(x > 0, x, y), (X, np.ones(4)), "or one of them must be 1"),
+    ("concatenate", lambda x, y: np.concatenate([x, y]), (M, np.ones((2, 2))), r"x.shape\[1\] \(3\) must equal y.shape\[1\] \(2\)"),
+    ("stack", lambda x, y: np.stack([x, y]), (M, np.ones((2, 2))), r"must equal y.shape\[1\]"),
+    ("reshape", lambda x, y: x.reshape(2, 2) + y, (X, 1.0), r"x.shape\[0\] \(3\) must equal 4"),
+    ("reshape -1", lambda x, y: x.reshape(2, -1) + y, (X, 1.0), "must be divisible by 2"),
+    ("max of nothing", lambda x, y: x.max() + y, (np.ones(0), 1.0), "must be at least 1"),
+    ("negative size", lambda x, y: anp.zeros(x.shape[0] - 5) + y, (X, 1.0), r"x.shape\[0\] - 5 \(-2\) must be at least 0"),
 ]
 
 
@@ -158,15 +158,15 @@ def test_an_axis_that_is_not_there(function):
 
 def test_a_size_mismatch_does_not_spoil_the_program():
     made = jit(lambda x, y: x @ y)
-    fails(errors.SizeMismatchError, "contracted", made, M, M)
+    fails(errors.SizeMismatchError, "must equal", made, M, M)
     assert made(M, M.T).tolist() == [[3, 3], [3, 3]]
-    fails(errors.SizeMismatchError, "contracted", made, M, M)
+    fails(errors.SizeMismatchError, "must equal", made, M, M)
     assert made.cache_info().traces == 1
 
 
 def test_fixed_sizes_fail_while_tracing():
     make = trace(lambda x, y: x @ y)
-    error = fails(errors.ShapeError, "4 and 5", make, ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
+    error = fails(errors.ShapeError, r"x.shape\[1\] \(4\) must equal y.shape\[0\] \(5\)", make, ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
     assert in_line(error) and len(error.operands) == 2
     fails(errors.ShapeError, "3 and 2", anyshape.eval_shape, np.matmul, M, M)
 
@@ -218,7 +218,7 @@ def test_a_result_that_is_no_array(function, words):
 
 
 GRADS = [
-    (lambda x: x * 2, X, errors.ArgumentError, r"the value is f64\[x_0\], not a scalar"),
+    (lambda x: x * 2, X, errors.ArgumentError, r"the value is f64\[x.shape\[0\]\], not a scalar"),
     (lambda x: (x.sum(), x.sum()), X, errors.ArgumentError, "the value is of type tuple"),
     (lambda x: None, X, errors.ArgumentError, "the value is of type NoneType"),
     (lambda x: "text", X, errors.ArgumentError, "the value is of type str"),
@@ -336,7 +336,7 @@ def test_a_traced_array_that_leaks(name, use, leaked):
 
 
 def test_a_leak_names_the_line_that_made_it(leaked):
-    error = fails(errors.LeakedTracerError, rf"made at {HERE}:\d+,", lambda: leaked + 1)
+    error = fails(errors.LeakedTracerError, rf"made by x \* 2 at {HERE}:\d+,", lambda: leaked + 1)
     assert error.origin.function == "keeps"
 
 
@@ -420,7 +420,7 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_the_value_of_a_traced_array_is_not_known(name):
     for transform, x in ((jit, X), (grad, X), (vmap, M)):
-        error = fails(errors.ConcretizationError, "its value is not known while tracing", transform(VALUES[name]), x)
+        error = fails(errors.ConcretizationError, "which is not known while tracing", transform(VALUES[name]), x)
         assert in_line(error)
 
 
@@ -491,12 +491,12 @@ def test_iteration_over_a_fixed_axis_is_fine():
 
 UNSUPPORTED = {
     "numpy.linalg.eig": (np.linalg.eig, M[:, :2]),
-    "numpy.save": (lambda x: np.save("nowhere", x), X),
-    "numpy.copyto": (lambda x: np.copyto(np.ones(3), x), X),
+    "np.save": (lambda x: np.save("nowhere", x), X),
+    "np.copyto": (lambda x: np.copyto(np.ones(3), x), X),
     "add.reduceat": (lambda x: np.add.reduceat(x, [0]), X),
     "isnat": (np.isnat, X),
-    "sum: option 'out'": (lambda x: np.sum(x, out=np.ones(())), X),
-    "sin: option 'where'": (lambda x: np.sin(x, where=x > 0), X),
+    r"np.sum\(x, out=np.ones\(\(\)\)\): option 'out'": (lambda x: np.sum(x, out=np.ones(())), X),
+    r"np.sin\(x, where=x > 0\): option 'where'": (lambda x: np.sin(x, where=x > 0), X),
 }
 
 
@@ -509,8 +509,8 @@ def test_what_numpy_has_and_programs_have_not(name):
 # -- vmap, tangents and cotangents -------------------------------------------------------------------------------
 
 VMAPS = [
-    (lambda: vmap(lambda a, b: a + b)(M, np.ones((3, 3))), ValueError, "mapped axes have sizes"),
-    (lambda: vmap(lambda a: a, axis_size=7)(M), ValueError, "mapped axes have sizes 7"),
+    (lambda: vmap(lambda a, b: a + b)(M, np.ones((3, 3))), ValueError, r"a.shape\[0\] \(2\) must equal b.shape\[0\] \(3\)"),
+    (lambda: vmap(lambda a: a, axis_size=7)(M), ValueError, r"7 must equal a.shape\[0\] \(2\)"),
     (lambda: vmap(lambda a: a, in_axes=5)(M), TypeError, r": a has no axis 5"),
     (lambda: vmap(lambda p: p["w"], in_axes=({"w": 2},))({"w": M}), TypeError, r"p\['w'\] has no axis 2"),
     (lambda: vmap(lambda a: a, in_axes=(0, 0))(M), TypeError, "in_axes does not match"),
@@ -542,7 +542,7 @@ TANGENTS = [
     (lambda: jvp(lambda p: p["w"], ({"w": X},), ({"v": X},)), TypeError, "tangents has the structure"),
     (lambda: jvp(np.sin, (X,), (X, X)), TypeError, "tangents has the structure"),
     (lambda: jvp(np.sin, (X,), (X.astype(np.float32),)), TypeError, r"tangents\[0\] has dtype float32"),
-    (lambda: jvp(np.sin, (X,), (np.ones(4),)), ValueError, r"tangents\[0\] must have the shape of its primal"),
+    (lambda: jvp(np.sin, (X,), (np.ones(4),)), ValueError, r"primals\[0\].shape\[0\] \(3\) must equal tangents\[0\].shape\[0\] \(4\)"),
     (lambda: jvp(np.sin, (X,), (M,)), TypeError, r"tangents\[0\] is f64"),
     (lambda: jvp(np.sin, X, X), TypeError, "primals is of type ndarray"),
     (lambda: pushforward(X, X), TypeError, "tangents has the structure"),
@@ -553,8 +553,8 @@ TANGENTS = [
     (lambda: pullback({"a": np.ones(4)}), ValueError, r"cotangent_0.shape\[0\] = 4 does not fit x_0 \(x_0 = 3\)"),
     (lambda: pullback({"a": M}), TypeError, r"the cotangent\[0\] has 2 axes"),
     (lambda: pullback({"a": "text"}), TypeError, r"the cotangent\[0\] is of type str"),
-    (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "does not hold|does not fit"),
-    (lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)), ValueError, "must have the shape of its primal"),
+    (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "must equal 3|does not fit"),
+    (lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)), ValueError, r"must equal tangents\[0\].shape\[0\] \(4\)"),
 ]
 
 
@@ -685,7 +685,7 @@ INSTANCES = [
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),
     errors.LeakedTracerError("array f64[n]", AT, AT),
-    errors.UnsupportedFunctionError("numpy.save", "has no counterpart", "call it outside", AT),
+    errors.UnsupportedFunctionError("np.save", "has no counterpart", "call it outside", AT),
     errors.UnsupportedDynamicShapeError("reshape", "shape", 1, "upper bound", "<=n", AT),
     errors.RunError("take", "something", "do this", AT),
     errors.RunFloatingPointError("add", "overflow encountered", "do this", AT),
@@ -693,6 +693,7 @@ INSTANCES = [
     errors.RunOverflowError("pow", "too large", "do this", AT),
     errors.RunMemoryError("full", "no memory", "do this", AT),
     errors.MemoryLimitError("f", 800, 100, "8*n", {"n": 100}, AT),
+    errors.MissingPackageError("rich", "demo"),
     errors.MissingRuleError("foo", "jvp", "autodiff/rules/foo.py"),
     errors.IllegalGraphError("%1 = add(%0)", "reads %2 before it is made"),
     errors.ProgramFileError("model.anyshape", "has version 2", "load it with 2.0", 2),
@@ -724,12 +725,13 @@ def test_an_error_says_what_happened_and_what_to_do(error):
     first, *advice = str(error).splitlines()
     assert first and advice and all(line.startswith("  ") for line in advice)
     builtin = {TypeError, ValueError, RuntimeError, NotImplementedError, AssertionError, OverflowError, MemoryError}
+    builtin.add(ModuleNotFoundError)
     kinds = set(type(error).__mro__) & builtin
     assert kinds or type(error) is errors.AnyshapeError
 
 
 def test_an_error_of_a_call_pickles():
-    error = fails(errors.SizeMismatchError, "contracted", jit(lambda x, y: x @ y), M, M)
+    error = fails(errors.SizeMismatchError, "must equal", jit(lambda x, y: x @ y), M, M)
     again = pickle.loads(pickle.dumps(error))
     assert (again.sizes, again.where, str(again)) == (error.sizes, error.where, str(error))
     error = fails(errors.ShapeError, "4 and 5", trace(np.matmul), ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
@@ -744,21 +746,21 @@ def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
     assert filled.cache_info().traces == 3
     messages = [r.getMessage() for r in caplog.records]
     assert len(messages) == 1
-    assert "test_messages.py" in messages[0] and "x_0" in messages[0] and "anyshape.numpy.zeros" in messages[0]
+    assert "test_messages.py" in messages[0] and "x.shape[0]" in messages[0] and "anyshape.numpy.zeros" in messages[0]
 
 
 NO_INTS = [
     (
         lambda x, k: np.zeros(k),
         errors.ConcretizationError,
-        r"a Python int of a traced array i64\[\] at test_messages.py",
+        r"a Python int needs the value of a traced array i64\[\], .* at test_messages.py",
     ),
     (lambda x, k: np.full(k + 1, 1.0), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
     (lambda x, k: grad(lambda v: (v * np.ones(k)).sum())(x), errors.ConcretizationError, r"anyshape.numpy.zeros\(k\)"),
     (
         lambda x, k: np.zeros(x.shape[0] / 2),
         errors.ConcretizationError,
-        r"f64\[\] at test_messages.py.*\n.*write n // 2",
+        r"f64\[\], .* at test_messages.py.*\n.*write n // 2",
     ),
     (lambda x, k: anp.zeros(x.shape[0] * 0.5), errors.ConcretizationError, r"write n // 2 for n / 2 and for n \* 0.5"),
     (lambda x, k: x.reshape(x.shape[0] / 2, 2), errors.ConcretizationError, "write n // 2"),

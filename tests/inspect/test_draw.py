@@ -20,10 +20,10 @@ from anyshape import ShapeDtypeStruct, trace, value_and_grad
 from anyshape.cli import main
 from anyshape.errors import ShapeError
 from anyshape.graph.ir.graph import OPS, Graph, Node, Value
-from anyshape.graph.prover.constraints import Where
+from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import evaluate, to_mapping
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.inspect.cost import cost, variables_of
 from anyshape.inspect.draw import html
 from anyshape.inspect.draw.dot import quote, to_dot
@@ -336,7 +336,7 @@ def test_only_lines_of_python_are_shown(tmp_path):
     secret.write_text("the password\n")
     program = traced(np.tanh, "n")
     (node,) = program.graph.nodes
-    elsewhere = Node(node.op, node.inputs, (), (), node.outputs, Where(str(secret), 1))
+    elsewhere = Node(node.op, node.inputs, (), (), node.outputs, SourceLine(str(secret), 1))
     graph = Graph("g", program.graph.inputs, (), (elsewhere,), program.graph.outputs)
     assert "password" not in to_html(graph) and "password" not in to_dot(graph)
 
@@ -353,7 +353,7 @@ def test_the_first_numbers_are_ones_the_program_takes():
     ]:
         graph = traced(function, *shapes).graph
         start = start_sizes(graph, variables_of(graph))
-        assert all(c.claim.holds(to_mapping(start)) for c in graph.conditions), start
+        assert all(c.claim.holds(values_from(start)) for c in graph.conditions), start
 
 
 def formulas():

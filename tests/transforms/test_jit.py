@@ -230,7 +230,7 @@ def test_sizes_as_arguments_need_no_trace_of_their_own():
     fails(ArgumentError, lambda: f(x, 2.0), "k", "float64", "pass an integer")
     rows = jit(lambda x, n: x.reshape(n, -1), dynamic_shapes={"n": "n"})
     assert [rows(np.ones(6), n).shape for n in (1, 2, 3)] == [(1, 6), (2, 3), (3, 2)] and traces(rows) == 1
-    fails(SizeMismatchError, lambda: rows(np.ones(6), 4), "n = 4")
+    fails(SizeMismatchError, lambda: rows(np.ones(6), 4), "x.shape[0] (6) must be divisible by n (4)")
     slope = anyshape.grad(jit(lambda x, k: np.sum(np.sort(x)[::-1][:k]), dynamic_shapes={"k": "k"}))
     assert [float(slope(x, k).sum()) for k in (0, 3, 20)] == [0, 3, 20] and traces(slope) == 1
 
@@ -251,7 +251,7 @@ def test_declarations_hold_inside_other_traces():
     for b, n in ((0, 1), (1, 0), (3, 2)):
         np.testing.assert_array_equal(outer(np.ones((b, n)), np.ones((n, 2))), np.full((b, 2), 2 * n))
     assert traces(outer) == 1
-    fails(SizeMismatchError, lambda: outer(np.ones((4, 2)), np.ones((2, 2))), "held is at most 3")
+    fails(SizeMismatchError, lambda: outer(np.ones((4, 2)), np.ones((2, 2))), "3 must be at least x.shape[0] (4)")
     fails(SizeMismatchError, lambda: outer(np.ones((2, 2)), np.ones((3, 2))), "w.shape[0] does not fit n")
     fails(ValueError, lambda: outer(np.ones((2, 2)), np.ones((2, 3))), "w.shape[1] (3) must equal 2")
     rows = jit(lambda x, w, k: anyshape.vmap(lambda row: f(row, w, k))(x), dynamic_shapes={"k": "k"})
@@ -417,7 +417,7 @@ def test_sizes_stay_dynamic_inside_another_trace():
     x, rows = np.ones(4), np.ones((2, 4))
     for made, argument in ((jit(strict), x), (anyshape.vmap(strict), rows), (jit(lambda a: strict(a) + 1), x)):
         fails(SpecializationError, lambda f=made, a=argument: f(a), "n was declared dynamic", "test_jit.py")
-    fails(SpecializationError, lambda: jit(lambda a: bound(a))(x), "x.shape[0] inferred to be the constant 4")
+    fails(SpecializationError, lambda: jit(lambda a: bound(a))(x), "x.shape[0] was declared dynamic", "the constant 4")
     fails(SpecializationError, lambda: jit(lambda a: strict(a[1:]))(x), "a_0 was declared dynamic")
     total = jit(lambda v: v.sum(), dynamic_shapes={"v": "n"}, on_decision="error")
     after = jit(lambda a: (total(a), a if a.shape[0] > 2 else -a)[1])

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anyshape.errors import ShapeError
+from anyshape.errors.messages import shortened
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.graph.sizes.printing import unique_namer
 
 Values = Mapping[DimVar, int]
+_LONGEST, _NOTES = 80, 4  # characters of a size, remarks on it
 
 
 class OperandAxes(NamedTuple):
@@ -53,7 +55,8 @@ class SizeNames:
     def origin(self, variable: DimVar) -> str:
         """Return where a declared variable is read, "" where its name says so."""
         source = self.sources.get(variable, "")
-        return "" if variable in self.undeclared or source == str(variable) else source
+        plain = variable not in self.undeclared and source != str(variable) and not source.startswith("where ")
+        return source if plain else ""
 
     def size(self, size: Size) -> str:
         """Return the size by where its variables are read."""
@@ -85,7 +88,8 @@ class SizeNames:
         for variable in expr.variables(size):
             if self.origin(variable):
                 notes.append(f"{'' if alone is variable else f'{variable} '}from {self.origin(variable)}")
-        return f"{self.size(size)} ({', '.join(notes)})" if notes else self.size(size)
+        text = shortened(self.size(size), _LONGEST)
+        return f"{text} ({', '.join(notes[:_NOTES])})" if notes else text
 
     def solve(self, size: Size, number: int, axis: str = "", *, at_least: bool = False) -> tuple[str, int] | None:
         """Return the axis that gives `size` its value, and the length of it for which `size` is `number`.

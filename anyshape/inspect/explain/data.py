@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from anyshape.backend.compiler.lower import relied_by_passes
+from anyshape.backend.compiler.lower import reliances_of_passes
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Claim, Where
+from anyshape.graph.prover.constraints import Claim, SourceLine
 from anyshape.graph.prover.scope import reliances
 from anyshape.graph.shapes.array_type import Exact, UpperBound
 from anyshape.inspect.explain.table import explanation_table
 from anyshape.inspect.explain.text import explanation_text, reliance_text
-from anyshape.tracing.display_names import Words
+from anyshape.inspect.plain_data import to_plain
+from anyshape.tracing.display_names import DisplayNames
 
 
 class CacheInfo(NamedTuple):
@@ -42,7 +43,7 @@ class Reason:
     before: str
     now: str
     program: int
-    where: Where | None = None
+    where: SourceLine | None = None
 
     def __str__(self) -> str:
         what = _WHAT[self.kind].format(self.subject)
@@ -99,7 +100,7 @@ class ConditionInfo:
     otherwise: str
     op: str
     reason: str
-    where: Where | None
+    where: SourceLine | None
     code: str
 
 
@@ -140,14 +141,14 @@ class ProgramInfo:
     stale: tuple[str, ...]
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
-    _words: Words | None = field(default=None, repr=False, compare=False)
+    _words: DisplayNames | None = field(default=None, repr=False, compare=False)
 
     @property
     def reliances(self) -> list[RelianceInfo]:
         """What rules of ops were told while tracing, and passes after it, each once."""
         words = self._words
         assert words is not None
-        told = reliances([*self._relied, *([] if self._graph is None else relied_by_passes(self._graph))])
+        told = reliances([*self._relied, *([] if self._graph is None else reliances_of_passes(self._graph))])
         found = Counter((r.primitive, r.rule, r.question, r.field, _answer(r.answer, words)) for r in told)
         return [RelianceInfo(*what, times) for what, times in found.items()]
 
@@ -157,9 +158,9 @@ class ProgramInfo:
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
         """All of it as dicts, lists, texts and numbers."""
-        found = asdict(replace(self, _relied=(), _words=None, _graph=None))
+        found = to_plain(replace(self, _relied=(), _words=None, _graph=None))
         found = {k: v for k, v in found.items() if not k.startswith("_")}
-        return found | {"reliances": [asdict(r) for r in self.reliances]} if reliances else found
+        return found | {"reliances": [to_plain(r) for r in self.reliances]} if reliances else found
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ class Explanation:
             "program": self.program,
             "traced": self.traced,
             "broken": list(self.broken),
-            "dropped": [asdict(d) for d in self.dropped],
+            "dropped": [to_plain(d) for d in self.dropped],
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 
@@ -217,7 +218,7 @@ class Explanation:
         return explanation_table(self)
 
 
-def _answer(answer: Any, words: Words) -> str:
+def _answer(answer: Any, words: DisplayNames) -> str:
     """What a rule was told, in the words of the caller."""
     if isinstance(answer, Claim):
         return words.claim(answer)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from anyshape.errors import MissingPackageError
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.inspect.plain_data import to_plain
 from anyshape.inspect.profile.flame import to_page
 from anyshape.inspect.profile.table import profile_table, show
 from anyshape.inspect.profile.text import profile_text
@@ -86,7 +87,7 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """All but the value."""
         found = {name: getattr(self, name) for name in ("name", "seconds", "timed", "overhead", "repeat")}
-        return {**found, "sizes": dict(self.sizes), "rows": [asdict(row) for row in self.rows]}
+        return {**found, "sizes": dict(self.sizes), "rows": [to_plain(row) for row in self.rows]}
 
     def __str__(self) -> str:
         return profile_text(self, None)
