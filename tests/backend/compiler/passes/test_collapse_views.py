@@ -27,7 +27,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import KERNELS
-from tests.graph.shapes.test_strided_view import BASES, RANDOM_VALUES, VARIABLES, at, holds, random_step
+from tests.graph.shapes.movements import BASES, RANDOM_VALUES, VARIABLES, at, holds, random_step
 
 
 def traced(function, *specs):
@@ -278,7 +278,7 @@ def test_no_window_leaves_the_memory():
 
 
 def on_graph(x, operation, arguments):
-    """One movement of tests/graph/shapes/test_strided_view.py on a value of a graph."""
+    """One movement of tests/graph/shapes/movements.py on a value of a graph."""
     if operation == "shrink":
         (bounds,) = arguments
         return mv.slice(x, [a for a, _ in bounds], [b - a for a, b in bounds])
