@@ -21,7 +21,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import context_of, meta_of
 from anyshape.ops.contraction import dot_general, einsum, equation_of
-from anyshape.ops.contraction_order import chosen
+from anyshape.ops.contraction_order import choose_path
 from anyshape.ops.movement import broadcast_to, transpose
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -290,7 +290,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
         a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)
     }
     ends = [a for a in (0, len(xs)) if a in size_by_label]
-    choice = chosen(context_of("multi_dot", *xs), labels, ends, size_by_label, neighbours=True)
+    choice = choose_path(context_of("multi_dot", *xs), labels, ends, size_by_label, adjacent_only=True)
     equation = "" if choice.settled or xs[0].dtype.kind == "b" else equation_of(labels, ends)
     if equation:
         return einsum(xs, equation)

@@ -24,7 +24,7 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.apply import context_of
 from anyshape.ops.contraction import LETTERS, dot_general, equation_of
 from anyshape.ops.contraction import einsum as product
-from anyshape.ops.contraction_order import Choice, chosen
+from anyshape.ops.contraction_order import PathChoice, choose_path
 from anyshape.ops.creation import iota
 from anyshape.ops.indexing import take_at
 
@@ -181,13 +181,13 @@ class _Contraction:
         x, labels = _summed(*self.terms[0], set(self.output))
         return mv.transpose(x, [labels.index(a) for a in self.output])
 
-    def _order(self) -> Choice:
+    def _order(self) -> PathChoice:
         """Return the contraction path."""
         if len(self.terms) < 3:
-            return Choice(((0, 1),) if len(self.terms) == 2 else (), True)
+            return PathChoice(((0, 1),) if len(self.terms) == 2 else (), True)
         ctx = context_of("einsum", *[x for x, _ in self.terms])
         size_of_label = {a: size for x, labels in self.terms for a, size in zip(labels, sizes(x), strict=True)}
-        return chosen(ctx, [labels for _, labels in self.terms], self.output, size_of_label)
+        return choose_path(ctx, [labels for _, labels in self.terms], self.output, size_of_label)
 
     def _needed(self, i: int) -> set[Any]:
         """Return the labels that the result or another operand has."""

@@ -221,7 +221,7 @@ class Key:
         arranged = self._arranged(rank)
         if rank:
             first = _old_axes(arranged).index(Item("index", 0))
-            result = ix.reposition(result, rank, ix.place(tuple(taken_axes)), first)
+            result = ix.reposition(result, rank, ix.first_index_axis(tuple(taken_axes)), first)
         return mv.expand(result, _indices_of(arranged, lambda item: item.kind == "new"))
 
     # -- writing

@@ -1,5 +1,6 @@
-"""Functions of Python that run inside a program, of which nothing is known but what they promise to give; and names
-for the sizes of arrays that come without.
+"""Callbacks, Python functions that run inside a program, and names for sizes that depend on data.
+
+Nothing is known of a callback but the dtypes and extents that it promises.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from anyshape.ops.apply import Operand, apply, apply_all, localise, meta_of
 from anyshape.ops.definition import define
 from anyshape.ops.flop_counts import MOVES
 
-Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent as params hold it
+Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent in a param
 UNKNOWN: Entry = "?"
 AT_MOST = "<="
 
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A function as a param, the one thing in a graph that is no plain data: of arrays, to a sequence of arrays."""
+    """A function as a param: it takes arrays and returns a sequence of arrays. Nothing else in a graph is not data."""
 
     function: Callable[..., Any]
     name: str
@@ -46,13 +47,13 @@ def _callback_type(
     loops: tuple[tuple[bool, ...], ...],
     vectorized: bool,
 ) -> TensorMeta | tuple[TensorMeta, ...]:
-    """`loops`: over the first axis of which operands, outermost first; results have the axes of loops in front."""
+    """Loops, outermost first, run over the first axis of flagged operands; results have the axes of loops in front."""
     metas = tuple([TensorMeta(dtype, tuple([_extent(ctx, e) for e in entries])) for dtype, entries in results])
     return metas if len(metas) > 1 else metas[0]
 
 
 def _extent(ctx: ShapeGuardContext, entry: Entry) -> ShapeExtent:
-    """What a param promises of an axis: never more than operands let it."""
+    """Return the extent that a param promises, weakened to what the operands guarantee."""
     if isinstance(entry, str):
         return Unknown()
     if not isinstance(entry, tuple):
@@ -62,7 +63,7 @@ def _extent(ctx: ShapeGuardContext, entry: Entry) -> ShapeExtent:
 
 
 def _name_sizes_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
-    """The same array, with a size of its own for each axis of which only a bound is known, or nothing."""
+    """Give each axis without an exact size a new dimension variable, bounded as the axis is."""
     named: list[ShapeExtent] = []
     for axis, extent in enumerate(ctx.extents(x)):
         if not isinstance(extent, Exact):
@@ -113,9 +114,9 @@ def callback(
     loops: tuple[tuple[bool, ...], ...] = (),
     vectorized: bool = False,
 ) -> tuple[Any, ...]:
-    """What the function gives of the operands: arrays of these dtypes and extents, which are checked when it runs.
+    """Return what the function gives: arrays of these dtypes and extents, which are checked when it runs.
 
-    It is taken for pure: it is not run if nothing needs its results, and may be run again in a derivative.
+    The function must be pure: it does not run if nothing needs its results, and may run again in a derivative.
     """
     promised = tuple([(np.dtype(dtype), tuple([_entry(e) for e in extents])) for dtype, extents in results])
     local, sources = localise(promised, operands)
@@ -131,5 +132,5 @@ def _entry(size: Size | ShapeExtent) -> Entry:
 
 
 def name_sizes(x: Operand) -> Any:
-    """x with a name for the size of every axis that has none, so that what is made of it has sizes that are known."""
+    """Return x with exact sizes: each axis without one gets a new dimension variable."""
     return x if meta_of(x).sizes is not None else apply(name_sizes_op, x)

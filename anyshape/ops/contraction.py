@@ -1,11 +1,13 @@
-"""Products summed over axes. dot_general is what runs: matmul, tensordot and einsum are compositions of it.
+"""Contractions: products summed over axes.
 
-einsum_op is a product of several operands of which no order to contract them in is best at all sizes: plans choose one.
+Plans run dot_general; matmul, tensordot and einsum are compositions of it. einsum_op is a product of several operands
+without a contraction path that is cheapest at all sizes: plans choose one.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,23 +26,24 @@ from anyshape.ops.flop_counts import Applied, OpCost, elements
 
 Axes = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-MOST_OPERANDS = 26  # of an einsum_op: choosing an order takes their number to the third
+MAX_OPERANDS = 26  # of an einsum_op: choosing a path takes time cubic in their number
 
 
-def _agree(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, pairs: tuple[Axes, Axes], what: str) -> None:
-    """Sizes agree. One pair of summed axes may be left to NumPy, which compares their sizes, merged with the others.
+def _agree(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta, pairs: tuple[Axes, Axes], role: str) -> None:
+    """Require equal sizes of axes that are contracted, or that are batch axes.
 
-    Of two, (2, 3) would pass for (3, 2); and of batch axes NumPy would stretch one of size 1.
+    One contracted pair may lack a proof: NumPy compares its sizes, merged with the sizes of other pairs. With two such
+    pairs, (2, 3) would pass for (3, 2). An unproved pair of batch axes could be broadcast, so there is none.
     """
-    left = 1 if what == "contracted" else 0
+    unproved = 1 if role == "contracted" else 0
     for i, j in zip(*pairs, strict=True):
         a, b = x.extents[i], y.extents[j]
         if isinstance(a, Exact) and isinstance(b, Exact):
-            ctx.require_equal(a.size, b.size, f"{what} axes have sizes {a} and {b}")
-        elif left:
-            left -= 1
+            ctx.require_equal(a.size, b.size, f"{role} axes have sizes {a} and {b}")
+        elif unproved:
+            unproved -= 1
         else:
-            raise ctx.unsupported(f"the {what} axes", i, b if isinstance(a, Exact) else a)
+            raise ctx.unsupported(f"the {role} axes", i, b if isinstance(a, Exact) else a)
 
 
 def _dot_general_type(
@@ -78,9 +81,9 @@ dot_general_op = define(
 def dot_general(
     x: Operand, y: Operand, contract: tuple[Sequence[int], Sequence[int]], batch: tuple[Sequence[int], Sequence[int]]
 ) -> Any:
-    """Products summed over the `contract` axes, side by side over the `batch` axes.
+    """Return products summed over the `contract` axes, for each position of the `batch` axes.
 
-    The axes of the result are the batch axes, the free axes of x, the free axes of y, as StableHLO defines it.
+    The result has the batch axes, then the free axes of x, then the free axes of y, as in StableHLO.
     """
     return apply(
         dot_general_op,
@@ -92,16 +95,18 @@ def dot_general(
 
 
 def terms_of(equation: str) -> tuple[list[str], str]:
-    """The labels of the axes of each operand, and of the result: ab,bc->ac."""
+    """Return the labels of each operand and of the result of an equation such as `ab,bc->ac`."""
     left, _, out = equation.partition("->")
     return left.split(","), out
 
 
 def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
-    """Labels of any kind as an equation; "" where that is no product, or of more labels than half of the letters, or of
-    more operands than an einsum_op has.
+    """Return labels of any kind as the equation of an einsum_op; "" if there is none.
+
+    There is none if it is no product, or has too many labels or operands. Labels take half of the letters, so that
+    batching can add some.
     """
-    if len(terms) > MOST_OPERANDS:
+    if len(terms) > MAX_OPERANDS:
         return ""
     letter = dict(zip(dict.fromkeys(a for t in terms for a in t), LETTERS[: len(LETTERS) // 2], strict=False))
     if not all(a in letter for t in terms for a in t):
@@ -112,21 +117,21 @@ def equation_of(terms: Sequence[Sequence[Any]], out: Sequence[Any]) -> str:
 
 
 def is_product(equation: str) -> bool:
-    """No label is twice in an operand, and each is in two places at least: then the cotangent of an operand, too, is a
-    product of the others and that of the result.
+    """Tell whether no operand repeats a label, and each label occurs in two operands, or in one and in the result.
+
+    Then the cotangent of an operand is such a product too, of the other operands and the cotangent of the result.
     """
     terms, out = terms_of(equation)
-    places = [*terms, out]
-    count = {a: sum(a in place for place in places) for place in places for a in place}
-    distinct = all(len({*place}) == len(place) for place in places)
-    return distinct and all(n > 1 for n in count.values()) and {*out} <= {*"".join(terms)} <= {*LETTERS}
+    occurrences = Counter([label for labels in (*terms, out) for label in {*labels}])
+    distinct = all(len({*labels}) == len(labels) for labels in (*terms, out))
+    return distinct and min(occurrences.values(), default=2) > 1 and {*out} <= {*"".join(terms)} <= {*LETTERS}
 
 
 def _einsum_type(ctx: ShapeGuardContext, *operands: TensorMeta, equation: str) -> TensorMeta:
     terms, out = terms_of(equation)
     if len({x.dtype for x in operands}) > 1:
-        found = ", ".join(str(x.dtype) for x in operands)
-        raise ctx.bad_dtype(f"operands are {found}", "convert them to one dtype with astype")
+        dtypes = ", ".join(str(x.dtype) for x in operands)
+        raise ctx.bad_dtype(f"operands are {dtypes}", "convert them to one dtype with astype")
     sizes: dict[str, Exact] = {}
     for labels, x in zip(terms, operands, strict=True):
         for axis, (label, extent) in enumerate(zip(labels, x.extents, strict=True)):
@@ -141,9 +146,10 @@ def _path_flops(a: Applied) -> Size:
     """FLOPs of the pairwise contractions along the default path."""
     terms, out = terms_of(a.params["equation"])
     sizes = {label: s for labels, shape in zip(terms, a.inputs, strict=True) for label, s in zip(labels, shape)}
-    path = contraction_order.chosen(ShapeGuardContext(Scope(), "einsum"), terms, out, sizes).path
-    works = [elements(tuple([sizes[label] for label in work])) for work in contraction_order.pairs_of(terms, out, path)]
-    return functools.reduce(expr.add, [expr.mul(2, work) for work in works])
+    path = contraction_order.choose_path(ShapeGuardContext(Scope(), "einsum"), terms, out, sizes).path
+    pairs = contraction_order.contracted_pairs(terms, out, path)
+    products = [elements(tuple([sizes[label] for label in pair])) for pair in pairs]
+    return functools.reduce(expr.add, [expr.mul(2, number) for number in products])
 
 
 def _is_equation(node: Node, param: Any) -> bool:
@@ -156,7 +162,7 @@ def _is_equation(node: Node, param: Any) -> bool:
 einsum_op = define(
     "einsum",
     _einsum_type,
-    operands=(3, MOST_OPERANDS),
+    operands=(3, MAX_OPERANDS),
     params={"equation": _is_equation},
     jointly=None,
     claims=None,
@@ -166,5 +172,5 @@ einsum_op = define(
 
 
 def einsum(operands: Sequence[Operand], equation: str) -> Any:
-    """The product of several operands, summed over the labels that the result has not; `is_product` holds for it."""
+    """Return the product of several operands, summed over labels that the result lacks; `is_product` must hold."""
     return apply(einsum_op, *operands, equation=equation)

@@ -1,10 +1,11 @@
-"""In which order more than two operands are contracted.
+"""Contraction paths: the order in which the operands of a product are contracted in pairs.
 
-The work of contracting two operands is the product of the sizes of their labels. Of all orders (of up to five operands;
-with more, of pairs step by step) the one with the least work is taken, where a size of which only a range is known
-counts as 64, or as what is nearest to that in its range. Of equals one is taken that is proved to be no dearer than any
-other, whatever the sizes; else the first, from the left. An order that is not proved to be best at all sizes is not
-settled: a call that has the sizes may take another, `cheapest` for them.
+The work of contracting two operands is the product of the sizes of their labels. Of all paths, the one with the least
+work is chosen; with more than five operands, greedily pair by pair. A size that is not known counts as 64, or as the
+nearest size in its range.
+
+Among equals, a path that is proved to be cheapest at all sizes is preferred, then the first one from the left. A path
+without such a proof is not settled: a call, which has the sizes, may take its own `cheapest_path`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from anyshape.errors import ShapeError
@@ -20,140 +21,174 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
-from anyshape.graph.sizes.expr import DimVar, Leaf, Size
+from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, Size
 
 Term: TypeAlias = frozenset[Any]
-Path: TypeAlias = tuple[tuple[int, int], ...]  # positions of pairs; the product takes the place of the first of a pair
-Works: TypeAlias = tuple[Term, ...]  # the labels of each pair
-_USUAL = 64
-_MOST = 5  # operands of which all orders are looked at
+Path: TypeAlias = tuple[tuple[int, int], ...]  # positions of pairs; a result takes the position of the first of a pair
+Pairs: TypeAlias = tuple[Term, ...]  # the labels of each contracted pair
+Candidate: TypeAlias = tuple[Path, Pairs]
+_DEFAULT_SIZE = 64
+_MAX_EXHAUSTIVE = 5  # operands up to which all paths are compared
 
 
-class Choice(NamedTuple):
-    """An order, and whether it is known to be best at all sizes."""
+class PathChoice(NamedTuple):
+    """A path, and whether it is proved to be cheapest at all sizes."""
 
     path: Path
     settled: bool
 
 
-def chosen(
+def choose_path(
     ctx: ShapeGuardContext,
     terms: Sequence[Sequence[Any]],
     output: Sequence[Any],
     sizes: Mapping[Any, Size],
     *,
-    neighbours: bool = False,
-) -> Choice:
-    """The order for operands with these labels; of `neighbours` alone, for products of matrices."""
-    sets, kept = [frozenset(t) for t in terms], frozenset(output)
-    count = {label: _count(size) for label, size in sizes.items()}
-    known = all(isinstance(size, int) for size in sizes.values())
-    if len(sets) > _MOST:
-        return Choice(tuple(_step_by_step(sets, kept, count, neighbours)), known)
-    orders = {frozenset(Counter(works).items()): (path, works) for path, works in _orders(sets, kept, neighbours)[::-1]}
-    found = list(orders.values())[::-1]
-    work = [sum(_product(w, count) for w in works) for _, works in found]
-    best = [order for order, amount in zip(found, work, strict=True) if amount == min(work)]
-    if known or len(found) == 1:
-        return Choice(best[0][0], True)
-    prover = _Prover(ctx, sizes)
-    proved = [path for path, mine in best if all(prover.no_dearer(mine, works) for _, works in found)]
-    return Choice(proved[0], True) if proved else Choice(best[0][0], False)
+    adjacent_only: bool = False,
+) -> PathChoice:
+    """Choose the path for operands with these labels; `adjacent_only` is for chains of matrices."""
+    operands, out = [frozenset(t) for t in terms], frozenset(output)
+    numbers = {label: _default_number(size) for label, size in sizes.items()}
+    are_known = not any(isinstance(size, DimExpr) for size in sizes.values())
+    if len(operands) > _MAX_EXHAUSTIVE:
+        return PathChoice(tuple(_greedy_path(operands, out, numbers, adjacent_only)), are_known)
+    candidates = _distinct_paths(operands, out, adjacent_only)
+    cheapest = _minima(candidates, key=lambda candidate: _total_work(candidate[1], numbers))
+    if are_known or len(candidates) == 1:
+        return PathChoice(cheapest[0][0], True)
+    prover = _WorkProver(ctx, sizes)
+    for path, pairs in cheapest:
+        if all(prover.costs_at_most(pairs, others) for _, others in candidates):
+            return PathChoice(path, True)
+    return PathChoice(cheapest[0][0], False)
 
 
-def cheapest(terms: Sequence[Sequence[Any]], output: Sequence[Any], count: Mapping[Any, int], otherwise: Path) -> Path:
-    """The order with the least work at these sizes; `otherwise` where no other has less."""
-    sets, kept = [frozenset(t) for t in terms], frozenset(output)
-    work = lambda path: sum(_product(w, count) for w in pairs_of(sets, kept, path))
-    if len(sets) > _MOST:
-        return min(otherwise, tuple(_step_by_step(sets, kept, count, False)), key=work)
-    return min([otherwise, *[path for path, _ in _orders(sets, kept, False)]], key=work)
+def cheapest_path(
+    terms: Sequence[Sequence[Any]], output: Sequence[Any], numbers: Mapping[Any, int], default: Path
+) -> Path:
+    """Return the path with the least work at these sizes; the default one wins a tie."""
+    operands, out = [frozenset(t) for t in terms], frozenset(output)
+    if len(operands) > _MAX_EXHAUSTIVE:
+        others = [tuple(_greedy_path(operands, out, numbers, False))]
+    else:
+        others = [path for path, _ in _all_paths(operands, out, False)]
+    return min([default, *others], key=lambda path: _total_work(contracted_pairs(operands, out, path), numbers))
 
 
-def pairs_of(terms: Sequence[Iterable[Any]], output: Iterable[Any], path: Path) -> list[Term]:
-    """The labels of each pair along an order."""
-    left, kept, works = [frozenset(t) for t in terms], frozenset(output), []
+def contracted_pairs(terms: Sequence[Iterable[Any]], output: Iterable[Any], path: Path) -> list[Term]:
+    """Return the labels of each pair that is contracted along a path."""
+    operands, out, pairs = [frozenset(t) for t in terms], frozenset(output), []
     for i, j in path:
-        work, left = _contracted(left, kept, i, j)
-        works.append(work)
-    return works
+        pair, operands = _contract(operands, out, i, j)
+        pairs.append(pair)
+    return pairs
 
 
-def _count(size: Size) -> int:
+def _minima(candidates: Sequence[Candidate], key: Callable[[Candidate], int]) -> list[Candidate]:
+    """Return all candidates with the least key."""
+    keys = [key(candidate) for candidate in candidates]
+    return [candidate for candidate, own in zip(candidates, keys, strict=True) if own == min(keys)]
+
+
+# -- work at numbers
+
+
+def _default_number(size: Size) -> int:
     try:
-        return max(evaluate(size, _usual), 1)
-    except (ZeroDivisionError, ShapeError):  # usual sizes do not fit each other
-        return _USUAL
+        return max(evaluate(size, _default_of_leaf), 1)
+    except (ZeroDivisionError, ShapeError):  # default sizes contradict each other
+        return _DEFAULT_SIZE
 
 
-def _usual(leaf: Leaf) -> int:
+def _default_of_leaf(leaf: Leaf) -> int:
     low, high = leaf.bounds() if isinstance(leaf, DimVar) else (0, None)
-    size = max(_USUAL, low or 0)
+    size = max(_DEFAULT_SIZE, low or 0)
     return size if high is None else min(size, high)
 
 
-def _product(labels: Term, count: Mapping[Any, int]) -> int:
-    return math.prod(count[a] for a in labels)
+def _work(labels: Term, numbers: Mapping[Any, int]) -> int:
+    return math.prod([numbers[label] for label in labels])
 
 
-def _pairs(terms: Sequence[Term], neighbours: bool) -> list[tuple[int, int]]:
-    pairs = itertools.combinations(range(len(terms)), 2)
-    return [(i, j) for i, j in pairs if j == i + 1 or not neighbours]
+def _total_work(pairs: Iterable[Term], numbers: Mapping[Any, int]) -> int:
+    return sum([_work(pair, numbers) for pair in pairs])
 
 
-def _contracted(terms: Sequence[Term], output: Term, i: int, j: int) -> tuple[Term, list[Term]]:
-    """The labels of a pair, without those that are summed before, and the operands that are left."""
-    rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+# -- paths
+
+
+def _positions(count: int, adjacent_only: bool) -> list[tuple[int, int]]:
+    """Return the positions of all pairs of so many operands."""
+    pairs = itertools.combinations(range(count), 2)
+    return [(i, j) for i, j in pairs if j == i + 1 or not adjacent_only]
+
+
+def _contract(operands: Sequence[Term], output: Term, i: int, j: int) -> tuple[Term, list[Term]]:
+    """Return the labels of a contracted pair, and the operands that are left.
+
+    A label that only one operand of the pair has is summed before, and does not count.
+    """
+    rest = [t for k, t in enumerate(operands) if k not in (i, j)]
     needed = output.union(*rest)
-    work = (terms[i] & (needed | terms[j])) | (terms[j] & (needed | terms[i]))
-    return work, [*rest[:i], work & needed, *rest[i:]]
+    pair = (operands[i] & (needed | operands[j])) | (operands[j] & (needed | operands[i]))
+    return pair, [*rest[:i], pair & needed, *rest[i:]]
 
 
-def _orders(terms: Sequence[Term], output: Term, neighbours: bool) -> list[tuple[Path, Works]]:
-    if len(terms) < 2:
+def _all_paths(operands: Sequence[Term], output: Term, adjacent_only: bool) -> list[Candidate]:
+    if len(operands) < 2:
         return [((), ())]
-    found = []
-    for i, j in _pairs(terms, neighbours):
-        work, left = _contracted(terms, output, i, j)
-        found += [(((i, j), *path), (work, *works)) for path, works in _orders(left, output, neighbours)]
-    return found
+    paths = []
+    for i, j in _positions(len(operands), adjacent_only):
+        pair, left = _contract(operands, output, i, j)
+        paths += [(((i, j), *path), (pair, *pairs)) for path, pairs in _all_paths(left, output, adjacent_only)]
+    return paths
 
 
-def _step_by_step(
-    terms: Sequence[Term], output: Term, count: Mapping[Any, int], neighbours: bool
+def _distinct_paths(operands: Sequence[Term], output: Term, adjacent_only: bool) -> list[Candidate]:
+    """Return the first of all paths with the same pairs."""
+    paths = _all_paths(operands, output, adjacent_only)
+    first = {frozenset(Counter(pairs).items()): (path, pairs) for path, pairs in reversed(paths)}
+    return list(first.values())[::-1]
+
+
+def _greedy_path(
+    operands: Sequence[Term], output: Term, numbers: Mapping[Any, int], adjacent_only: bool
 ) -> Iterator[tuple[int, int]]:
-    """The pair that leaves the fewest elements, of equals the one with the least work, again and again."""
+    """Take the pair that leaves the fewest elements each time; among equals, the one with the least work."""
 
-    def left_over(pair: tuple[int, int]) -> tuple[int, int]:
-        work, left = _contracted(terms, output, *pair)
-        return sum(_product(t, count) for t in left), _product(work, count)
+    def elements_left(position: tuple[int, int]) -> tuple[int, int]:
+        pair, left = _contract(operands, output, *position)
+        return _total_work(left, numbers), _work(pair, numbers)
 
-    while len(terms) > 1:
-        pair = min(_pairs(terms, neighbours), key=left_over)
-        yield pair
-        terms = _contracted(terms, output, *pair)[1]
+    while len(operands) > 1:
+        position = min(_positions(len(operands), adjacent_only), key=elements_left)
+        yield position
+        operands = _contract(operands, output, *position)[1]
 
 
-class _Prover:
-    """What is proved about the work of orders, for sizes of at least 1."""
+# -- proofs about work
+
+
+class _WorkProver:
+    """Proves inequalities between the work of paths, for sizes of at least 1."""
 
     def __init__(self, ctx: ShapeGuardContext, sizes: Mapping[Any, Size]) -> None:
         self.scope, self.sizes = ctx.scope, sizes
-        self.known: dict[tuple[Any, Any], bool] = {}
+        self.proved: dict[tuple[Any, Any], bool] = {}
 
-    def no_dearer(self, works: Works, others: Works) -> bool:
-        """Each of the works is at most one of the others."""
+    def costs_at_most(self, pairs: Pairs, others: Pairs) -> bool:
+        """Tell whether each pair is proved to cost at most one of the others, a different one each."""
         orders = itertools.permutations(others)
-        return any(all(self._within(w, o) for w, o in zip(works, order, strict=True)) for order in orders)
+        return any(all(self._pair_at_most(p, o) for p, o in zip(pairs, order, strict=True)) for order in orders)
 
-    def _within(self, work: Term, other: Term) -> bool:
-        mine, theirs = sorted(work - other, key=str), sorted(other - work, key=str)
+    def _pair_at_most(self, pair: Term, other: Term) -> bool:
+        mine, theirs = sorted(pair - other, key=str), sorted(other - pair, key=str)
         orders = itertools.permutations(theirs, len(mine))
-        return any(all(self._at_most(a, b) for a, b in zip(mine, order, strict=True)) for order in orders)
+        return any(all(self._size_at_most(a, b) for a, b in zip(mine, order, strict=True)) for order in orders)
 
-    def _at_most(self, a: Any, b: Any) -> bool:
-        if (a, b) not in self.known:
+    def _size_at_most(self, a: Any, b: Any) -> bool:
+        if (a, b) not in self.proved:
             gap = expr.sub(self.scope.normal(self.sizes[b]), self.scope.normal(self.sizes[a]))
             low = expr.bounds(gap)[0]
-            self.known[a, b] = (low is not None and low >= 0) or self.scope.proves(at_least(gap, 0))
-        return self.known[a, b]
+            self.proved[a, b] = (low is not None and low >= 0) or self.scope.proves(at_least(gap, 0))
+        return self.proved[a, b]

@@ -1,5 +1,8 @@
-"""Ops that steer a program: stop_gradient, check, which passes on what must hold and raises where it does not, and the
-marks of a checkpoint, between which reverse mode keeps nothing.
+"""Control ops: each passes its operand on.
+
+- stop_gradient makes it a constant of every derivative.
+- check raises unless all of it is true.
+- enter_checkpoint and leave_checkpoint mark a region whose values reverse mode recomputes.
 """
 
 from __future__ import annotations
@@ -68,24 +71,24 @@ leave_checkpoint_op = define(
 
 
 def stop_gradient(x: Operand) -> Any:
-    """x, taken as a constant by every derivative."""
+    """Return x as a constant of every derivative."""
     return apply(stop_gradient_op, x)
 
 
 def check(x: Operand, message: str) -> Any:
-    """x, all of which must be true when the program runs. No part of a program is removed that checks something."""
+    """Return x; the program raises unless all of it is true. Dead code elimination keeps checks."""
     return apply(check_op, x, message=message)
 
 
 def enter_checkpoint(x: Operand, keep: str = "", turn: int = 0) -> Any:
-    """x, where a checkpoint begins: what is made of it, up to `leave_checkpoint`, reverse mode computes again.
+    """Return x inside of a checkpoint: reverse mode recomputes what depends on it, up to `leave_checkpoint`.
 
-    `keep` names what it keeps nevertheless. What is computed again has another `turn`, so that it is never taken for
-    what was computed before.
+    `keep` names the policy of what it keeps nevertheless. Recomputed values have another `turn`, so that they are never
+    merged with the values computed before.
     """
     return apply(enter_checkpoint_op, x, keep=keep, turn=turn)
 
 
 def leave_checkpoint(x: Operand, keep: str = "") -> Any:
-    """x, where the checkpoint ends that it was made in."""
+    """Return x outside of the checkpoint that it was computed in."""
     return apply(leave_checkpoint_op, x, keep=keep)

@@ -1,4 +1,4 @@
-"""Ops that make arrays from sizes and literals: full, iota, and a size as a value. No operand, only sources."""
+"""Creation ops: arrays from sizes and literals. They have no operands, only sources."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ size_value_op = define(
 
 
 def full(shape: tuple[Size, ...], value: Any, dtype: Any) -> Any:
-    """An array of the given shape filled with a literal number."""
+    """Return an array of this shape filled with a literal number."""
     local, sources = localise(tuple(shape), ())
     dtype = np.dtype(dtype)
     return apply(full_op, sources=sources, value=dtype.type(value).item(), dtype=dtype, shape=local)
 
 
 def iota(size: Size, dtype: Any = np.int64) -> Any:
-    """0, 1, ..., size - 1."""
+    """Return 0, 1, ..., size - 1."""
     local, sources = localise(size, ())
     return apply(iota_op, sources=sources, size=local, dtype=np.dtype(dtype))
 
 
 def size_value(size: Size) -> Any:
-    """A size as an int64 scalar of the program."""
+    """Return a size as an int64 scalar of the program."""
     local, sources = localise(size, ())
     return apply(size_value_op, sources=sources, size=local)

@@ -1,15 +1,18 @@
-"""Windows of an array at places that an index array gives: gather reads them, scatter writes them.
+"""Gather and scatter: read or write windows of an array at positions that an index array gives.
 
-The dimension numbers are StableHLO's. An index vector gives the start of a window in some axes of the operand; the
-window starts at 0 in all others. Along batching axes, operand and indices go together. An index is a position from the
-first element on: none counts from the end. Beyond what StableHLO says, an axis from which windows take one element may
-be empty as long as nothing is read or written there.
+The dimension numbers are StableHLO's. An index vector gives the start of a window along some axes of the operand; along
+all others the window starts at 0. Along batching axes, operand and indices advance together. An index is a position
+from the first element on; none counts from the end. Unlike in StableHLO, an axis along which windows have one element
+may be empty if nothing is read or written there.
 
-Modes say what an index out of range means, one for which the whole window does not fit. "error": the call fails, and
-nothing has been written. "clip": the nearest window that fits. "fill": a window of the fill value; "drop": no write.
+The mode says what happens where a whole window does not fit:
 
-Scatters write one window after the other, in C order of the index vectors: of several updates that one element is set
-to, the last one stays.
+- "error": the call fails, and nothing has been written.
+- "clip": the nearest window that fits is taken.
+- "fill": gather gives a window of the fill value.
+- "drop": scatter writes nothing.
+
+Scatters write one window after the other, in C order of the index vectors, so the last update of an element stays.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, si
 from anyshape.ops.creation import size_value
 from anyshape.ops.definition import define
 from anyshape.ops.flop_counts import MOVES, PICKS, OpCost, per_update
-from anyshape.ops.indexing import place
+from anyshape.ops.indexing import first_index_axis
 
 Axes: TypeAlias = tuple[int, ...]
 GATHER = (
@@ -56,11 +59,15 @@ SCATTER = (
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The dimension numbers of a gather, and of the scatter that writes where it reads, in the order of `GATHER`.
+    """Dimension numbers of a gather, and of the scatter that writes where it reads, in the order of `GATHER`.
 
-    `offset`: the axes of what is read or written that run over a window. `collapsed`: axes of the operand that windows
-    have one element of, and what is read has not. `starts`: the axis that each number of an index vector is about.
-    `vector`: the axis of the indices that holds the vectors; one beyond the last: each index is a vector of one number.
+    The windows are the result of a gather, or the updates of a scatter.
+
+    - `offset`: axes of the windows that run over one window.
+    - `collapsed`: axes of the operand that windows lack, as they have one element there.
+    - `starts`: the axis of the operand for each number of an index vector.
+    - `vector`: the axis of the indices that holds the vectors; beyond the last axis, each index is a vector of its own.
+    - `operand_batch`, `indices_batch`: the batching axes.
     """
 
     offset: Axes
@@ -70,26 +77,26 @@ class Windows:
     operand_batch: Axes = ()
     indices_batch: Axes = ()
 
-    def kept(self, rank: int) -> Axes:
-        """The axes of an operand of this rank that the axes `offset` run over."""
+    def window_axes(self, rank: int) -> Axes:
+        """Return the axes of an operand of this rank that the axes `offset` run over."""
         return free_axes(rank, self.collapsed, self.operand_batch)
 
     def batch(self, rank: int) -> Axes:
-        """The axes of indices of this rank that run over index vectors."""
+        """Return the axes of indices of this rank that run over index vectors."""
         return free_axes(rank, (self.vector,))
 
     def outer(self, rank: int) -> Axes:
-        """The axes of what is read by indices of this rank that run over index vectors."""
+        """Return the axes of the windows that run over index vectors, for indices of this rank."""
         return free_axes(len(self.batch(rank)) + len(self.offset), self.offset)
 
     def params(self, names: Sequence[str]) -> dict[str, Any]:
-        """As params, under the names that gather or scatter has for them."""
+        """Return them as params, under the names that gather or scatter has for them."""
         values = (self.offset, self.collapsed, self.starts, self.vector, self.operand_batch, self.indices_batch)
         return dict(zip(names, values, strict=True))
 
 
 def windows_of(params: dict[str, Any], names: Sequence[str]) -> Windows:
-    """The dimension numbers among the params of a gather or a scatter, which are taken out."""
+    """Take the dimension numbers out of the params of a gather or a scatter."""
     return Windows(*[params.pop(name) for name in names])
 
 
@@ -99,17 +106,10 @@ def windows_of(params: dict[str, Any], names: Sequence[str]) -> Windows:
 def _check(
     ctx: ShapeGuardContext, w: Windows, names: Sequence[str], operand: TensorMeta, indices: TensorMeta, rank: int
 ) -> None:
-    """Whether the dimension numbers fit an operand and indices; `rank` is that of what is read or written."""
+    """Require that dimension numbers fit an operand and indices; `rank` is the rank of the windows."""
     if indices.dtype.kind not in "iu":
         raise ctx.bad_dtype(f"indices are {indices.dtype}, not integers", "convert them with astype(int)")
-    named = w.params(names)
-    for name, bound in zip(names, (rank, operand.rank, operand.rank, None, operand.rank, indices.rank), strict=True):
-        axes = named[name]
-        if bound is not None and not (len(set(axes)) == len(axes) and all(0 <= a < bound for a in axes)):
-            raise ctx.fail(f"{name} = {axes} are not different axes of {bound}")
-    for name in (names[0], names[1], names[4]):
-        if list(named[name]) != sorted(named[name]):
-            raise ctx.fail(f"{name} = {named[name]} must be in increasing order")
+    _check_axes(ctx, w, names, (rank, operand.rank, operand.rank, None, operand.rank, indices.rank))
     if not 0 <= w.vector <= indices.rank:
         raise ctx.fail(f"{names[3]} = {w.vector} is not in 0..{indices.rank}")
     if operand.rank != len(w.offset) + len(w.collapsed) + len(w.operand_batch):
@@ -121,6 +121,18 @@ def _check(
     if len(w.operand_batch) != len(w.indices_batch):
         raise ctx.fail(f"{names[4]} and {names[5]} must have the same number of axes")
     _check_sizes(ctx, w, names, operand, indices)
+
+
+def _check_axes(ctx: ShapeGuardContext, w: Windows, names: Sequence[str], ranks: Sequence[int | None]) -> None:
+    """Require different axes of arrays of these ranks, in increasing order where StableHLO wants that."""
+    named = w.params(names)
+    for name, rank in zip(names, ranks, strict=True):
+        axes = named[name]
+        if rank is not None and not (len(set(axes)) == len(axes) and all(0 <= a < rank for a in axes)):
+            raise ctx.fail(f"{name} = {axes} are not different axes of {rank}")
+    for name in (names[0], names[1], names[4]):
+        if list(named[name]) != sorted(named[name]):
+            raise ctx.fail(f"{name} = {named[name]} must be in increasing order")
 
 
 def _check_sizes(
@@ -135,7 +147,7 @@ def _check_sizes(
 
 
 def _agree(ctx: ShapeGuardContext, a: ShapeExtent, b: ShapeExtent, axis: int, why: str) -> None:
-    """The two sizes are equal; both must be exact."""
+    """Require two equal sizes, which must be exact."""
     ctx.require_equal(_exact(ctx, a, axis), _exact(ctx, b, axis), why)
 
 
@@ -185,9 +197,9 @@ def _gather_type(
     for axis in (*w.collapsed, *w.operand_batch):
         why = f"slice_sizes[{axis}] = {sizes[axis]} must be 1, as what is read lacks the axis"
         _agree(ctx, sizes[axis], Exact(1), axis, why)
-    for axis in w.kept(operand.rank):
+    for axis in w.window_axes(operand.rank):
         _fits(ctx, sizes[axis], operand.extents[axis], axis)
-    inner = dict(zip(w.offset, [sizes[axis] for axis in w.kept(operand.rank)], strict=True))
+    inner = dict(zip(w.offset, [sizes[axis] for axis in w.window_axes(operand.rank)], strict=True))
     outer = iter(batch)
     return TensorMeta(operand.dtype, tuple([inner[a] if a in inner else next(outer) for a in range(rank)]))
 
@@ -224,9 +236,9 @@ def _scatter_type(
     if updates.rank != len(batch) + len(w.offset):
         raise ctx.fail(f"updates have {updates.rank} axes, not {len(batch)} of indices and {len(w.offset)} of windows")
     for axis, extent in zip(w.outer(indices.rank), batch, strict=True):
-        found = updates.extents[axis]
-        _agree(ctx, found, extent, axis, f"axis {axis} of the updates has size {found}, not {extent} as the indices")
-    for axis, position in zip(w.kept(operand.rank), w.offset, strict=True):
+        actual = updates.extents[axis]
+        _agree(ctx, actual, extent, axis, f"axis {axis} of the updates has size {actual}, not {extent} as the indices")
+    for axis, position in zip(w.window_axes(operand.rank), w.offset, strict=True):
         _fits(ctx, updates.extents[position], operand.extents[axis], axis)
     return operand
 
@@ -301,7 +313,7 @@ def gather(
     mode: str = "error",
     fill_value: Any = None,
 ) -> Any:
-    """The windows of the operand that start at the index vectors, as StableHLO's gather; sizes may be symbolic.
+    """Return the windows of the operand that start at the index vectors, as StableHLO's gather; sizes may be symbolic.
 
     Without a fill value, that of mode "fill" is NaN, the least signed integer, the largest unsigned one or True.
     """
@@ -331,10 +343,10 @@ def scatter(
     kind: str = "add",
     unique_indices: bool = False,
 ) -> Any:
-    """The operand with windows of updates combined into it, as StableHLO's scatter; `kind`: add, set, mul, min or max.
+    """Combine windows of updates into the operand, as StableHLO's scatter; `kind`: add, set, mul, min or max.
 
-    `unique_indices` promises that no two updates meet in one element, which saves work; a broken promise gives what it
-    gives.
+    `unique_indices` promises that no element gets two updates, which saves work. The result is undefined where the
+    promise is broken.
     """
     w = Windows(
         tuple(update_window_dims),
@@ -358,7 +370,7 @@ def gather_windows(
     fill_value: Any = None,
     primal: bool = False,
 ) -> Any:
-    """`gather`. With `primal`, sizes that are not ints are read from the inputs that have them, not from operands."""
+    """Gather, with the dimension numbers in one piece; if `primal`, sizes are read from sources, not from operands."""
     operands = (operand, indices)
     local, sources = localise(tuple(sizes), operands, primal)
     value = _fill(meta_of(operand).dtype, fill_value) if mode == "fill" else 0
@@ -376,7 +388,7 @@ def scatter_windows(
     mode: str = "error",
     unique: bool = False,
 ) -> Any:
-    """`scatter`, with the dimension numbers in one piece."""
+    """Scatter, with the dimension numbers in one piece."""
     params = windows.params(SCATTER) | {"mode": mode, "unique_indices": unique}
     return apply(SCATTERS[kind], operand, indices, updates, **params)
 
@@ -401,7 +413,7 @@ def _literal(dtype: np.dtype, value: Any) -> Any:
 
 
 def from_start(index: Operand, size: Size) -> Any:
-    """Positions from the first element on, for ones that count from the end where they are negative."""
+    """Return indices with negative ones, which count from the end, as positions from the first element on."""
     if isinstance(index, np.ndarray) and index.dtype.kind in "iu" and (not index.size or index.min() >= 0):
         return index.astype(np.int64)
     if index.dtype.kind == "u":
@@ -416,7 +428,7 @@ def _context(x: Operand) -> ShapeGuardContext:
 
 
 def vectors(parts: Sequence[Operand]) -> Any:
-    """Index vectors of the given numbers, which have equal shapes, along a last axis of their own."""
+    """Stack numbers of equal shapes into index vectors, along a new last axis."""
     rank = meta_of(parts[0]).rank
     if all(isinstance(p, np.ndarray) for p in parts):
         return np.stack([np.asarray(p, np.int64) for p in parts], axis=-1)
@@ -428,44 +440,43 @@ def _indexed(
 ) -> Any:
     axes = tuple(range(len(indices)) if axes is None else axes)
     shape, rank = sizes_of(_context(x), x), meta_of(indices[0]).rank
-    found = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
-    at = place(axes)
+    positions = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
+    at = first_index_axis(axes)
     offset = free_axes(len(shape) - len(axes) + rank, range(at, at + rank))
-    alone = len(found) == 1
-    w = Windows(offset, axes, axes, rank)
-    return scatter_windows(kind, x, found[0] if alone else vectors(found), updates, w, mode)
+    starts = positions[0] if len(positions) == 1 else vectors(positions)
+    return scatter_windows(kind, x, starts, updates, Windows(offset, axes, axes, rank), mode)
 
 
 def index_update(
     x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
 ) -> Any:
-    """x with the elements that `take_at(x, indices, axes)` reads replaced; of repeated ones the last update stays."""
+    """Return x with the elements that `take_at(x, indices, axes)` reads replaced; the last update of each stays."""
     return _indexed("set", x, indices, updates, axes, mode)
 
 
 def index_add(
     x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
 ) -> Any:
-    """x with the updates added to the elements that `take_at(x, indices, axes)` reads; repeated ones accumulate."""
+    """Return x with updates added to the elements that `take_at(x, indices, axes)` reads; repeated ones accumulate."""
     return _indexed("add", x, indices, updates, axes, mode)
 
 
 def index_mul(
     x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
 ) -> Any:
-    """x with the elements that `take_at(x, indices, axes)` reads multiplied by the updates; repeated ones by each."""
+    """Return x with the elements that `take_at(x, indices, axes)` reads multiplied by each of their updates."""
     return _indexed("mul", x, indices, updates, axes, mode)
 
 
 def index_min(
     x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
 ) -> Any:
-    """x with the smaller of each update and the element that `take_at(x, indices, axes)` reads; NaN if either is."""
+    """Return x with the smaller of each update and the element that `take_at` would read; NaN if either is."""
     return _indexed("min", x, indices, updates, axes, mode)
 
 
 def index_max(
     x: Operand, indices: Sequence[Operand], updates: Operand, axes: Sequence[int] | None = None, mode: str = "error"
 ) -> Any:
-    """x with the larger of each update and the element that `take_at(x, indices, axes)` reads; NaN if either is."""
+    """Return x with the larger of each update and the element that `take_at` would read; NaN if either is."""
     return _indexed("max", x, indices, updates, axes, mode)

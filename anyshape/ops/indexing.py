@@ -1,6 +1,6 @@
-"""Ops that read and write at integer positions: take, the elements at index arrays, and put_add, its transpose.
+"""Indexing ops: take reads elements at index arrays, and put_add, its transpose, adds to them.
 
-Both follow NumPy: a negative index counts from the end, an index out of range is an IndexError of the call.
+Both follow NumPy: a negative index counts from the end, and an index out of range is an IndexError of the call.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from anyshape.ops.movement import broadcast_in_dim, move_axes
 Axes = tuple[int, ...]
 
 
-def place(axes: Axes) -> int:
-    """The position of the axes of the indices in the result, as NumPy puts them: that of neighbours, else the front."""
+def first_index_axis(axes: Axes) -> int:
+    """Return the first axis of the result that is one of the indices, as NumPy puts them.
+
+    It is the first indexed axis if these are adjacent, and 0 otherwise.
+    """
     return axes[0] if axes == tuple(range(axes[0], axes[0] + len(axes))) else 0
 
 
@@ -40,16 +43,16 @@ def _check_indices(ctx: ShapeGuardContext, indices: tuple[TensorMeta, ...], axes
 def _take_type(ctx: ShapeGuardContext, x: TensorMeta, *indices: TensorMeta, axes: Axes) -> TensorMeta:
     _check_indices(ctx, indices, axes)
     rest = [x.extents[axis] for axis in free_axes(x.rank, axes)]
-    at = place(axes)
+    at = first_index_axis(axes)
     return TensorMeta(x.dtype, (*rest[:at], *indices[0].extents, *rest[at:]))
 
 
 def _put_add_type(
     ctx: ShapeGuardContext, updates: TensorMeta, *indices: TensorMeta, axes: Axes, sizes: tuple[Size, ...]
 ) -> TensorMeta:
-    """The shape of the x of which `take(x, indices, axes)` has the shape of the updates; x has `sizes` at `axes`."""
+    """Return the type of x if `take(x, indices, axes)` has the type of the updates; x has `sizes` at `axes`."""
     _check_indices(ctx, indices, axes)
-    at, rank = place(axes), indices[0].rank
+    at, rank = first_index_axis(axes), indices[0].rank
     for mine, theirs in zip(updates.extents[at : at + rank], indices[0].extents, strict=True):
         if isinstance(mine, Exact) and isinstance(theirs, Exact):
             ctx.require_equal(mine.size, theirs.size, f"updates of size {mine} for indices of size {theirs}")
@@ -93,45 +96,45 @@ put_add_op = define(
 
 
 def take_at(x: Operand, indices: Sequence[Operand], axes: Sequence[int]) -> Any:
-    """x[i, j, ...] with index arrays of equal shapes at increasing axes and all of every other axis."""
+    """Return x[i, j, ...]: index arrays of equal shapes at increasing axes, and all of every other axis."""
     return apply(take_op, x, *indices, axes=tuple(axes))
 
 
 def take(x: Operand, indices: Operand, axis: int = 0) -> Any:
-    """The slices of x at the given positions along an axis."""
+    """Return the slices of x at these positions along an axis."""
     return take_at(x, (indices,), (axis,))
 
 
 def put_add_at(updates: Operand, indices: Sequence[Operand], axes: Sequence[int], sizes: Sequence[Size]) -> Any:
-    """Zeros with the updates added where `take_at` would read them; `sizes` are those of the axes."""
+    """Return zeros with the updates added where `take_at` would read; `axes` of the result have `sizes`."""
     operands = (updates, *indices)
     local, sources = localise(tuple(sizes), operands)
     return apply(put_add_op, *operands, sources=sources, axes=tuple(axes), sizes=local)
 
 
 def put_add(updates: Operand, indices: Operand, size: Size, axis: int = 0) -> Any:
-    """Zeros, of this size along the axis, with slices of updates added at the positions; repeated ones accumulate."""
+    """Return zeros, of this size along the axis, with slices of updates added; repeated positions accumulate."""
     return put_add_at(updates, (indices,), (axis,), (size,))
 
 
 def take_along_axis(x: Operand, indices: Operand, axis: int) -> Any:
-    """The elements of x at a position along the axis that each element of `indices` gives; other axes are shared."""
+    """Return the elements of x at the positions along the axis that `indices` gives; other axes are shared."""
     return take_at(x, along_axis(indices, axis), range(meta_of(x).rank))
 
 
 def put_add_along_axis(updates: Operand, indices: Operand, size: Size, axis: int) -> Any:
-    """Zeros, of this size along the axis, with the updates added where `take_along_axis` would read them."""
+    """Return zeros, of this size along the axis, with the updates added where `take_along_axis` would read."""
     shape = list(sizes_of(context_of("put_add", updates), updates))
     shape[axis] = size
     return put_add_at(updates, along_axis(indices, axis), range(len(shape)), shape)
 
 
 def along_axis(indices: Operand, axis: int) -> list[Any]:
-    """An index array for each axis: `indices` for this one, its own position for every other."""
+    """Return an index array for each axis: `indices` for this one, the position itself for every other."""
     shape = sizes_of(context_of("iota", indices), indices)
     return [indices if i == axis else broadcast_in_dim(iota(size), shape, (i,)) for i, size in enumerate(shape)]
 
 
 def reposition(x: Operand, rank: int, old: int, new: int) -> Any:
-    """x with its `rank` neighbouring axes that start at `old` moved so that they start at `new`."""
+    """Return x with its `rank` adjacent axes from `old` on moved, so that they start at `new`."""
     return move_axes(x, range(old, old + rank), range(new, new + rank)) if old != new else x

@@ -1,4 +1,4 @@
-"""Ops that order elements along an axis, and the one that rearranges them, which is its own kind of transpose."""
+"""Sorting ops, and the permutation that their derivatives apply: its transpose is the inverse permutation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, a
 def _searchsorted_type(
     ctx: ShapeGuardContext, row: TensorMeta, values: TensorMeta, *, side: str, batch: int
 ) -> TensorMeta:
-    """The first `batch` axes of both are batches; the row has one more axis."""
+    """The first `batch` axes of both operands are batch axes; the row has one more axis."""
     if row.dtype != values.dtype:
         raise ctx.bad_dtype(f"operands are {row.dtype} and {values.dtype}", "convert them to one dtype with astype")
     if row.rank != batch + 1:
@@ -83,23 +83,23 @@ searchsorted_op = define(
 
 
 def sort(x: Operand, axis: int) -> Any:
-    """x in ascending order along the axis, NaNs last."""
+    """Return x in ascending order along the axis, NaNs last."""
     return apply(sort_op, x, axis=axis)
 
 
 def argsort(x: Operand, axis: int, *, stable: bool = False) -> Any:
-    """The positions that sort x along the axis; equal elements keep their order if `stable`."""
+    """Return the positions that sort x along the axis; equal elements keep their order if `stable`."""
     return apply(argsort_op, x, axis=axis, stable=stable)
 
 
 def permute(x: Operand, order: Operand, axis: int, *, inverse: bool = False) -> Any:
-    """x rearranged along the axis: element k is x[order[k]], or element order[k] is x[k] if `inverse`.
+    """Permute x along the axis: element k becomes x[order[k]], or element order[k] becomes x[k] if `inverse`.
 
-    Each line of `order` must be a permutation, so that either undoes the other.
+    Each line of `order` must be a permutation, so that one undoes the other.
     """
     return apply(permute_op, x, order, axis=axis, inverse=inverse)
 
 
 def searchsorted(row: Operand, values: Operand, side: str = "left", batch: int = 0) -> Any:
-    """Where each value would be inserted into the sorted row; the first `batch` axes of both go together."""
+    """Return the positions at which to insert values into a sorted row; the first `batch` axes are batch axes."""
     return apply(searchsorted_op, row, values, side=side, batch=batch)

@@ -16,11 +16,11 @@ def _batch_index(ctx, size, index):
 def _take_batch(ctx, size, batched, x, *indices, axes):
     """The axes of the indices come out where NumPy puts them, and go where they are in one example."""
     later = tuple([axis + 1 for axis in axes])
-    at = ix.place(axes)
+    at = ix.first_index_axis(axes)
     if not any(batched[1:]):
         out = ix.take_at(x, indices, later)
         rank = ctx.rank(indices[0])
-        return ix.reposition(out, rank, ix.place(later), at + 1)
+        return ix.reposition(out, rank, ix.first_index_axis(later), at + 1)
     found = spread(ctx, size, batched[1:], indices)
     rank = ctx.rank(found[0])
     if not batched[0]:
@@ -31,10 +31,10 @@ def _take_batch(ctx, size, batched, x, *indices, axes):
 
 def _put_add_batch(ctx, size, batched, updates, *indices, axes, sizes):
     later = tuple([axis + 1 for axis in axes])
-    at = ix.place(axes)
+    at = ix.first_index_axis(axes)
     if not any(batched[1:]):
         rank = ctx.rank(indices[0])
-        return ix.put_add_at(ix.reposition(updates, rank, at + 1, ix.place(later)), indices, later, sizes)
+        return ix.put_add_at(ix.reposition(updates, rank, at + 1, ix.first_index_axis(later)), indices, later, sizes)
     found = spread(ctx, size, batched[1:], indices)
     (updates,) = spread(ctx, size, batched[:1], (updates,))
     updates = ix.reposition(updates, ctx.rank(found[0]) - 1, at + 1, 1)

@@ -51,7 +51,7 @@ def _read(ctx, x, operand, indices, updates, params, fill=0):
     numbers.pop("unique_indices")
     windows = ga.windows_of(numbers, ga.SCATTER)
     sizes = [1] * ctx.rank(operand)
-    for axis, position in zip(windows.kept(len(sizes)), windows.offset, strict=True):
+    for axis, position in zip(windows.window_axes(len(sizes)), windows.offset, strict=True):
         sizes[axis] = ctx.exact(updates, position, field="slice_sizes")
     return ga.gather_windows(x, indices, windows, sizes, _FILLED.get(mode, mode), fill, primal=True)
 

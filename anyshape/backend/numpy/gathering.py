@@ -40,7 +40,7 @@ class _Plan(NamedTuple):
 def _plan(w, rank, indices_rank):
     indexed = tuple(sorted({*w.starts, *w.operand_batch, *w.collapsed}))
     free = tuple([a for a in range(rank) if a not in indexed])
-    kept, outer, batch = w.kept(rank), w.outer(indices_rank), w.batch(indices_rank)
+    kept, outer, batch = w.window_axes(rank), w.outer(indices_rank), w.batch(indices_rank)
     position = dict(zip(kept, w.offset, strict=True))
     wide = tuple([a for a in kept if a in indexed])
     order = (*outer, *[position[a] for a in (*wide, *free)])

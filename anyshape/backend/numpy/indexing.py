@@ -55,7 +55,7 @@ def _flat(indices, sizes):
 
 def _put_add(updates, *indices, axes, sizes):
     """Rows of updates added to rows of zeros, by one flat position for all index arrays."""
-    at, rank = ix.place(axes), indices[0].ndim
+    at, rank = ix.first_index_axis(axes), indices[0].ndim
     if at:
         window = range(at, at + rank)
         updates = updates.transpose((*window, *[axis for axis in range(updates.ndim) if axis not in window]))
