@@ -1,12 +1,13 @@
-"""The tables of derivative and batching rules, and the verbs that fill them. A verb fills JVP and transpose together,
-so the two cannot drift. VJPs are derived from them.
+"""The tables of derivative and batching rules, and the verbs that fill them.
 
-A JVP rule is `rule(ctx, tangents, out, *inputs, **params)`, a tangent being None where it is zero; it gives the tangent
-of the output (a tuple of them for an op of several outputs, where `out` is a tuple too). A transpose rule is
-`rule(ctx, ct, *inputs, **params)`; among the inputs the linear ones are `Linear`, which have metadata and no value; it
-gives a tuple with a cotangent for each linear input and None for the others. A batching rule is
-`rule(ctx, size, batched, *inputs, **params)`; batched inputs have the batch as their first axis, and it gives the
-output (or a tuple) with the batch as its first axis.
+A verb fills JVP and transpose together, so the two cannot drift. VJPs are derived from them.
+
+- JVP: `rule(ctx, tangents, out, *inputs, **params)` returns the tangent of the output. A tangent is None where it is
+  zero. An op with several outputs has tuples for `out` and for the result.
+- Transpose: `rule(ctx, ct, *inputs, **params)` returns a tuple: a cotangent for each linear input, and None for the
+  others. Linear inputs are `Linear`, which have an array type and no value.
+- Batching: `rule(ctx, size, batched, *inputs, **params)` returns the output, or a tuple. Batched inputs and all outputs
+  have the batch as their first axis.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SHIFTS: dict[Op, Rule | None] = {}
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """An input with respect to which an op is being transposed: its shape is known, its value is not."""
+    """A linear input of an op that is transposed: its array type is known, its value is not."""
 
     meta: TensorMeta
 
@@ -43,29 +44,32 @@ class Linear:
 
 
 def find_rule(table: dict[Op, Rule], op: Op, name: str, folder: str) -> Rule:
-    """The rule of an op, or an error that names the missing line."""
-    found = table.get(op)
-    if found is None:
+    """Return the rule of an op; raise MissingRuleError, which names its file, if there is none."""
+    rule = table.get(op)
+    if rule is None:
         raise MissingRuleError(op.name, name, f"autodiff/{folder}/{op.family}.py")
-    return found
+    return rule
 
 
 def find_jvp(op: Op) -> Rule:
+    """Return the JVP rule of an op."""
     return find_rule(JVPS, op, "JVP", "rules")
 
 
 def find_transpose(op: Op) -> Rule:
+    """Return the transpose rule of an op."""
     return find_rule(TRANSPOSES, op, "transpose", "rules")
 
 
 def find_batcher(op: Op) -> Rule:
+    """Return the batching rule of an op."""
     return find_rule(BATCHERS, op, "batching", "batching")
 
 
 def find_shift_rule(op: Op) -> Rule | None:
     """Return how a shift of an operand changes the result, None where that is not known.
 
-    The rules are those of `autodiff/shift_invariance.py`. Raise MissingRuleError if the op has no row.
+    Rules have the type `Rule` of `autodiff/shift_invariance.py`. Raise MissingRuleError if the op has no row.
     """
     if op not in SHIFTS:
         raise MissingRuleError(op.name, "shift", f"autodiff/rules/{op.family}.py")
@@ -73,7 +77,7 @@ def find_shift_rule(op: Op) -> Rule | None:
 
 
 def add_tangents(a: Any, b: Any) -> Any:
-    """a + b, None being zero."""
+    """Return a + b; None is zero."""
     return b if a is None else a if b is None else add(a, b)
 
 
@@ -81,7 +85,7 @@ def add_tangents(a: Any, b: Any) -> Any:
 
 
 def pointwise(op: Op, *slopes: Callable[..., Any] | None) -> None:
-    """op acts on each element; slopes[i](*inputs, out) times tangent i is the tangent. None: no slope in that input."""
+    """Declare an op that acts on each element. Tangent i times `slopes[i](*inputs, out)` is its part; None: no part."""
 
     def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any, **params: Any) -> Any:
         total = None
@@ -94,7 +98,7 @@ def pointwise(op: Op, *slopes: Callable[..., Any] | None) -> None:
 
 
 def linear(op: Op, back: Rule) -> None:
-    """op is linear in its one input; `back(ctx, ct, x, **params)` is its transpose."""
+    """Declare an op that is linear in its one input. `back(ctx, ct, x, **params)` is its transpose."""
 
     def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, **params: Any) -> Any:
         return apply(op, tangents[0], **params)
@@ -104,7 +108,7 @@ def linear(op: Op, back: Rule) -> None:
 
 
 def bilinear(op: Op, back_x: Rule, back_y: Rule) -> None:
-    """op is linear in each of its two inputs; `back_x(ctx, ct, x, y, **params)` transposes it for x, `back_y` for y."""
+    """Declare an op that is linear in each of its two inputs; `back_x(ctx, ct, x, y, **params)` transposes it for x."""
 
     def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, y: Any, **params: Any) -> Any:
         tx, ty = tangents
@@ -121,7 +125,10 @@ def bilinear(op: Op, back_x: Rule, back_y: Rule) -> None:
 
 
 def linear_in_first(op: Op, back: Rule) -> None:
-    """op is linear in its first input and has no slope in the others; `back(ctx, ct, x, *others, **params)`."""
+    """Declare an op that is linear in its first input and constant in the others.
+
+    `back(ctx, ct, x, *others, **params)` transposes it for the first.
+    """
 
     def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, x: Any, *others: Any, **params: Any) -> Any:
         return apply(op, tangents[0], *others, **params) if tangents[0] is not None else None
@@ -134,7 +141,7 @@ def linear_in_first(op: Op, back: Rule) -> None:
 
 
 def zero(op: Op) -> None:
-    """op is constant wherever it is differentiable, or its result has no tangent: a declaration, not an omission."""
+    """Declare an op that is constant wherever it is differentiable, or whose result has no tangent."""
     ZERO.add(op)
     JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
 

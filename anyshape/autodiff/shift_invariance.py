@@ -1,9 +1,9 @@
-"""Extremes that a function subtracts only so that nothing overflows: its results do not depend on them.
+"""Shift invariance: prove that results do not depend on a maximum that is subtracted to prevent overflow.
 
-In `w = exp(x - max(x)); w / sum(w)` any other number in place of the maximum gives the same, so the derivative through
-it is zero. It need not be computed, rounding errors and all. That is proved by following what happens to each value if
-a number d is added to the extreme: it stays as it is, has a multiple of d added, or is multiplied by a power of exp(d).
-Whatever is not known to do one of these stops the proof, and the derivative is taken as ever.
+In `w = exp(x - max(x)); w / sum(w)` any number in place of the maximum gives the same result. So the derivative
+through it is zero, and is neither computed nor subject to rounding errors. The proof follows each value when a number
+d is added to the extreme. The value stays, has a multiple of d added, or is multiplied by a power of exp(d). Any other
+op ends the proof, and the derivative is taken as usual.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from anyshape.ops.creation import full_op
 
 @dataclass(frozen=True)
 class Change:
-    """What adding d does to a value: `times` d is added, or it is multiplied by the power `times` of exp(d).
+    """The effect of d on a value: `times` d is added or, if it `scales`, it is multiplied by exp(d) to the `times`.
 
-    `axes` are those of the value along which the axes of d lie.
+    `axes` are the axes of the value along which the axes of d lie.
     """
 
     scales: bool
@@ -34,26 +34,29 @@ class Change:
     axes: tuple[int, ...]
 
 
-class _Unknown(Exception):
-    """The change of a value is none of these."""
+class _NotProved(Exception):
+    """No rule tells the change of a value."""
 
 
-Rule = Callable[["Follower", Node, list[Change | None]], Change]
+Rule = Callable[["ShiftAnalysis", Node, list[Change | None]], Change]
 
 
-def idle_extremes(graph: Graph, scope: Scope) -> set[Value]:
-    """The maxima and minima on which no result of the graph depends, but for rounding."""
+def shift_invariant_extremes(graph: Graph, scope: Scope) -> set[Value]:
+    """Return the maxima and minima on which no result of the graph depends, except by rounding."""
     extremes = [n.outputs[0] for n in graph.nodes if n.op in (rd.reduce_max_op, rd.reduce_min_op)]
-    found = [v for v in extremes if v.meta.dtype.kind == "f"]
-    return {v for v in found if Follower(graph, scope).leaves_no_trace(v)} if found else set()
+    real = [v for v in extremes if v.meta.dtype.kind == "f"]
+    return {v for v in real if ShiftAnalysis(graph, scope).is_invariant(v)} if real else set()
 
 
-class Follower:
+class ShiftAnalysis:
+    """Follows the change of each value of a graph."""
+
     def __init__(self, graph: Graph, scope: Scope) -> None:
         self.graph, self.ctx = graph, ShapeGuardContext(scope, "extreme", rule="jvp")
         self.maker = {v: n for n in graph.nodes for v in n.outputs}
 
-    def leaves_no_trace(self, extreme: Value) -> bool:
+    def is_invariant(self, extreme: Value) -> bool:
+        """Return whether it is proved that no output changes with the extreme."""
         changed = {extreme: Change(False, 1.0, tuple(range(self.ctx.rank(extreme))))}
         try:
             for node in self.graph.nodes:
@@ -62,52 +65,53 @@ class Follower:
                     change = self._after(node, changes)
                     if change.times:
                         changed[node.outputs[0]] = change
-        except _Unknown:
+        except _NotProved:
             return False
         return changed.keys().isdisjoint(self.graph.outputs)
 
     def _after(self, node: Node, changes: list[Change | None]) -> Change:
         rule = find_shift_rule(node.op)
         if rule is None:
-            raise _Unknown
+            raise _NotProved
         return rule(self, node, changes)
 
     def literal(self, value: Value) -> Any:
-        """The number that fills the value; None when it is not filled with one."""
+        """Return the number that fills a value; None where no one number does."""
         node = self.maker.get(value)
         while node is not None and node.op in (mv.broadcast_in_dim_op, mv.reshape_op):
             node = self.maker.get(node.inputs[0])
         return dict(node.params)["value"] if node is not None and node.op is full_op else None
 
 
-def _known(condition: bool) -> None:
+def _require(condition: bool) -> None:
+    """End the proof unless the condition holds."""
     if not condition:
-        raise _Unknown
+        raise _NotProved
 
 
 def _one(changes: list[Change | None]) -> Change:
-    """The change of the only operand."""
+    """Return the change of the only operand."""
     (change,) = changes
-    _known(change is not None)
+    _require(change is not None)
     return change  # type: ignore[return-value]
 
 
 def _same_kind(changes: list[Change | None]) -> tuple[Change, float, float]:
-    """A change of either operand, and how large it is of each. An operand that stays has none of it."""
+    """Return a change that both operands share in kind, and its size in each; 0.0 for an operand that stays."""
     x, y = changes
     some = x or y
     if some is None or (x is not None and y is not None and (x.scales, x.axes) != (y.scales, y.axes)):
-        raise _Unknown
+        raise _NotProved
     return some, x.times if x else 0.0, y.times if y else 0.0
 
 
 def sum_with_sign(sign: float) -> Rule:
-    """Additions add up; multiples can be added to each other if they are by the same power."""
+    """Return the rule of a sum: multiples of d add up; scaled operands must have the same power."""
 
-    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+    def rule(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
         some, x, y = _same_kind(changes)
         if some.scales:
-            _known(x == y)
+            _require(x == y)
             return some
         return replace(some, times=x + sign * y)
 
@@ -115,95 +119,95 @@ def sum_with_sign(sign: float) -> Rule:
 
 
 def product_with_sign(sign: float) -> Rule:
-    """Powers add up; what has numbers added to it can be multiplied by a number that is known."""
+    """Return the rule of a product: powers add up; an operand with multiples of d takes a literal factor."""
 
-    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+    def rule(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
         some, x, y = _same_kind(changes)
         if some.scales:
             return replace(some, times=x + sign * y)
-        number = follower.literal(node.inputs[1] if y == 0 else node.inputs[0])
-        _known(number is not None and number != 0 and (y == 0 or sign > 0))
+        number = analysis.literal(node.inputs[1] if y == 0 else node.inputs[0])
+        _require(number is not None and number != 0 and (y == 0 or sign > 0))
         return replace(some, times=(x or y) * number**sign)
 
     return rule
 
 
-def select(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
-    """Both choices change alike. -inf stays what it is if a number is added, 0 if it is multiplied."""
+def select(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
+    """Apply the rule of a choice: both sides change alike, or one is a number that stays: -inf + d, or 0 * exp(d)."""
     condition, x, y = changes
     some = x or y
     if condition is not None or some is None:
-        raise _Unknown
+        raise _NotProved
     for change, value in ((x, node.inputs[1]), (y, node.inputs[2])):
-        number = follower.literal(value)
+        number = analysis.literal(value)
         stays = number == 0 if some.scales else number in (float("inf"), float("-inf"))
-        _known(change == some or (change is None and number is not None and stays))
+        _require(change == some or (change is None and number is not None and stays))
     return some
 
 
 def unary(scales: bool | None, result: Callable[[Change], Change]) -> Rule:
-    """An op of one operand that changes in this way, or in either."""
+    """Return the rule of an op with one operand, which must change in this way; None: in either."""
 
-    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+    def rule(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
         change = _one(changes)
-        _known(scales is None or change.scales is scales)
+        _require(scales is None or change.scales is scales)
         return result(change)
 
     return rule
 
 
-def convert(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
-    _known(node.outputs[0].meta.dtype.kind == "f")
+def convert(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
+    _require(node.outputs[0].meta.dtype.kind == "f")
     return _one(changes)
 
 
 def reduction(scales: tuple[bool, ...]) -> Rule:
-    """Along other axes than those of d, which then lie further in front."""
+    """Return the rule of a reduction along axes without d. The axes of d move to the front."""
 
-    def rule(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+    def rule(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
         change, axes = _one(changes), dict(node.params)["axes"]
-        _known(change.scales in scales and set(axes).isdisjoint(change.axes))
+        _require(change.scales in scales and set(axes).isdisjoint(change.axes))
         return replace(change, axes=tuple([a - sum(b < a for b in axes) for a in change.axes]))
 
     return rule
 
 
-def softmax(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+def softmax(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
     change = _one(changes)
-    _known(not change.scales and set(dict(node.params)["axes"]).isdisjoint(change.axes))
+    _require(not change.scales and set(dict(node.params)["axes"]).isdisjoint(change.axes))
     return replace(change, times=0.0)
 
 
-def transpose(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+def transpose(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
     change, axes = _one(changes), dict(node.params)["axes"]
     return replace(change, axes=tuple([axes.index(a) for a in change.axes]))
 
 
-def broadcast_in_dim(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
+def broadcast_in_dim(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
     change, axes = _one(changes), dict(node.params)["axes"]
     return replace(change, axes=tuple([axes[a] for a in change.axes]))
 
 
-def reshape(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
-    """Axes of size 1 are put in or left out; none of them is one of d."""
+def reshape(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
+    """Apply the rule of a reshape that adds or removes axes of size 1 without d."""
     change = _one(changes)
-    old, new = (follower.ctx.sizes(v, field="shape") for v in (node.inputs[0], node.outputs[0]))
+    old, new = (analysis.ctx.sizes(v, field="shape") for v in (node.inputs[0], node.outputs[0]))
     if old is None or new is None:
-        raise _Unknown
+        raise _NotProved
     before, after = ([axis for axis, size in enumerate(sizes) if size != 1] for sizes in (old, new))
-    _known([old[a] for a in before] == [new[a] for a in after] and set(change.axes) <= set(before))
+    _require([old[a] for a in before] == [new[a] for a in after] and set(change.axes) <= set(before))
     return replace(change, axes=tuple([after[before.index(a)] for a in change.axes]))
 
 
-def dot_general(follower: Follower, node: Node, changes: list[Change | None]) -> Change:
-    """A product of an operand that is multiplied along axes that are not summed."""
+def dot_general(analysis: ShiftAnalysis, node: Node, changes: list[Change | None]) -> Change:
+    """Apply the rule of a product with one operand that is scaled, along axes that are not contracted."""
     x, y = changes
     change = x or y
     if change is None or (x is not None and y is not None) or not change.scales:
-        raise _Unknown
+        raise _NotProved
     i = 0 if x is not None else 1
     contract, batch = (dict(node.params)[name] for name in ("contract", "batch"))
-    free = [free_axes(follower.ctx.rank(v), contract[k], batch[k]) for k, v in enumerate(node.inputs)]
+    free = [free_axes(analysis.ctx.rank(v), contract[k], batch[k]) for k, v in enumerate(node.inputs)]
     places = [*batch[i], *[None] * (len(free[0]) if i else 0), *free[i]]
-    _known(set(change.axes) <= set(places))
+    _require(set(change.axes) <= set(places))
     return replace(change, axes=tuple([places.index(a) for a in change.axes]))

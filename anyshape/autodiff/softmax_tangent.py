@@ -1,7 +1,7 @@
-"""Exponentials that are divided by their own sum, however a program writes a softmax.
+"""The tangent of softmax quotients: exponentials divided by their own sum, however a program writes a softmax.
 
-Of y = exp(z) / sum(exp(z)), with a tangent u of z, the tangent is y (u - sum(y u)). That has fewer steps than the rules
-of exp, of the sum and of the quotient one after another; it reads y alone, and nothing of it can overflow.
+With a tangent u of z, the tangent of y = exp(z) / sum(exp(z)) is y (u - sum(y u)). This has fewer steps than the rules
+of exp, sum and quotient in turn. It reads y alone, and no part of it can overflow.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
@@ -17,47 +17,59 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 
+Makers = Mapping[Value, Node]
 
-class Share(NamedTuple):
-    """A quotient of exponentials of a value and of their sum along axes."""
+
+class SoftmaxQuotient(NamedTuple):
+    """The quotient of exp(`exponent`) and its sum along `axes`."""
 
     exponent: Value
     axes: tuple[int, ...]
 
 
-def shares_of(graph: Graph, scope: Scope) -> dict[Value, Share]:
-    """The quotients by what they give."""
+def softmax_quotients(graph: Graph, scope: Scope) -> dict[Value, SoftmaxQuotient]:
+    """Return the softmax quotients of a graph by their results."""
     if not any(node.op is ew.exp_op for node in graph.nodes):
         return {}
-    ctx = ShapeGuardContext(scope, "share", rule="jvp")
-    maker = {v: n for n in graph.nodes for v in n.outputs}
-    found = {n.outputs[0]: _share(ctx, n, maker) for n in graph.nodes if n.op is ew.div_op}
-    return {value: share for value, share in found.items() if share is not None}
+    ctx = ShapeGuardContext(scope, "softmax", rule="jvp")
+    makers = {v: n for n in graph.nodes for v in n.outputs}
+    matched = {n.outputs[0]: _match(ctx, n, makers) for n in graph.nodes if n.op is ew.div_op}
+    return {value: quotient for value, quotient in matched.items() if quotient is not None}
 
 
-def tangent(ctx: ShapeGuardContext, share: Share, y: Any, u: Any) -> Any:
-    """That of the quotient y for a tangent u of the exponent."""
-    total = rd.reduce_sum(ew.mul(y, u), share.axes)
-    repeated = mv.broadcast_in_dim(ew.neg(total), ctx.shape(y), free_axes(ctx.rank(y), share.axes))
+def quotient_tangent(ctx: ShapeGuardContext, quotient: SoftmaxQuotient, y: Any, u: Any) -> Any:
+    """Return the tangent of the quotient y for a tangent u of its exponent."""
+    total = rd.reduce_sum(ew.mul(y, u), quotient.axes)
+    repeated = mv.broadcast_in_dim(ew.neg(total), ctx.shape(y), free_axes(ctx.rank(y), quotient.axes))
     return ew.mul(y, ew.add(u, repeated))
 
 
-def _share(ctx: ShapeGuardContext, quotient: Node, maker: Mapping[Value, Node]) -> Share | None:
-    above, below = quotient.inputs
-    power, repeated = maker.get(above), maker.get(below)
-    if power is None or power.op is not ew.exp_op or repeated is None or repeated.op is not mv.broadcast_in_dim_op:
+def _made_by(op: Op, value: Value, makers: Makers) -> Node | None:
+    """Return the node that makes the value, if it applies this op."""
+    node = makers.get(value)
+    return node if node is not None and node.op is op else None
+
+
+def _match(ctx: ShapeGuardContext, division: Node, makers: Makers) -> SoftmaxQuotient | None:
+    """Return the softmax quotient that a division computes; None: it is another quotient."""
+    numerator, denominator = division.inputs
+    exponential = _made_by(ew.exp_op, numerator, makers)
+    repeated = _made_by(mv.broadcast_in_dim_op, denominator, makers)
+    if exponential is None or repeated is None:
         return None
-    total, places = maker.get(repeated.inputs[0]), dict(repeated.params)["axes"]
-    rank, kept = ctx.rank(above), None
-    if total is not None and total.op is mv.reshape_op:  # with axes of size 1 where it was summed
-        kept = ctx.sizes(total.outputs[0], field="shape")
-        total = maker.get(total.inputs[0])
-    if total is None or total.op is not rd.reduce_sum_op or total.inputs[0] is not above:
+    reshaped = _made_by(mv.reshape_op, repeated.inputs[0], makers)  # summed axes kept with size 1
+    total = _made_by(rd.reduce_sum_op, reshaped.inputs[0] if reshaped else repeated.inputs[0], makers)
+    if total is None or total.inputs[0] is not numerator:
         return None
-    axes, sizes = dict(total.params)["axes"], ctx.sizes(above, field="shape")
-    if kept is not None and sizes is not None:
-        along = tuple([1 if axis in axes else size for axis, size in enumerate(sizes)])
-        fits = kept == along and places == tuple(range(rank))
+    axes, target = dict(total.params)["axes"], dict(repeated.params)["axes"]
+    if reshaped is None:
+        fits = target == free_axes(ctx.rank(numerator), axes)
     else:
-        fits = kept is None and total.outputs[0] is repeated.inputs[0] and places == free_axes(rank, axes)
-    return Share(power.inputs[0], axes) if fits else None
+        fits = target == tuple(range(ctx.rank(numerator))) and _keeps_axes(ctx, numerator, reshaped.outputs[0], axes)
+    return SoftmaxQuotient(exponential.inputs[0], axes) if fits else None
+
+
+def _keeps_axes(ctx: ShapeGuardContext, whole: Value, reduced: Value, axes: tuple[int, ...]) -> bool:
+    """Return whether a value has the shape of another, with size 1 along the axes."""
+    shape, sizes = ctx.sizes(reduced, field="shape"), ctx.sizes(whole, field="shape")
+    return sizes is not None and shape == tuple([1 if axis in axes else size for axis, size in enumerate(sizes)])

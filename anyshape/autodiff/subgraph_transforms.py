@@ -16,7 +16,7 @@ from anyshape.autodiff.jvp import push
 from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.ir.subgraph import axes_of_variables
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -33,11 +33,11 @@ Handle = type[Traced]
 def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
     """Return the graphs of the tangents of the outputs, and for each output whether it has a tangent in one of them.
 
-    The inputs are the inputs of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are left
-    out.
+    The inputs are the inputs of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are
+    left out.
     """
     metas = [v.meta for v in graphs[0].inputs]
-    tangent_metas = [m for m, flag in zip(metas, active, strict=True) if flag]
+    tangent_metas = _types(graphs[0].inputs, active)
     derived, has_tangent = [], []
     for graph in graphs:
         with _derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
@@ -58,22 +58,17 @@ def transposed_graphs(
     The inputs are the other inputs of the subgraphs, then the cotangents of the `live` outputs. Inputs without a
     cotangent are left out.
     """
-    metas = [v.meta for v, flag in zip(graphs[0].inputs, linear, strict=True) if not flag]
-    linear_metas = [v.meta for v, flag in zip(graphs[0].inputs, linear, strict=True) if flag]
-    cotangent_metas = [v.meta for v, flag in zip(graphs[0].outputs, live, strict=True) if flag]
+    metas = _types(graphs[0].inputs, [not flag for flag in linear])
+    linear_metas = _types(graphs[0].inputs, linear)
     derived, has_cotangent = [], []
     for graph in graphs:
         order = sorted(range(len(graph.inputs)), key=lambda i: not linear[i])
         reordered = replace(graph, inputs=tuple([graph.inputs[i] for i in order]))
-        with _derived(graph, [*metas, *cotangent_metas], handle) as (builder, inputs):
+        with _derived(graph, [*metas, *_types(graph.outputs, live)], handle) as (builder, inputs):
             remaining = iter(inputs[len(metas) :])
             cotangents = [next(remaining) if flag else None for flag in live]
             pulled = transpose(builder, reordered, len(linear_metas), inputs[: len(metas)], cotangents)
-            ctx = ShapeGuardContext(builder.scope, graph.name, rule="transpose")
-            filled = [
-                full(ctx.shape(m), 0, m.dtype) if ct is None else ct for m, ct in zip(linear_metas, pulled, strict=True)
-            ]
-            derived.append(builder.finish(filled, graph.name))
+            derived.append(builder.finish(_filled(builder, linear_metas, pulled), graph.name))
         has_cotangent.append([ct is not None for ct in pulled])
     return _with_live_outputs(derived, has_cotangent)
 
@@ -89,21 +84,23 @@ def batched_graphs(
     if not any(batched):
         return list(graphs), [False] * len(graphs[0].outputs)
     inner = size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
-    metas = [
-        TensorMeta(v.meta.dtype, (Exact(inner), *v.meta.extents)) if flag else v.meta
-        for v, flag in zip(graphs[0].inputs, batched, strict=True)
-    ]
-    count, derived, carries = len(graphs[0].outputs), [], []
+    metas = [_stacked(v.meta, inner) if flag else v.meta for v, flag in zip(graphs[0].inputs, batched, strict=True)]
+    derived, carries = [], []
     for graph in graphs:
         with _derived(graph, metas, handle) as (builder, inputs):
             outputs = batch(builder, graph, inputs, batched, inner)
             ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
-            stretched = [y if flag else _stretched(ctx, y, inner) for y, flag in outputs]
+            stretched = [y if flag else _stretch(ctx, y, inner) for y, flag in outputs]
             derived.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
         carries.append([flag for _, flag in outputs])
     flags = [any(column) for column in zip(*carries, strict=True)]
-    chosen = [i if flag else count + i for i, flag in enumerate(flags)]
-    return [replace(g, outputs=tuple([g.outputs[i] for i in chosen])) for g in derived], flags
+    return [_choose_outputs(g, flags) for g in derived], flags
+
+
+def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
+    """Return the graph with the first half of its outputs where flagged, else with the second half."""
+    count = len(flags)
+    return replace(graph, outputs=tuple([graph.outputs[i if flag else count + i] for i, flag in enumerate(flags)]))
 
 
 @contextlib.contextmanager
@@ -130,6 +127,23 @@ def _with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) 
     return [replace(g, outputs=tuple([v for v, f in zip(g.outputs, flags, strict=True) if f])) for g in graphs], flags
 
 
-def _stretched(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
+def _types(values: Sequence[Value], flags: Sequence[bool]) -> list[TensorMeta]:
+    """Return the array types of the flagged values."""
+    return [v.meta for v, flag in zip(values, flags, strict=True) if flag]
+
+
+def _filled(builder: Builder, metas: Sequence[TensorMeta], cotangents: Sequence[Any]) -> list[Any]:
+    """Return the cotangents, with zeros of these types in place of None."""
+    ctx = ShapeGuardContext(builder.scope, "zeros", rule="transpose")
+    pairs = zip(metas, cotangents, strict=True)
+    return [full(ctx.shape(meta), 0, meta.dtype) if ct is None else ct for meta, ct in pairs]
+
+
+def _stacked(meta: TensorMeta, size: Size) -> TensorMeta:
+    """Return the type of a stack of arrays."""
+    return TensorMeta(meta.dtype, (Exact(size), *meta.extents))
+
+
+def _stretch(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
     """Return x repeated along a new first axis."""
     return broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, 1 + ctx.rank(x)))

@@ -1,10 +1,10 @@
-"""Batching: replay a graph with one more axis, the first, on the values that carry the batch."""
+"""Batching: replay a graph with one more axis, the first, on values that carry the batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anyshape.autodiff.jvp import Replay, replay_node, start
+from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
 from anyshape.autodiff.rule_tables import find_batcher
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value, bind_local
@@ -16,9 +16,9 @@ from anyshape.ops.apply import apply_all
 def batch(
     builder: Builder, graph: Graph, inputs: Sequence[Traced], batched: Sequence[bool], size: Size
 ) -> list[tuple[Traced, bool]]:
-    """Each output, and whether it carries the batch: if so, its first axis is the batch, of this size."""
+    """Return each output, and whether it carries the batch: then its first axis is the batch, of this size."""
     carrying = {v for v, b in zip(graph.inputs, batched, strict=True) if b}
-    env = start(builder, graph, inputs, carrying=carrying)
+    env = begin_replay(builder, graph, inputs, carrying=carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
             if carrying.isdisjoint(node.inputs):
@@ -29,7 +29,7 @@ def batch(
 
 
 def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[Value]) -> None:
-    """A node whose operands carry no batch. Sources that do have their axes one further on."""
+    """Replay a node whose inputs carry no batch. A source that carries it has its axes one place on."""
     operands = node.operands
     if carrying.isdisjoint(operands):
         replay_node(builder, node, env)
@@ -42,13 +42,14 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
     outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
     env.update(zip(node.outputs, outputs, strict=True))
     if node.op.mints:
-        env.made(builder, node)
+        env.record_outputs(builder, node)
 
 
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
+    """Apply the batching rule of a node. All its outputs carry the batch."""
     rule = find_batcher(node.op)
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "batching")
-    params = {name: env.present(context.bind(p, field=name)) for name, p in node.params}
+    params = {name: env.translate(context.bind(p, field=name)) for name, p in node.params}
     flags = [v in carrying for v in node.inputs]
     result = rule(context, size, flags, *[env[v] for v in node.inputs], **params)
     for value, out in zip(node.outputs, result if len(node.outputs) > 1 else (result,), strict=True):

@@ -1,4 +1,4 @@
-"""The naive evaluator: the meaning of a graph, which every plan must equal."""
+"""The naive evaluator, which defines the meaning of a graph: every plan must give the same."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
-from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Call, Leaf
+from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.apply import find_kernel, resolve
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
-    """The outputs of the graph, node by node, with every size read from the actual operands."""
-    given = [*map(np.asarray, arrays)]
-    env: dict[Value, Any] = dict(zip(graph.inputs, [*given, *_hidden(graph, given)], strict=True))
-    env.update(graph.constants)
+    """Return the outputs of a graph, computed node by node, with every size read off the actual operands."""
+    passed = [*map(np.asarray, arrays)]
+    array_of: dict[Value, Any] = dict(zip(graph.inputs, [*passed, *_hidden_inputs(graph, passed)], strict=True))
+    array_of.update(graph.constants)
     for node in graph.nodes:
-        params = resolve(dict(node.params), [env[v] for v in node.operands])
-        result = find_kernel(node.op).run(*[env[v] for v in node.inputs], **params)
+        params = resolve(dict(node.params), [array_of[v] for v in node.operands])
+        result = find_kernel(node.op).run(*[array_of[v] for v in node.inputs], **params)
         results = result if len(node.outputs) > 1 else (result,)
-        env.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
-    return [np.array(env[v]) for v in graph.outputs]
+        array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
+    return [np.array(array_of[v]) for v in graph.outputs]
 
 
-def _hidden(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The inputs that a call does not give: each has a variable as its size."""
+def _hidden_inputs(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return an array for each hidden input: its one axis has the size of a variable."""
+    if not graph.hidden:
+        return []
     sizes: dict[Leaf, int] = {}
-    if graph.hidden:
-        for place, _ in input_axes([tensor(a.dtype, a.shape) for a in arrays], dict(graph.values)):
-            sizes[place] = read_input(place, arrays)
-        for source in graph.dims:
-            solved = source.read or SizeBinding(source.variable, source.size)
-            sizes[source.variable] = solve_binding(solved, sizes.__getitem__)
-    sized = [expr.as_atom(v.meta.sizes[0]) for v in graph.inputs[len(arrays) :] if v.meta.sizes]
-    return [np.zeros(sizes[v], bool) for v in sized if v is not None and not isinstance(v, Call)]
+    for leaf, _ in input_axes([tensor(a.dtype, a.shape) for a in arrays], dict(graph.values)):
+        sizes[leaf] = read_input(leaf, arrays)
+    for source in graph.dims:
+        binding = source.read or SizeBinding(source.variable, source.size)
+        sizes[source.variable] = solve_binding(binding, sizes.__getitem__)
+    variables = [variable for value in graph.inputs[len(arrays) :] for variable, _ in value.meta.variable_axes()]
+    return [np.zeros(sizes[variable], bool) for variable in variables]

@@ -1,4 +1,4 @@
-"""Building graphs: one builder per graph, a stack of active ones, and values of an outer graph met in an inner one."""
+"""Build graphs: one builder per graph, a stack of active builders, and capture of values of enclosing graphs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from anyshape.graph.sizes.expr import DimVar, Size
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 _LOG = logging.getLogger("anyshape.shapes")
+_DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
 _FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
 
 
 def user_line() -> SourceLine | None:
-    """The innermost line that is neither anyshape's nor NumPy's nor SciPy's."""
+    """Return the innermost line on the stack outside of anyshape, NumPy and SciPy."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -42,11 +43,8 @@ def user_line() -> SourceLine | None:
     return None
 
 
-_DEMO = f"{_PACKAGE}/demo"
-
-
 class Traced:
-    """A handle of a value of a graph under construction. Subclasses add what users may do with it."""
+    """A handle of a value of a graph under construction. Subclasses add the operations of users."""
 
     __slots__ = ("builder", "value")
 
@@ -62,16 +60,18 @@ class Traced:
         return self.value.meta.dtype
 
     def leaked(self) -> LeakedTracerError:
-        """The error for a use outside the trace that made this value, to be raised by the caller."""
-        made = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
-        return LeakedTracerError(f"array {self.builder.scope.size_names.text(str(self.value.meta))}", made, user_line())
+        """Return the error for a use of this value outside of its trace."""
+        origin = next((n.where for n in self.builder.nodes if self.value in n.outputs), None)
+        return LeakedTracerError(
+            f"array {self.builder.scope.size_names.text(str(self.value.meta))}", origin, user_line()
+        )
 
     def __repr__(self) -> str:
         return f"Traced<{self.value.meta}>"
 
 
 class Builder:
-    """Collects the nodes of one graph. Values of its parents are captured as further inputs when they are met."""
+    """Collects the nodes of one graph. Values of enclosing graphs that it reads are captured as further inputs."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Builder:
         whole: bool = False,
         values: Mapping[int, Size] | None = None,
     ) -> None:
-        """`whole`: what is applied while it is active belongs to it, though it be to values of its parents alone."""
+        """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
-        self.settled = scope.settled  # when it was begun
+        self.settled = scope.settled  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []
@@ -91,100 +91,96 @@ class Builder:
         self.constants: dict[int, tuple[Value, np.ndarray]] = {}
         self.captured: dict[Value, tuple[Traced, Value]] = {}
         self.dims: dict[DimVar, tuple[Size, DimSource]] = {}
-        self.values: dict[int, Size] = dict(
-            values or {}
-        )  # by position, the sizes that scalar integer inputs give by their value
+        self.values = dict(values or {})  # the sizes that scalar integer inputs give by their value, by position
         self.hidden: list[DimVar] = []
-        self.runtime: dict[DimVar, tuple[Value, int]] = {}  # a size that depends on data: an axis of this value
-        self.made: dict[Any, tuple[Value, ...]] = {}  # what nodes compute: an op applied again gives the same values
+        self.runtime: dict[DimVar, tuple[Value, int]] = {}  # run-time sizes: an axis of a value
+        self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.where: SourceLine | None = None
-        self.refused: tuple[str, Exception] | None = None  # what last was no int for NumPy, as text, and why
+        self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
-    # -- what enters
+    # -- inputs, constants and sizes
 
     def input(self, meta: TensorMeta) -> Traced:
-        """A new input."""
+        """Add an input and return its handle."""
         value = Value(meta)
         self.inputs.append(value)
         return self.handle(self, value)
 
     def constant(self, array: np.ndarray) -> Traced:
-        """An array that the program closes over, by reference: the same array is one constant."""
-        found = self.constants.get(id(array))
-        if found is None:
-            found = Value(tensor(array.dtype, array.shape)), array
-            self.constants[id(array)] = found
-        return self.handle(self, found[0])
+        """Return the handle of an array that the program closes over by reference. The same array is one constant."""
+        if id(array) not in self.constants:
+            self.constants[id(array)] = Value(tensor(array.dtype, array.shape)), array
+        return self.handle(self, self.constants[id(array)][0])
 
     def adopt(self, x: Traced) -> Value:
-        """The value of a handle in this graph; a value of an enclosing graph becomes a captured input."""
+        """Return the value of a handle in this graph. A value of an enclosing graph becomes a captured input."""
         if x.builder is self:
             return x.value
-        found = self.captured.get(x.value)
-        if found is not None:
-            return found[1]
+        captured = self.captured.get(x.value)
+        if captured is not None:
+            return captured[1]
         if self.parent is None or x.builder.closed or x.builder.depth >= self.depth:
             raise x.leaked()
         self.parent.adopt(x)
         inner = Value(x.value.meta)
-        self.captured[x.value] = (x, inner)  # as it was met: what is made of outer values alone belongs outside
+        self.captured[x.value] = (x, inner)
         return inner
 
     def define_dim(self, variable: DimVar, size: Size, read: SizeBinding | None = None) -> None:
-        """The variable's value, as an op-local expression over the inputs of this graph."""
+        """Define the value of a variable as an op-local expression over the inputs of this graph."""
         self.dims[variable] = (size, DimSource(variable, size, read))
 
     def define_bindings(self, metas: Sequence[TensorMeta], solved: Sequence[SizeBinding]) -> None:
-        """The values of variables that a call solves for, where inputs with these metadata are to come first."""
+        """Define the variables that a call solves for, for first inputs of these array types."""
         sizes = local_sizes(metas, solved)
         for s in solved:
             self.define_dim(s.variable, sizes[s.variable], s)
         self.hidden = [v for v, size in sizes.items() if is_hidden_axis(size, len(metas))]
 
     def hide(self) -> None:
-        """Add the inputs that a call does not give, after all others."""
+        """Add the hidden inputs, after all others."""
         variables, self.hidden = self.hidden, []
         for variable in variables:
             self.hidden_input(variable)
 
     def hidden_input(self, variable: DimVar) -> Traced:
-        """Add an input that a call does not give and whose one axis has the size `variable`."""
+        """Add an input that no call passes, whose one axis has the size `variable`."""
         self.hidden.append(variable)
         return self.input(tensor(np.dtype(bool), [expr.from_atom(variable)]))
 
     def dim_owner(self, variable: DimVar) -> Builder | None:
-        """The enclosing graph that gives the variable its value."""
+        """Return the builder, this or an enclosing one, whose graph gives the variable its value."""
         builder: Builder | None = self
         while builder is not None and variable not in builder.dims and variable not in builder.runtime:
             builder = builder.parent
         return builder
 
-    # -- what is emitted
+    # -- nodes
 
     def emit(
         self, op: Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
     ) -> tuple[Traced, ...]:
-        """Append one application of `op`; its shape rule derives the metadata of its outputs."""
+        """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
         where = self.where if self.where is not None else self._line()
         values = tuple([self.adopt(x) for x in inputs])
         shape_values = tuple([self.adopt(x) for x in sources])
         metas = [v.meta for v in values]
         context = ShapeGuardContext(self.scope, op.name, where, [*metas, *[v.meta for v in shape_values]])
         key = self._key(context, op, values, shape_values, params)
-        known = self.made.get(key)
-        if known is not None:
-            return tuple([self.handle(self, v) for v in known])
+        earlier = self.emitted.get(key)
+        if earlier is not None:
+            return tuple([self.handle(self, v) for v in earlier])
         result = op.infer(context, *metas, **params)
         outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
-        self.made[key] = outputs
+        self.emitted[key] = outputs
         if context.minted:
-            self._find_sizes(context.minted, outputs)
+            self._record_runtime_sizes(context.minted, outputs)
         self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
         return tuple([self.handle(self, v) for v in outputs])
 
     def _line(self) -> SourceLine | None:
-        """The line that an enclosing graph replays, as tangents live in a graph of their own; else the user's."""
+        """Return the line that an enclosing graph replays, as tangents have a graph of their own; else the user's."""
         builder = self.parent
         while builder is not None:
             if builder.where is not None:
@@ -195,26 +191,26 @@ class Builder:
     def _key(
         self, context: ShapeGuardContext, op: Op, inputs: Any, sources: tuple[Value, ...], params: Mapping[str, Any]
     ) -> Any:
-        """What a node computes. Sizes that depend on data are the same where they are made of the same sizes."""
+        """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size."""
         if op.mints:
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
         return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()])
 
-    def _find_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
-        """Note where each new size that depends on data is read from."""
+    def _record_runtime_sizes(self, variables: Sequence[DimVar], outputs: Sequence[Value]) -> None:
+        """Record the axis that each new run-time size is read off."""
         for value in outputs:
             for variable, axis in value.meta.variable_axes():
                 if variable in variables:
                     self.runtime.setdefault(variable, (value, axis))
 
     def append(self, node: Node) -> None:
-        """Append a finished node, whose metadata are known to hold here."""
+        """Append a finished node, whose array types are known to hold here."""
         self.nodes.append(node)
         if self.logs:
             _LOG.debug("%s%s", "  " * self.depth, node)
 
     def finish(self, outputs: Sequence[Traced], name: str = "", input_names: Sequence[str] = ()) -> Graph:
-        """The finished graph. Captured values are its last inputs, in the order of `captures()`."""
+        """Return the finished graph. Captured values are its last inputs, in the order of `captures()`."""
         ends = tuple([self.adopt(x) for x in outputs])
         self.closed = True
         graph = Graph(
@@ -234,11 +230,11 @@ class Builder:
         return graph
 
     def _conditions(self) -> tuple[Condition, ...]:
-        """What the graph relies on."""
+        """Return the conditions of the graph; of an inner one, all that hold so far."""
         return tuple(self.scope.conditions) if self.parent is not None else drop_implied(self.scope.conditions)
 
     def captures(self) -> list[Traced]:
-        """The values of enclosing graphs that the graph reads."""
+        """Return the values of enclosing graphs that the graph reads."""
         return [outer for outer, _ in self.captured.values()]
 
 
@@ -254,24 +250,24 @@ _STACK = _Stack()
 
 
 def active() -> Builder | None:
-    """The innermost builder of this thread, or None outside any trace."""
+    """Return the innermost builder of this thread, or None outside of any trace."""
     return _STACK.builders[-1] if _STACK.builders else None
 
 
 def active_builders() -> list[Builder]:
-    """The builders of this thread, outermost first."""
+    """Return the builders of this thread, outermost first."""
     return _STACK.builders
 
 
-def keep_refusal(x: object, error: Exception) -> None:
-    """Keep for the traces why x is no int: NumPy may put an error of its own in place of this one."""
+def record_refusal(x: object, error: Exception) -> None:
+    """Record in all traces why x is no int, as NumPy may replace this error with its own."""
     for builder in active_builders():
         builder.refused = repr(x), error
 
 
 @contextlib.contextmanager
 def activate(builder: Builder) -> Iterator[Builder]:
-    """Make `builder` the innermost one; it is closed on the way out, also after an error."""
+    """Make `builder` the innermost one. It is closed on exit, also after an error."""
     _STACK.builders.append(builder)
     try:
         yield builder
@@ -283,7 +279,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
 
 @contextlib.contextmanager
 def at_line(builder: Builder, where: SourceLine | None) -> Iterator[None]:
-    """Give nodes emitted meanwhile this line of the user's program."""
+    """Give nodes that are emitted meanwhile this line of the user's program."""
     before, builder.where = builder.where, where
     try:
         yield

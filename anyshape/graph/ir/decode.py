@@ -1,7 +1,7 @@
-"""Data of unknown origin to a graph. Whatever is not what `encode` writes is refused, and so is what is too large.
+"""Decode data of unknown origin to a graph. Data that `encode` does not write, or that are too large, raise Malformed.
 
-Nothing is believed that can be worked out: variables are new ones, expressions are put together anew, and how a call
-finds each size is solved for again. That shape rules give the metadata that are stated is for `check_graph` to say.
+Derivable parts are not read: variables are new, expressions are rebuilt, and the bindings of sizes are solved again.
+`check_graph` tells whether shape rules give the array types that the data state.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from anyshape.graph.ir.graph import OPS, DimSource, Graph, Node, Value, params_t
 from anyshape.graph.ir.subgraph import axes_of_variables
 from anyshape.graph.prover.constraints import Claim, Condition, Relation, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
-from anyshape.graph.signature.dim_equations import is_hidden_axis, local_sizes, solve_dims
+from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes, solve_dims
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size, leaves_of
+from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size, leaves_of
 from anyshape.graph.sizes.limits import LARGEST_SIZE, LIMITS
 from anyshape.graph.sizes.substitute import BUILDERS, substitute_leaves
 
@@ -49,78 +49,78 @@ _DTYPES = {
 
 
 class Malformed(Exception):
-    """The data are no graph, with the reason; for a caller who knows where they come from."""
+    """The data are no graph, with the reason; the caller adds where they come from."""
 
 
 # -- readers of plain data
 
 
-def fields(x: Any, what: str, *names: str) -> list[Any]:
-    """The entries of an object that has exactly these."""
+def fields(x: Any, subject: str, *names: str) -> list[Any]:
+    """Return the entries of an object that has exactly these names."""
     if not isinstance(x, dict) or x.keys() != set(names):
-        raise Malformed(f"{what} is no object with {', '.join(names)}")
+        raise Malformed(f"{subject} is no object with {', '.join(names)}")
     return [x[name] for name in names]
 
 
-def items(x: Any, what: str, most: int, least: int = 0) -> list[Any]:
-    """A list of not too many entries."""
+def items(x: Any, subject: str, most: int, least: int = 0) -> list[Any]:
+    """Return a list of `least` to `most` entries."""
     if not isinstance(x, list) or not least <= len(x) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
-        raise Malformed(f"{what} is no list of {wanted} entries")
+        raise Malformed(f"{subject} is no list of {wanted} entries")
     return x
 
 
-def integer(x: Any, what: str, low: int, high: int) -> int:
-    """An integer of this range, both ends included."""
+def integer(x: Any, subject: str, low: int, high: int) -> int:
+    """Return an integer of this range, both ends included."""
     if type(x) is not int or not low <= x <= high:
-        raise Malformed(f"{what} is no integer from {low} to {high}")
+        raise Malformed(f"{subject} is no integer from {low} to {high}")
     return x
 
 
-def text(x: Any, what: str) -> str:
-    """A text that is safe to print."""
+def text(x: Any, subject: str) -> str:
+    """Return a text that is safe to print."""
     if not isinstance(x, str) or len(x) > MOST["characters of a text"]:
-        raise Malformed(f"{what} is no text, or a long one")
+        raise Malformed(f"{subject} is no text, or a long one")
     if not all(c.isprintable() or c in "\n\t" for c in x):
-        raise Malformed(f"{what} holds characters that do not print")
+        raise Malformed(f"{subject} holds characters that do not print")
     return x
 
 
-def choice(x: Any, what: str, choices: Iterable[str]) -> str:
-    """One of a few words."""
+def choice(x: Any, subject: str, choices: Iterable[str]) -> str:
+    """Return one of these words."""
     if not isinstance(x, str) or x not in choices:
-        raise Malformed(f"{what} is {x!r:.50}, which this version does not know")
+        raise Malformed(f"{subject} is {x!r:.50}, which this version does not know")
     return x
 
 
-def number(x: Any, what: str) -> Any:
-    """A literal number, or None, as `encode_number` writes it."""
+def number(x: Any, subject: str) -> Any:
+    """Return a literal number or None, as `encode_number` writes it."""
     if x is None or type(x) is bool:
         return x
     if type(x) is int:
-        return integer(x, what, -(2**64), 2**64)
+        return integer(x, subject, -(2**64), 2**64)
     if isinstance(x, dict) and len(x) == 1:
         ((kind, parts),) = x.items()
         if kind == "float":
-            return _float(parts, what)
+            return _float(parts, subject)
         if kind == "complex":
-            return complex(*[_float(p, what) for p in items(parts, what, 2, 2)])
+            return complex(*[_float(p, subject) for p in items(parts, subject, 2, 2)])
         if kind == "long":
-            found = [np.longdouble(text(p, what)) for p in items(parts, what, 2, 1)]
-            return found[0] if len(found) == 1 else np.clongdouble(found[0]) + found[1] * np.clongdouble(1j)
-    raise Malformed(f"{what} is no number")
+            reals = [np.longdouble(text(p, subject)) for p in items(parts, subject, 2, 1)]
+            return reals[0] if len(reals) == 1 else np.clongdouble(reals[0]) + reals[1] * np.clongdouble(1j)
+    raise Malformed(f"{subject} is no number")
 
 
-def _float(x: Any, what: str) -> float:
+def _float(x: Any, subject: str) -> float:
     try:
-        return float.fromhex(text(x, what)[:100])
+        return float.fromhex(text(x, subject)[:100])
     except (ValueError, OverflowError):
-        raise Malformed(f"{what} is no float in hexadecimal") from None
+        raise Malformed(f"{subject} is no float in hexadecimal") from None
 
 
-def read_dtype(x: Any, what: str) -> np.dtype:
-    """A dtype of numbers."""
-    return _DTYPES[choice(x, what, _DTYPES)]
+def read_dtype(x: Any, subject: str) -> np.dtype:
+    """Return a dtype of numbers."""
+    return _DTYPES[choice(x, subject, _DTYPES)]
 
 
 # -- graphs
@@ -141,7 +141,7 @@ def decode_graph(document: Any, arrays: Sequence[np.ndarray], tick: Callable[[],
 
 @dataclass(frozen=True, slots=True)
 class _Subgraph:
-    """A subgraph, the number of its nodes with those of its own subgraphs, and how deep these nest.
+    """A subgraph, the number of its nodes with all nodes of its own subgraphs, and the depth of these.
 
     A file can share a subgraph, so a few short graphs could stand for any number of nodes.
     """
@@ -174,28 +174,30 @@ class _Decoder:
         return items(self.part[name], name, MOST[name])
 
     def subgraph(self) -> _Subgraph:
-        """Return a graph that nodes of later graphs may have as a param; `check_subgraph` tells whether it is closed."""
+        """Return a graph that nodes of later graphs may have as a param. `check_subgraph` checks that it is closed."""
         graph = self.graph(nested=True)
         return _Subgraph(graph, self.node_count + len(graph.nodes), self.depth + 1)
 
     def graph(self, nested: bool = False) -> Graph:
+        """Return the graph; a `nested` one reads its sizes off its inputs."""
         inputs = [Value(self.meta(x)) for x in self.listed("inputs")]
         hidden = integer(self.part["hidden"], "hidden", 0, len(inputs))
-        given = len(inputs) - hidden
-        names = [text(x, "an input name") for x in items(self.part["input_names"], "input_names", given)]
-        if names and len(names) != given:
+        visible = len(inputs) - hidden
+        names = [text(x, "an input name") for x in items(self.part["input_names"], "input_names", visible)]
+        if names and len(names) != visible:
             raise Malformed("input_names do not name each input")
         constants = self.constants()
         self.values = [*inputs, *[v for v, _ in constants]]
         nodes = [self.node(x, f"node {i}") for i, x in enumerate(self.listed("nodes"))]
         conditions = tuple([self.condition(x) for x in self.listed("conditions")])
-        values = self.sizes_by_value(inputs[:given])
-        if nested:
-            extra, sources = list[Value](), self.axis_sources(inputs, set(runtime_sizes(nodes)))
-        else:
-            extra, sources = self.solved(inputs, given, values, conditions, set(runtime_sizes(nodes)))
+        values = self.sizes_by_value(inputs[:visible])
         if self.node_count + len(nodes) > MOST["nodes"]:
             raise Malformed(f"its graphs have more than {MOST['nodes']} nodes")
+        free = set(self.variables) - runtime_sizes(nodes).keys()
+        if nested:
+            extra, sources = list[Value](), self.axis_sources(inputs, free)
+        else:
+            extra, sources = self.solved_sources(inputs, visible, values, conditions, free)
         return Graph(
             name=text(self.part["name"], "the name"),
             inputs=(*inputs, *extra),
@@ -246,16 +248,16 @@ class _Decoder:
     def size(self, x: Any) -> Size:
         if type(x) is int:
             return integer(x, "a size", -(2**1000), 2**1000)
-        (place,) = fields(x, "a size", "size")
-        return self.entries[integer(place, "the place of a size", 0, len(self.entries) - 1)]
+        (position,) = fields(x, "a size", "size")
+        return self.entries[integer(position, "the place of a size", 0, len(self.entries) - 1)]
 
     def over_variables(self, x: Any) -> Size:
         return self.over(x, DimVar, "a size of a value")
 
-    def over(self, x: Any, kind: type, what: str) -> Size:
+    def over(self, x: Any, kind: type, subject: str) -> Size:
         size = self.size(x)
         if not all(isinstance(leaf, kind) for leaf in leaves_of(size)):
-            raise Malformed(f"{what} is {size!s:.50}, which mixes variables and axes of operands")
+            raise Malformed(f"{subject} is {size!s:.50}, which mixes variables and axes of operands")
         return size
 
     def meta(self, x: Any) -> TensorMeta:
@@ -274,7 +276,7 @@ class _Decoder:
             raise Malformed(f"an axis has the size {size}")
         return Exact(size)
 
-    # -- what a graph is made of
+    # -- lines, values, nodes and conditions
 
     def where(self, x: Any) -> SourceLine:
         file, line, function = items(x, "a line", 3, 3)
@@ -296,42 +298,42 @@ class _Decoder:
                 raise Malformed(f"a constant is {array.dtype}{list(array.shape)}, not {meta}")
         return tuple([(Value(m), a) for m, a in zip(metas, self.arrays, strict=True)])
 
-    def node(self, x: Any, what: str) -> Node:
+    def node(self, x: Any, subject: str) -> Node:
         name, *operands, params, outputs, line = fields(
-            x, what, "op", "inputs", "sources", "params", "outputs", "line"
+            x, subject, "op", "inputs", "sources", "params", "outputs", "line"
         )  # fmt: skip
-        op = OPS[choice(name, f"the op of {what}", OPS)]
-        inputs, sources = [tuple([self.value(v) for v in items(vs, what, MOST["inputs"])]) for vs in operands]
+        op = OPS[choice(name, f"the op of {subject}", OPS)]
+        inputs, sources = [tuple([self.value(v) for v in items(vs, subject, MOST["inputs"])]) for vs in operands]
         if not isinstance(params, dict):
-            raise Malformed(f"the params of {what} are no object")
-        found = {text(k, what): self.param(p, f"{what}: {op}: {k}") for k, p in params.items()}
-        metas = [self.meta(m) for m in items(outputs, what, MOST["outputs of a node"], 1)]
-        node = Node(op, inputs, sources, params_tuple(found), tuple([Value(m) for m in metas]), self.line(line))
+            raise Malformed(f"the params of {subject} are no object")
+        decoded = {text(k, subject): self.param(p, f"{subject}: {op}: {k}") for k, p in params.items()}
+        metas = [self.meta(m) for m in items(outputs, subject, MOST["outputs of a node"], 1)]
+        node = Node(op, inputs, sources, params_tuple(decoded), tuple([Value(m) for m in metas]), self.line(line))
         self.values.extend(node.outputs)
         return node
 
-    def param(self, x: Any, what: str, depth: int = 0) -> Any:
+    def param(self, x: Any, subject: str, depth: int = 0) -> Any:
         if isinstance(x, list):
             if depth == MOST["tuples within tuples"]:
-                raise Malformed(f"{what} holds tuples within tuples, too many")
-            return tuple([self.param(p, what, depth + 1) for p in items(x, what, MOST["entries of a param"])])
+                raise Malformed(f"{subject} holds tuples within tuples, too many")
+            return tuple([self.param(p, subject, depth + 1) for p in items(x, subject, MOST["entries of a param"])])
         if isinstance(x, str):
-            return text(x, what)
+            return text(x, subject)
         if isinstance(x, dict) and "size" in x:
-            return self.over(x, InputAxis, what)
+            return self.over(x, InputAxis, subject)
         if isinstance(x, dict) and "graph" in x:
-            return self.reference(x, what)
-        return read_dtype(x["dtype"], what) if isinstance(x, dict) and x.keys() == {"dtype"} else number(x, what)
+            return self.reference(x, subject)
+        return read_dtype(x["dtype"], subject) if isinstance(x, dict) and x.keys() == {"dtype"} else number(x, subject)
 
-    def reference(self, x: Any, what: str) -> Graph:
-        """Return a graph of the table; one that is referred to twice counts twice."""
-        (position,) = fields(x, what, "graph")
-        found = self.subgraphs[integer(position, what, 0, len(self.subgraphs) - 1)]
-        self.node_count += found.nodes
-        self.depth = max(self.depth, found.depth)
+    def reference(self, x: Any, subject: str) -> Graph:
+        """Return a graph of the table. A graph that is referred to twice counts twice."""
+        (position,) = fields(x, subject, "graph")
+        inner = self.subgraphs[integer(position, subject, 0, len(self.subgraphs) - 1)]
+        self.node_count += inner.nodes
+        self.depth = max(self.depth, inner.depth)
         if self.node_count > MOST["nodes"] or self.depth > MOST["graphs within graphs"]:
-            raise Malformed(f"{what} holds graphs within graphs, too many")
-        return found.graph
+            raise Malformed(f"{subject} holds graphs within graphs, too many")
+        return inner.graph
 
     def condition(self, x: Any) -> Condition:
         names = ("kind", "relation", "left", "right", "text", "primitive", "why", "line")
@@ -345,63 +347,73 @@ class _Decoder:
         kind = choice(kind, "the kind of a condition", ("assertion", "guard", "constraint", "fact"))
         return Condition(kind, claim, text(primitive, "a primitive"), text(why, "a reason"), self.line(line))  # type: ignore[arg-type]
 
-    # -- how a call finds its sizes
+    # -- the sources of sizes
 
     def sizes_by_value(self, inputs: Sequence[Value]) -> dict[int, Size]:
-        found: dict[int, Size] = {}
+        """Return the sizes that inputs give by their value, by position."""
+        sizes: dict[int, Size] = {}
         for x in items(self.part["values"], "values", len(inputs)):
-            place, size = items(x, "a value", 2, 2)
-            i = integer(place, "the place of a value", 0, len(inputs) - 1)
-            if i in found or inputs[i].meta.rank or inputs[i].meta.dtype.kind not in "iu":
+            position, size = items(x, "a value", 2, 2)
+            i = integer(position, "the place of a value", 0, len(inputs) - 1)
+            if i in sizes or inputs[i].meta.rank or inputs[i].meta.dtype.kind not in "iu":
                 raise Malformed(f"input {i} cannot give a size by its value")
-            found[i] = self.over_variables(size)
-        return found
+            sizes[i] = self.over_variables(size)
+        return sizes
 
-    def axis_sources(self, inputs: Sequence[Value], runtime: set[DimVar]) -> tuple[DimSource, ...]:
+    def axis_sources(self, inputs: Sequence[Value], free: set[DimVar]) -> tuple[DimSource, ...]:
         """Return the axis of each variable of a subgraph."""
         axes = axes_of_variables(inputs)
-        missing = set(self.variables) - runtime - axes.keys()
-        if missing:
-            raise Malformed(f"nothing gives the size {next(iter(missing))}")
+        _require_sources(free, axes.keys())
         return tuple([DimSource(variable, axis) for variable, axis in axes.items()])
 
-    def solved(
+    def solved_sources(
         self,
         inputs: Sequence[Value],
-        given: int,
+        visible: int,
         values: dict[int, Size],
         conditions: Sequence[Condition],
-        runtime: set[DimVar],
+        free: set[DimVar],
     ) -> tuple[list[Value], tuple[DimSource, ...]]:
-        """How each variable is found, and the further hidden inputs that this takes, beyond those of the file."""
-        metas = [v.meta for v in inputs[:given]]
-        try:
-            solved = solve_dims(metas, values, conditions)
-        except SpecError:  # what a program that became part of this one took for granted is an assertion here
-            stated = [replace(c, kind="constraint") for c in conditions if c.kind in ("assertion", "constraint")]
-            solved = solve_dims(metas, values, stated)
-        missing = set(self.variables) - runtime - {s.variable for s in solved}
-        if missing:
-            raise Malformed(f"nothing gives the size {next(iter(missing))}")
-        place = {self.hidden_variable(v): InputAxis(i, 0) for i, v in enumerate(inputs[given:], given)}
+        """Solve for each variable. Return further hidden inputs that this takes, and the sources."""
+        metas = [v.meta for v in inputs[:visible]]
+        bindings = _solve(metas, values, conditions)
+        _require_sources(free, {b.variable for b in bindings})
+        axis_of = {self.hidden_variable(v): InputAxis(i, 0) for i, v in enumerate(inputs[visible:], visible)}
+        sizes = local_sizes(metas, bindings)
         extra: list[Value] = []
-        local = local_sizes(metas, solved)
-        for variable, size in local.items():
-            if is_hidden_axis(size, given) and variable not in place:
-                place[variable] = InputAxis(len(inputs) + len(extra), 0)
-                extra.append(Value(TensorMeta(np.dtype(bool), (Exact(expr.from_atom(variable)),))))
-        moved = {expr.as_atom(s): expr.from_atom(place[v]) for v, s in local.items() if is_hidden_axis(s, given)}
+        for variable in [v for v, size in sizes.items() if is_hidden_axis(size, visible) and v not in axis_of]:
+            axis_of[variable] = InputAxis(len(inputs) + len(extra), 0)
+            extra.append(Value(TensorMeta(np.dtype(bool), (Exact(expr.from_atom(variable)),))))
+        moved = {expr.as_atom(s): expr.from_atom(axis_of[v]) for v, s in sizes.items() if is_hidden_axis(s, visible)}
 
-        def now(leaf: Leaf) -> Size | None:
-            return moved.get(leaf)
+        def local(variable: DimVar) -> Size:
+            if variable in axis_of:
+                return expr.from_atom(axis_of[variable])
+            return substitute_leaves(sizes[variable], lambda leaf: moved[leaf] if leaf in moved else None)
 
-        axes = {v: expr.from_atom(place[v]) if v in place else substitute_leaves(s, now) for v, s in local.items()}
-        return extra, tuple([DimSource(s.variable, axes[s.variable], s) for s in solved])
+        return extra, tuple([DimSource(b.variable, local(b.variable), b) for b in bindings])
 
     def hidden_variable(self, value: Value) -> DimVar:
-        """The variable that a hidden input is there for."""
+        """Return the variable that a hidden input gives."""
         sizes = value.meta.sizes
         atom = expr.as_atom(sizes[0]) if sizes and len(sizes) == 1 and isinstance(sizes[0], DimExpr) else None
         if not isinstance(atom, DimVar) or value.meta.dtype != np.dtype(bool):
             raise Malformed(f"a hidden input is {value.meta}")
         return atom
+
+
+def _solve(
+    metas: Sequence[TensorMeta], values: dict[int, Size], conditions: Sequence[Condition]
+) -> Sequence[SizeBinding]:
+    """Return the bindings of the sizes of a call."""
+    try:
+        return solve_dims(metas, values, conditions)
+    except SpecError:  # constraints of a program that became part of this one are assertions here
+        stated = [replace(c, kind="constraint") for c in conditions if c.kind in ("assertion", "constraint")]
+        return solve_dims(metas, values, stated)
+
+
+def _require_sources(free: set[DimVar], sourced: Iterable[DimVar]) -> None:
+    missing = free - set(sourced)
+    if missing:
+        raise Malformed(f"nothing gives the size {next(iter(missing))}")

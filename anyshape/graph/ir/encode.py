@@ -1,7 +1,7 @@
-"""A graph as data that JSON can hold, with its constants as a list of arrays apart. `decode` reads it back.
+"""Encode a graph as data that JSON can hold, with its constants as a separate list of arrays. `decode` reads it back.
 
-Variables, expressions over sizes and lines of the user are tables, so that what is shared is written once and nothing
-nests deeper than a param. Values have no names: a value is its number, in order of appearance.
+Variables, sizes, lines of the user and subgraphs are tables. So shared parts are written once, and nothing nests deeper
+than a param. Values have no names: a value is its number, in order of appearance.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ LONG = {np.dtype(np.longdouble): "longdouble", np.dtype(np.clongdouble): "clongd
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """The dtype in words that mean the same on every machine."""
+    """Return the name of a dtype, which means the same on every machine."""
     return LONG.get(dtype, dtype.name)
 
 
 def printable(text: str) -> str:
-    """The text without characters that steer a terminal."""
+    """Return the text with a question mark for each character that steers a terminal."""
     return "".join([c if c.isprintable() or c in "\n\t" else "?" for c in text])
 
 
 def _base(file: str) -> str:
-    """The name of a file as messages show it: in which folder of whose machine it was is nobody's business."""
+    """Return the last part of a path: the folders of the user's machine stay private."""
     return file.replace("\\", "/").rpartition("/")[2]
 
 
 def encode_number(x: Any) -> Any:
-    """A literal number, or None: floats by their bits, as hexadecimal text."""
+    """Encode a literal number or None; floats by their bits, as hexadecimal text."""
     if x is None or isinstance(x, (bool, int)):
         return x
     if isinstance(x, (np.longdouble, np.clongdouble)):
@@ -78,7 +78,7 @@ class _Subgraphs:
 class _Encoder:
     def __init__(self, graph: Graph, subgraphs: _Subgraphs) -> None:
         self.graph, self.subgraphs = graph, subgraphs
-        # in the order that they were made in: canonical forms depend on it, where variables share a name
+        # in order of creation: canonical forms depend on it where variables share a name
         ordered = sorted([*[s.variable for s in graph.dims], *graph.runtime], key=lambda v: v.uid)
         self.variable = {v: i for i, v in enumerate(ordered)}
         self.entries: list[Any] = []
@@ -110,7 +110,7 @@ class _Encoder:
         return {"name": name, "label": label, "lower": variable.lower, "upper": variable.upper}
 
     def size(self, size: Size) -> Any:
-        """An int, or the place of an expression in the table."""
+        """Encode a size: an int, or the position of an expression in the table."""
         if isinstance(size, int):
             return int(size)
         if size not in self.entry:

@@ -1,4 +1,4 @@
-"""What a program is: values, nodes and graphs. Frozen data that prints, compares and pickles."""
+"""Values, nodes and graphs: the frozen SSA form of a program, which prints, compares and pickles."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ Params: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Op:
-    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. All else is in tables keyed by it.
+    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Tables keyed by it hold the rest.
 
-    `mints`: its results have sizes that depend on data, which its shape rule makes by `ctx.new_size`.
-    `raises`: it is there for the error that it raises, whether or not its result is needed.
+    - `family`: the name of the modules that define it, in every folder.
+    - `mints`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
+    - `raises`: it is applied for the error that it raises, so dead code elimination keeps it.
     """
 
     __slots__ = ("family", "infer", "mints", "name", "raises")
@@ -50,7 +51,7 @@ OPS: dict[str, Op] = {}
 
 
 def define(name: str, infer: ShapeRule, *, mints: bool = False, raises: bool = False) -> Op:
-    """A new primitive. Its family is the file that defines it."""
+    """Enter a new primitive into `OPS`. Its family is the module of its shape rule."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
     OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints, raises)
@@ -58,7 +59,7 @@ def define(name: str, infer: ShapeRule, *, mints: bool = False, raises: bool = F
 
 
 def find_op(name: str) -> Op:
-    """The primitive of this name."""
+    """Return the primitive of this name."""
     return OPS[name]
 
 
@@ -66,7 +67,7 @@ _IDS = itertools.count()
 
 
 class Value:
-    """One array of a program. Compared by identity; its number only orders and names it."""
+    """One array of a program. Values are compared by identity; `id` orders and names them."""
 
     __slots__ = ("id", "meta")
 
@@ -79,7 +80,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One application of an op. `sources` are read only for their sizes; op-local leaves count inputs, then sources."""
+    """One application of an op. `sources` are read for shapes alone; op-local leaves index inputs, then sources."""
 
     op: Op
     inputs: tuple[Value, ...]
@@ -108,9 +109,9 @@ class HasParams(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DimSource:
-    """Where a variable gets its value: an op-local expression over the inputs of the graph.
+    """The source of a variable's value: an op-local expression over the inputs of the graph.
 
-    `read` is how a call finds it, where that is more than reading the expression off the inputs it is given.
+    `read` is the binding by which a call solves for it; None: the expression itself.
     """
 
     variable: DimVar
@@ -120,10 +121,12 @@ class DimSource:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A program: inputs, constants (arrays it closes over, by reference), nodes in order, outputs and conditions.
+    """A program: inputs, constants, nodes in topological order, outputs and conditions.
 
-    `values` are the sizes that scalar integer inputs give by their value, by position. The last `hidden` inputs are
-    not given by a call: they are there for their sizes, which are variables that no other input has as an axis.
+    - `constants`: arrays that it closes over, by reference.
+    - `dims`: the source of each dimension variable.
+    - `values`: for each scalar integer input that gives a size by its value, its position and this size.
+    - `hidden`: the number of last inputs that no call passes. Each has one axis, for a variable without another axis.
     """
 
     name: str
@@ -139,7 +142,7 @@ class Graph:
 
     @cached_property
     def numbering(self) -> dict[Value, int]:
-        """A number for each value, in order of appearance."""
+        """The number of each value, in order of appearance."""
         values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
         return {v: i for i, v in enumerate(values)}
 
@@ -150,12 +153,12 @@ class Graph:
 
     @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
-        """The sizes that depend on data, each with the value that has it first, and the axis."""
+        """The run-time sizes, each with the first value that has it, and the axis."""
         return runtime_sizes(self.nodes)
 
     @cached_property
     def results(self) -> tuple[TensorMeta, ...]:
-        """What the outputs are to who calls the program: a size that depends on data is known by its bound alone."""
+        """The array types of the outputs for a caller, who knows run-time sizes by their bounds alone."""
         if not self.runtime:
             return tuple([v.meta for v in self.outputs])
         bounds = self.runtime_bounds
@@ -164,15 +167,15 @@ class Graph:
 
     @cached_property
     def runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
-        """What can be said, over the sizes of inputs, of each size that depends on data: facts are older first."""
-        found: dict[Leaf, ShapeExtent] = {}
+        """The strongest extent over sizes of inputs for each run-time size. Older facts come first."""
+        bounds: dict[Leaf, ShapeExtent] = {}
         for variable in self.runtime:
-            found[variable] = Unknown() if variable.upper is None else UpperBound(variable.upper)
+            bounds[variable] = Unknown() if variable.upper is None else UpperBound(variable.upper)
         for claim in [c.claim for c in self.conditions if c.kind == "fact" and c.claim.relation == ">="]:
             bounded = dims.as_atom(claim.right)
-            if isinstance(bounded, DimVar) and isinstance(found.get(bounded), Unknown):
-                found[bounded] = project(UpperBound(claim.left), found.get)
-        return found
+            if isinstance(bounded, DimVar) and isinstance(bounds.get(bounded), Unknown):
+                bounds[bounded] = project(UpperBound(claim.left), bounds.get)
+        return bounds
 
     @cached_property
     def _key(self) -> tuple[Any, ...]:
@@ -199,15 +202,15 @@ class Graph:
 
 
 def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
-    """The sizes that nodes make of data, each with the value that has it first, and the axis."""
-    found: dict[DimVar, tuple[Value, int]] = {}
+    """Return the run-time sizes that nodes make, each with the first value that has it, and the axis."""
+    sizes: dict[DimVar, tuple[Value, int]] = {}
     for node in [n for n in nodes if n.op.mints]:
         read = {variable for v in node.operands for variable, _ in v.meta.variable_axes()}
         for value in node.outputs:
             for variable, axis in value.meta.variable_axes():
                 if variable not in read:
-                    found.setdefault(variable, (value, axis))
-    return found
+                    sizes.setdefault(variable, (value, axis))
+    return sizes
 
 
 def graphs_in(param: Any) -> Iterator[Graph]:
@@ -254,12 +257,12 @@ def raises(node: HasParams) -> bool:
 
 
 def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
-    """A param with its op-local leaves replaced; leaves for which `extent_of` gives None stay."""
+    """Return a param with its op-local leaves replaced. Leaves for which `extent_of` returns None stay."""
     if isinstance(param, dims.DimExpr):
         atom = dims.as_atom(param)
-        if isinstance(atom, InputAxis):  # as most are
-            found = extent_of(atom)
-            return param if found is None else found
+        if isinstance(atom, InputAxis):  # the usual case
+            size = extent_of(atom)
+            return param if size is None else size
         return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
     if isinstance(param, tuple):
         return tuple([bind_local(p, extent_of) for p in param])
@@ -267,11 +270,12 @@ def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any
 
 
 def has_local(param: Any) -> bool:
-    """The param holds an expression over operands."""
+    """Return whether a param holds an op-local expression."""
     if isinstance(param, tuple):
         return any(has_local(p) for p in param)
     return isinstance(param, dims.DimExpr)
 
 
 def params_tuple(params: Mapping[str, Any]) -> Params:
+    """Return params as a node holds them: sorted by name."""
     return tuple(sorted(params.items()))

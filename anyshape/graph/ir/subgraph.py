@@ -77,12 +77,9 @@ def _with_shared_inputs(
     relied: Sequence[Sequence[Condition]],
 ) -> tuple[tuple[Graph, ...], tuple[DimVar, ...]]:
     """Return the closed graphs, each with the conditions that it relies on, and the variables that need a carrier."""
-    known = axes_of_variables([*parts[0].arguments, *captured])
-    stated = [c.claim for conditions in relied for c in conditions]
-    needed = dict.fromkeys([v for part in parts for v in part.variables()])
-    minted = {v for part in parts for v in part.graph.runtime}
-    needed |= dict.fromkeys([v for claim in stated for v in claim.variables() if v not in minted])
-    carried = tuple([v for v in needed if v not in known])
+    named = [v for part, held in zip(parts, relied, strict=True) for v in part.named(held)]
+    axes = axes_of_variables([*parts[0].arguments, *captured])
+    carried = tuple([v for v in dict.fromkeys(named) if v not in axes])
     graphs = [part.closed(captured, constants, carried, held) for part, held in zip(parts, relied, strict=True)]
     for graph in graphs:
         check_subgraph(graph)
@@ -111,6 +108,11 @@ class _Parts:
         extents = [e for v in [*values, *self.carriers.values()] for e in v.meta.extents]
         named = dict.fromkeys(v for e in extents if not isinstance(e, Unknown) for v in expr.variables(e.size))
         return [v for v in named if v not in self.graph.runtime]
+
+    def named(self, conditions: Iterable[Condition]) -> list[DimVar]:
+        """Return the variables of its types and of conditions, without the run-time sizes that it makes."""
+        relied = [v for c in conditions for v in c.claim.variables() if v not in self.graph.runtime]
+        return [*self.variables(), *relied]
 
     def conditions(self) -> list[Condition]:
         """Return the conditions about its own variables alone."""

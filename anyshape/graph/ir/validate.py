@@ -1,9 +1,10 @@
-"""Is this graph legal? Every value exists before it is read, and its metadata follow from its op."""
+"""Validate graphs: each value is made before it is read, and its array type follows from the shape rule of its op."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from anyshape.errors import AnyshapeError, IllegalGraphError
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Value, subgraphs
@@ -16,32 +17,29 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 
+Tick: TypeAlias = Callable[[], object]
 
-def check_graph(graph: Graph, tick: Callable[[], object] = bool) -> None:
-    """Raise IllegalGraphError at the first node that breaks a rule of graphs. `tick` is called before each node."""
+
+def check_graph(graph: Graph, tick: Tick = bool) -> None:
+    """Raise IllegalGraphError at the first node or condition that is not legal. `tick` is called before each node."""
     scope = Scope(conditions=[c for c in graph.conditions if c.kind != "fact"])
-    known: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
+    made: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
         tick()
         for inner in subgraphs(node):
             check_subgraph(inner, tick)
-        missing = [v for v in node.operands if v not in known]
-        if missing:
-            raise IllegalGraphError(_text(node), f"reads {missing[0]} before it is made")
-        repeated = [v for v in node.outputs if v in known]
-        if repeated:
-            raise IllegalGraphError(_text(node), f"makes {repeated[0]} a second time")
-        _check_metadata(scope, node)
-        known.update(node.outputs)
+        _check_order(node, made)
+        _check_types(scope, node)
+        made.update(node.outputs)
     for condition in graph.conditions:
         if condition.kind == "fact" and not scope.proves(condition.claim):
             raise IllegalGraphError(str(condition), "does not follow from what its ops see to")
-    for value in graph.outputs:
-        if value not in known:
-            raise IllegalGraphError("return", f"returns {value}, which nothing makes")
+    missing = [v for v in graph.outputs if v not in made]
+    if missing:
+        raise IllegalGraphError("return", f"returns {missing[0]}, which nothing makes")
 
 
-def check_subgraph(graph: Graph, tick: Callable[[], object] = bool) -> None:
+def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
     """Raise IllegalGraphError unless the graph is legal and closed, as a param of a node must be."""
     name = graph.name or "a subgraph"
     if graph.constants or graph.values or graph.hidden:
@@ -49,16 +47,19 @@ def check_subgraph(graph: Graph, tick: Callable[[], object] = bool) -> None:
     for source in graph.dims:
         if not _is_axis(graph, source):
             raise IllegalGraphError(name, f"reads {source.variable} off {source.size}, which is no axis of that size")
-    bound = {*[s.variable for s in graph.dims], *graph.runtime}
-    sizes = [e.size for v in graph.numbering for e in v.meta.extents if not isinstance(e, Unknown)]
-    named = [
-        *[v for s in sizes for v in expr.variables(s)],
-        *[v for c in graph.conditions for v in c.claim.variables()],
-    ]
-    free = [v for v in named if v not in bound]
+    bound = {*[source.variable for source in graph.dims], *graph.runtime}
+    free = [v for v in _variables(graph) if v not in bound]
     if free:
         raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is no axis of its inputs")
     check_graph(graph, tick)
+
+
+def _variables(graph: Graph) -> list[DimVar]:
+    """Return the variables in array types and conditions of a graph."""
+    sizes = [e.size for v in graph.numbering for e in v.meta.extents if not isinstance(e, Unknown)]
+    return [v for size in sizes for v in expr.variables(size)] + [
+        v for c in graph.conditions for v in c.claim.variables()
+    ]
 
 
 def _is_axis(graph: Graph, source: DimSource) -> bool:
@@ -70,8 +71,18 @@ def _is_axis(graph: Graph, source: DimSource) -> bool:
     return axis.axis < len(extents) and extents[axis.axis] == Exact(expr.from_atom(source.variable))
 
 
-def _check_metadata(scope: Scope, node: Node) -> None:
-    """Infer the outputs again; what the graph promises must be what the shape rule gives."""
+def _check_order(node: Node, made: set[Value]) -> None:
+    """Raise unless the operands of a node are made, and its outputs are not."""
+    missing = [v for v in node.operands if v not in made]
+    if missing:
+        raise IllegalGraphError(_text(node), f"reads {missing[0]} before it is made")
+    repeated = [v for v in node.outputs if v in made]
+    if repeated:
+        raise IllegalGraphError(_text(node), f"makes {repeated[0]} a second time")
+
+
+def _check_types(scope: Scope, node: Node) -> None:
+    """Raise unless the shape rule derives the array types that the outputs of a node state."""
     context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
     before = _asserted(scope)
     try:
@@ -87,53 +98,59 @@ def _check_metadata(scope: Scope, node: Node) -> None:
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
         )
     if node.op.mints:
-        results = _renamed(scope, node, results, context.minted)
+        results = _with_stated_names(scope, node, results, context.minted)
     for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, value.meta, meta):
             raise IllegalGraphError(_text(node), f"promises {value.meta}, but its shape rule gives {meta}")
 
 
 def _asserted(scope: Scope) -> int:
-    """How many preconditions were recorded."""
+    """Return the number of assertions of a scope."""
     return sum(c.kind == "assertion" for c in scope.conditions)
 
 
-def _renamed(
+def _with_stated_names(
     scope: Scope, node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]
 ) -> tuple[TensorMeta, ...]:
-    """Inferred metadata with each new size by the name that the node has for it; its facts are believed so."""
-    names: dict[Atom, Size] = {}
-    for value, meta in zip(node.outputs, results, strict=True):
-        for variable, axis in meta.variable_axes():
-            promised = value.meta.extents[axis] if axis < value.meta.rank else None
-            if variable in minted and isinstance(promised, Exact):
-                names.setdefault(variable, promised.size)
-
+    """Return inferred array types with the node's name for each run-time size, and assume the facts about it."""
+    names = _stated_names(node, results, minted)
     for atom, size in names.items():
         _check_range(scope, node, atom, size)
     for fact in [c for c in scope.conditions if c.kind == "fact" and not names.keys().isdisjoint(c.claim.variables())]:
         scope.assume(replace(fact, claim=substitute_claim(fact.claim, names.get)))
 
-    def now(extent: ShapeExtent) -> ShapeExtent:
+    def renamed(extent: ShapeExtent) -> ShapeExtent:
         return Exact(substitute(extent.size, names.get)) if isinstance(extent, Exact) else extent
 
-    return tuple([TensorMeta(m.dtype, tuple([now(e) for e in m.extents])) for m in results])
+    return tuple([TensorMeta(m.dtype, tuple(map(renamed, m.extents))) for m in results])
 
 
-def _check_range(scope: Scope, node: Node, minted: Atom, promised: Size) -> None:
-    """The range that a graph states of a size that depends on data is what its op sees to."""
-    named = expr.as_atom(promised)
+def _stated_names(node: Node, results: tuple[TensorMeta, ...], minted: Sequence[DimVar]) -> dict[Atom, Size]:
+    """Return for each size that a shape rule minted the size that the outputs of the node have in its place."""
+    names: dict[Atom, Size] = {}
+    for value, meta in zip(node.outputs, results, strict=True):
+        for variable, axis in meta.variable_axes():
+            stated = value.meta.extents[axis] if axis < value.meta.rank else None
+            if variable in minted and isinstance(stated, Exact):
+                names.setdefault(variable, stated.size)
+    return names
+
+
+def _check_range(scope: Scope, node: Node, minted: Atom, stated: Size) -> None:
+    """Raise unless the op guarantees the range that a graph states for a run-time size."""
+    named = expr.as_atom(stated)
     low, high = scope.bounds(expr.from_atom(minted))
     if not isinstance(named, DimVar) or low is None or named.lower > low:
-        raise IllegalGraphError(_text(node), f"states that a size that depends on data is {promised}")
+        raise IllegalGraphError(_text(node), f"states that a size that depends on data is {stated}")
     if named.upper is not None and (high is None or named.upper < high):
-        raise IllegalGraphError(_text(node), f"states that {promised} is at most {named.upper}")
+        raise IllegalGraphError(_text(node), f"states that {stated} is at most {named.upper}")
 
 
-def _agrees(scope: Scope, promised: TensorMeta, inferred: TensorMeta) -> bool:
-    if promised.dtype != inferred.dtype or promised.rank != inferred.rank:
+def _agrees(scope: Scope, stated: TensorMeta, inferred: TensorMeta) -> bool:
+    """Return whether two array types are equal, with sizes that are proved equal."""
+    if stated.dtype != inferred.dtype or stated.rank != inferred.rank:
         return False
-    for a, b in zip(promised.extents, inferred.extents, strict=True):
+    for a, b in zip(stated.extents, inferred.extents, strict=True):
         x, y = exact_size(a), exact_size(b)
         if (a != b) if x is None or y is None else not scope.same(x, y):
             return False

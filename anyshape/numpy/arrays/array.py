@@ -11,7 +11,7 @@ import numpy as np
 
 import anyshape.numpy
 from anyshape.errors import ConcretizationError, MutationError, SymbolicIterationError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Builder, Traced, keep_refusal, user_line
+from anyshape.graph.ir.builder import Builder, Traced, record_refusal, user_line
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact
@@ -286,7 +286,7 @@ class Array(Traced):
             raise self.leaked()
         instead = _SIZE_ADVICE if self.dtype.kind in "iub" else _FRACTION_ADVICE
         error = ConcretizationError("a Python int", describe(self), user_line(), instead)
-        keep_refusal(self, error)
+        record_refusal(self, error)
         raise error
 
     __array__ = _valueless(

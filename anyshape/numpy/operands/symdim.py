@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active, active_builders, keep_refusal, user_line
+from anyshape.graph.ir.builder import Traced, active, active_builders, record_refusal, user_line
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
@@ -192,7 +192,7 @@ class SymDim(SymbolicSize):
         try:
             return self.scope.value(self.expr, user_line())
         except TypeError as error:
-            keep_refusal(self, error)
+            record_refusal(self, error)
             raise
 
     __int__ = __index__

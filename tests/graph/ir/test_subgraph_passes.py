@@ -168,10 +168,10 @@ def test_the_cost_is_that_of_the_dearer_branch(select_graph):
     def function(select, p, x, w):
         return select(p, lambda x, w: np.sum(x @ w), lambda x, w: np.sum(np.sin(x)), x, w)
 
-    found = cost(traced(function, select_graph).graph)
-    assert isinstance(found.flops, UpperBound)
-    assert found.at({"n": 10, "k": 3}).flops == UpperBound(2 * 10 * 3 + 3)
-    assert found.at({"n": 10, "k": 0}).flops == UpperBound(2 * 10)
+    counted = cost(traced(function, select_graph).graph)
+    assert isinstance(counted.flops, UpperBound)
+    assert counted.at({"n": 10, "k": 3}).flops == UpperBound(2 * 10 * 3 + 3)
+    assert counted.at({"n": 10, "k": 0}).flops == UpperBound(2 * 10)
 
 
 def test_an_axis_of_unknown_size_inside_makes_the_cost_unknown(select_graph):
@@ -180,9 +180,9 @@ def test_an_axis_of_unknown_size_inside_makes_the_cost_unknown(select_graph):
         unknown = lambda x: np.sum(anyshape.pure_callback(np.unique, spec, x) * 2)
         return select(p, unknown, lambda x: np.sum(x), x)
 
-    found = cost(traced(function, select_graph).graph)
-    assert found.flops == Unknown()
-    assert isinstance(found.bytes_read, Exact)
+    counted = cost(traced(function, select_graph).graph)
+    assert counted.flops == Unknown()
+    assert isinstance(counted.bytes_read, Exact)
 
 
 def test_the_bound_of_memory_counts_what_a_subgraph_allocates(select_graph):

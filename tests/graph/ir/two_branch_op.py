@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from anyshape.autodiff.batching.reduction import repeated
-from anyshape.autodiff.rule_tables import BATCHERS, JVPS, TRANSPOSES, Linear
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, Linear
 from anyshape.autodiff.subgraph_transforms import batched_graphs, jvp_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
@@ -163,7 +163,7 @@ def most_bytes(step):
 
 
 def kernel_bytes(graph, shapes):
-    """A bound of the bytes that the kernels of a subgraph allocate at once: those of its plan."""
+    """A bound of the bytes that the kernels of a subgraph allocate at once: the peak of its plan."""
     peak = peak_bytes(lower(graph), threads=1).size
     axes = {s.variable: expr.as_atom(s.size) for s in graph.dims}
     if peak is None or not axes.keys() >= {*expr.variables(peak)}:
@@ -189,10 +189,11 @@ def registered():
         cost=OpCost(most_flops, bound=True),
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
+    SHIFTS[op] = None
     declare(replace(OPAQUE, scratch=most_bytes), op)
     try:
         yield
     finally:
-        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, TRAITS, DEFINITIONS, COSTS):
+        for table in (KERNELS, JVPS, TRANSPOSES, BATCHERS, SHIFTS, TRAITS, DEFINITIONS, COSTS):
             del table[op]
         del OPS[NAME]
