@@ -1,4 +1,4 @@
-"""From a Python function to a graph: run the function once on traced arrays."""
+"""Trace a Python function to a graph: run it once on traced arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOG = logging.getLogger("anyshape.trace")
 
 @dataclass(frozen=True)
 class Trace:
-    """A function traced once: its graph, and the structures of its arguments and of its result.
+    """Graph of one function, with the structures of its arguments and of its result.
 
     `labels` are the paths of the arguments by the names of parameters, where these are known.
     """
@@ -45,7 +45,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Leaves:
-    """The arguments of a call: flat arrays with their paths, which of them were Python scalars, and the structure."""
+    """Arguments of a call: flat arrays with their paths, which are Python scalars (`weak`), and the structure."""
 
     arrays: Sequence[Any]
     weak: Sequence[bool]
@@ -54,7 +54,7 @@ class Leaves:
 
 
 def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
-    """The flat traced results of the function and their structure."""
+    """Return the flat traced results of the function and their structure."""
     try:
         result = function(*args, **kwargs)
     except (TypeError, ValueError) as error:
@@ -83,18 +83,18 @@ def _last_line(error: BaseException) -> SourceLine | None:
     return SourceLine(code.co_filename, traceback.tb_lineno, code.co_name, code, traceback.tb_lasti)
 
 
-_SHOWN = 100  # characters of what NumPy was given in its error
+_SHOWN = 100  # characters of the argument that NumPy quotes in its error
 
 
 def _hidden(error: Exception) -> Exception | None:
-    """Our error where NumPy raised one of its own in place of it."""
+    """Return the error of anyshape that NumPy replaced by one of its own, None if there is none."""
     text = str(error)
     if text.startswith("setting an array element") and isinstance(error.__cause__, AnyshapeError):
         return error.__cause__  # in `concrete[i] = traced`
     if text.startswith("dispatcher for __array_function__ did not return an iterable"):
         return SymbolicIterationError("an array", _last_line(error))
-    given, ours = getattr(active(), "refused", None) or ("", None)
-    hides = text == f"expected a sequence of integers or a single integer, got '{given[:_SHOWN]}'"
+    argument, ours = getattr(active(), "refused", None) or ("", None)
+    hides = text == f"expected a sequence of integers or a single integer, got '{argument[:_SHOWN]}'"
     return ours if hides else None  # in `np.zeros(traced)`
 
 
@@ -104,16 +104,16 @@ Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]
 def trace_call(
     function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None
 ) -> tuple[Trace, Scope]:
-    """Trace with every axis of every leaf unknown, or from what is prepared, and also give the scope of the trace.
+    """Trace with every axis of every leaf unknown, or as prepared; return the trace and its scope.
 
-    Decisions are answered from the actual sizes and guarded. `names` are those of the positional parameters.
+    Decisions are answered from the actual sizes and guarded. `names` are the names of the positional parameters.
     """
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
     return trace_in(builder, function, name, metas, leaves, names), builder.scope
 
 
 def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
-    """A builder for inputs of any size, and their metadata."""
+    """Return a builder for inputs of any size, and their array types."""
     hints: dict[DimVar, int] = {}
     metas = []
     sources = {}
@@ -137,7 +137,7 @@ def trace_in(
     leaves: Leaves,
     names: Sequence[str],
 ) -> Trace:
-    """Run the function on new inputs of the builder and finish its graph."""
+    """Run the function on new inputs of the builder, and return the finished trace."""
     labels, started = tuple(named(p, names) for p in leaves.paths), perf_counter()
     if _LOG.isEnabledFor(logging.DEBUG):
         _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
@@ -146,7 +146,9 @@ def trace_in(
         handles[position] = symdim(size, builder.scope)
     builder.hide()
     dims = builder.dims
-    builder.scope.read_names = lambda: size_names([d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()], labels)
+    builder.scope.read_names = lambda: size_names(
+        [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()], labels
+    )
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:
@@ -160,14 +162,12 @@ def trace_in(
 
 
 def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:
-    handle = builder.input(meta)
-    handle.weak = weak  # type: ignore[attr-defined]
-    return handle
+    return Array(builder, builder.input(meta).value, weak)
 
 
 @dataclass(frozen=True)
 class InnerTrace:
-    """A function traced on values of an enclosing graph; `captured` are the further values that it reads there."""
+    """Trace of a function on values of an enclosing graph; `captured` are further values that it reads there."""
 
     graph: Graph
     out_tree: Any
@@ -179,10 +179,10 @@ def trace_inner(
     outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
     metas: Sequence[TensorMeta] | None = None, whole: bool = False,
 ) -> InnerTrace:  # fmt: skip
-    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`, all of it there if it is `whole`.
+    """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
 
-    The inputs have the metadata of `like`, or `metas`. aux may hold traced values: they are captured by no one, so
-    `function` must give them as part of the result if they are to be used outside.
+    The inputs have the array types of `like`, or `metas`. With `whole`, operations on values of enclosing graphs alone
+    belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside.
     """
     builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole)
     metas = [x.meta for x in like] if metas is None else metas
@@ -195,12 +195,12 @@ def trace_inner(
 
 
 def as_value(x: Any, dtype: Any = None) -> Any:
-    """x as a value of the active trace; an array that is known while tracing becomes a constant of it."""
-    found = asarray(x, dtype)
+    """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
+    array = asarray(x, dtype)
     builder = active()
-    return found if isinstance(found, Traced) or builder is None else builder.constant(found)
+    return array if isinstance(array, Traced) or builder is None else builder.constant(array)
 
 
 def is_inexact(dtype: np.dtype) -> bool:
-    """Whether arrays of the dtype can be differentiated."""
+    """Return True if arrays of the dtype can be differentiated."""
     return dtype.kind in "fc"

@@ -96,7 +96,9 @@ def test_guards_of_a_jitted_program_survive():
     f(np.ones(5))
     program = reloaded(f.programs()[0])
     np.testing.assert_array_equal(program(np.ones(9)), np.full(9, 2))
-    with pytest.raises(SizeMismatchError, match=r"was traced for x.shape\[0\] > 3, and it was called with x.shape\[0\] = 2"):
+    with pytest.raises(
+        SizeMismatchError, match=r"was traced for x.shape\[0\] > 3, and it was called with x.shape\[0\] = 2"
+    ):
         program(np.ones(2))
 
 

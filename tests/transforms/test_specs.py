@@ -383,7 +383,7 @@ def test_constraints_are_assumed_and_checked():
     program = trace(lambda x: x * 2)(ShapeDtypeStruct((n, m, k)))
     assert program(np.ones((8, 8, 63))).shape == (8, 8, 63)
     for shape in [(7, 8, 55), (9, 7, 62), (8, 8, 64)]:
-        with pytest.raises(errors.SizeMismatchError, match=r"does not (hold|fit)"):
+        with pytest.raises(errors.SizeMismatchError, match=r"must (equal|be)|does not fit"):
             program(np.ones(shape))
 
 
@@ -438,7 +438,7 @@ def test_a_divisor_is_not_zero():
 def test_broadcast_declares_that_sizes_broadcast():
     program = trace(lambda x, y: y)(ShapeDtypeStruct("a, b"), ShapeDtypeStruct("broadcast(a, b)"))
     assert program(np.ones((1, 5)), np.ones(5)).shape == (5,)
-    with pytest.raises(errors.SizeMismatchError, match="broadcasts"):
+    with pytest.raises(errors.SizeMismatchError, match=r"must equal .*, or one of them must be 1"):
         program(np.ones((2, 5)), np.ones(2))
     with pytest.raises(errors.ContradictionError):
         symbolic_shape("broadcast(2, 3)")
@@ -694,7 +694,7 @@ def test_specs_of_arguments_share_a_scope_and_its_constraints():
     assert x.shape[1] == p["w"].shape[0] and x.shape[0] >= p["w"].shape[0] and p["b"].shape[0].upper == 3
     program = trace(lambda x, p: x @ p["w"] + p["b"])(*specs)
     assert program(np.ones((6, 5)), {"w": np.ones((5, 3)), "b": np.ones(3)}).tolist() == [[6.0] * 3] * 6
-    with pytest.raises(errors.SizeMismatchError, match="n >= d"):
+    with pytest.raises(errors.SizeMismatchError, match=r"n .* must be at least d"):
         program(np.ones((4, 5)), {"w": np.ones((5, 3)), "b": np.ones(3)})
     scope = SymbolicScope(dims=[Dim("batch", 1, 16)])
     (y,) = symbolic_args_specs((X,), "batch, _", scope=scope)
