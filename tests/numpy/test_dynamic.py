@@ -1,4 +1,4 @@
-"""Sizes that depend on data: slices that end at values, sizes by value, checks, bad input, and random programs."""
+"""Test sizes that depend on data: traced slice bounds, sizes by value, checks, bad input and random programs."""
 
 import copy
 import itertools
@@ -16,7 +16,7 @@ X = np.array([0.5, -1.0, 2.0, -0.25, 3.0])
 
 
 def fails(kind, words, function, *args):
-    """The error that a call raises: of this kind, two lines, the first with this line of this file."""
+    """Return the error that a call raises: of this kind, two lines, the first with this line of this file."""
     with pytest.raises(kind, match=words) as caught:
         function(*args)
     error = caught.value
@@ -77,20 +77,20 @@ def test_a_bound_may_be_an_element_of_an_array():
 
 
 def test_parts_that_end_at_one_value_have_one_size():
-    asked = []
+    answers = []
 
     def function(x, y, k):
         first, second = x[:k], y[:k]
-        asked.append((first.shape[0] == second.shape[0], first.shape[0] + x[k:].shape[0] == x.shape[0]))
+        answers.append((first.shape[0] == second.shape[0], first.shape[0] + x[k:].shape[0] == x.shape[0]))
         return first[: x.shape[0]] * x[:k] + anp.arange(k) * anp.zeros(k).sum()
 
     made = jit(lambda x, k: function(x, x * 2, k))
     assert made(X, np.int64(5)).shape == (5,)
-    assert asked == [(True, True)]
+    assert answers == [(True, True)]
     (program,) = made.programs()
     assert not [c for c in program.graph.conditions if c.kind == "guard"]
     broadcasts = [str(c.claim) for c in program.graph.conditions if c.claim.relation == "broadcasts"]
-    assert len(broadcasts) == 1  # of x[:k], which has not more elements than x, and arange(k), which may
+    assert len(broadcasts) == 1  # of x[:k], which is at most as long as x, and arange(k), which may be longer
 
 
 def test_sizes_by_one_value_are_one_size():
@@ -100,7 +100,7 @@ def test_sizes_by_one_value_are_one_size():
     assert not [c for c in made.programs()[0].graph.conditions if c.kind == "assertion"]
 
 
-def test_plain_numpy_makes_arrays_by_a_value_where_it_hands_over():
+def test_plain_numpy_functions_take_a_traced_size_with_like():
     made = jit(lambda x, k: np.arange(k, like=x) + np.ones((2, k), like=x) + np.full(k, 1.0, like=x))
     assert made(X, np.int64(3)).tolist() == [[2, 3, 4], [2, 3, 4]]
 
@@ -121,13 +121,13 @@ def test_a_size_is_rounded_to_even_and_clamped(size, expected):
 
 
 @pytest.mark.parametrize("size", [True, np.bool_(True), 1j, "2", None])
-def test_what_is_no_size_is_refused(size):
+def test_arguments_that_are_no_sizes_are_refused(size):
     with pytest.raises(TypeError):
         ops.dynamic_truncate(X, size)
 
 
 @pytest.mark.parametrize("size", [np.array(True), np.array(1j), np.array([1, 2])])
-def test_values_that_are_no_sizes_are_refused(size):
+def test_traced_values_that_are_no_sizes_are_refused(size):
     fails(errors.DTypeError, "a size is", jit(ops.dynamic_truncate), X, size)
 
 
@@ -151,7 +151,11 @@ BAD = {
     "tile": (lambda x, k: np.tile(x, k - 9), ValueError, "tile: a size cannot be negative"),
     "repeat": (lambda x, k: np.repeat(x, k - 9), ValueError, "repeat: a size cannot be negative"),
     "repeat by counts": (lambda x, k: np.repeat(x, IDS * k), ValueError, "a count cannot be negative"),
-    "counts of another size": (lambda x, k: np.repeat(x, anp.stack([k, k])), ValueError, r"2 must be 1 or equal x.shape\[0\] \(5\)"),
+    "counts of another size": (
+        lambda x, k: np.repeat(x, anp.stack([k, k])),
+        ValueError,
+        r"2 must be 1 or equal x.shape\[0\] \(5\)",
+    ),
     "reshape": (lambda x, k: x.reshape(k, k), ValueError, r"x.shape\[0\] \(5\) must equal size\*\*2 \(4\)"),
     "step of arange": (lambda x, k: anp.arange(0, 3, k - k), ValueError, "step of a range cannot be zero"),
     "bincount": (lambda x, k: np.bincount(IDS * k), ValueError, "an element cannot be negative"),
@@ -162,7 +166,11 @@ BAD = {
     "nothing to place": (lambda x, k: ops.place(x, x > 0, x[:0]), ValueError, "there are no values"),
     "top_k": (lambda x, k: anp.top_k(x, k * 9), ValueError, r"x.shape\[0\] \(5\) must be at least size \(18\)"),
     "negative top_k": (lambda x, k: anp.top_k(x, -k), ValueError, "top_k: a size cannot be negative"),
-    "part": (lambda x, k: ops.dynamic_slice(x, (0,), (k * 9,)), ValueError, r"x.shape\[0\] \(5\) must be at least size \(18\)"),
+    "part": (
+        lambda x, k: ops.dynamic_slice(x, (0,), (k * 9,)),
+        ValueError,
+        r"x.shape\[0\] \(5\) must be at least size \(18\)",
+    ),
     "starts": (lambda x, k: ops.dynamic_slice(x, (k, k), (1,)), ValueError, "2 starts for 1 axes"),
     "ids": (lambda x, k: ops.segment_sum(x, IDS[:2], k), ValueError, r"x.shape\[0\] \(5\) must equal 2"),
     "segments": (lambda x, k: ops.segment_sum(x, IDS, -k), ValueError, "segment_sum: a size cannot be negative"),
@@ -178,7 +186,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused_with_the_line_that_it_came_to(name):
+def test_bad_input_is_refused_with_the_users_line(name):
     function, kind, words = BAD[name]
     made = jit(function)
     fails(errors.AnyshapeError, words, made, X, np.int64(2))
@@ -273,15 +281,15 @@ def test_a_check_is_saved_and_loaded(tmp_path):
         fails(errors.CheckError, "a positive sum", again, -np.ones(4))
 
 
-def test_what_a_check_demands_of_sizes_is_believed():
+def test_a_check_of_sizes_is_assumed_from_there_on():
     def function(x, y):
         check(lambda: x.shape[0] == 2 * y.shape[0] and y.shape[0] >= 3, "sizes go together")
-        asked.append((x.shape[0] > 5, x.shape[0] % 2 == 0))
+        answers.append((x.shape[0] > 5, x.shape[0] % 2 == 0))
         return x.reshape(2, -1) + y
 
-    asked, made = [], jit(function)
+    answers, made = [], jit(function)
     assert made(np.ones(6), np.ones(3)).shape == (2, 3) and made(np.ones(8), np.ones(4)).shape == (2, 4)
-    assert set(asked) == {(True, True)}
+    assert set(answers) == {(True, True)}
     assert {c.kind for c in made.programs()[0].graph.conditions} == {"assertion"}
     fails(errors.CheckError, "sizes go together", made, np.ones(6), np.ones(4))
     fails(errors.CheckError, "sizes go together", made, np.ones(4), np.ones(2))
@@ -314,7 +322,7 @@ def test_only_comparisons_joined_by_and_are_demanded(condition):
         jit(lambda x: check(lambda: condition(x.shape[0])))(X)
 
 
-def test_a_check_tells_of_values():
+def test_a_failed_check_reports_the_values():
     error = fails(errors.CheckError, "all are positive", jit(lambda x: check(x > 0, "all are positive")), X)
     assert error.observed == "2 of 5 elements that are False, the first at [1]"
     assert copy.copy(error).observed == error.observed
@@ -325,11 +333,11 @@ def test_a_check_tells_of_values():
     assert check(True) is None and check(np.ones(3) > 0) is None
 
 
-# -- segments and kinds ------------------------------------------------------------------------------------------
+# -- segments and unique ------------------------------------------------------------------------------------------
 
 
 def test_a_product_of_segments_has_all_derivatives_at_zeros():
-    """Of two zeros in a segment, the second derivative is what is left; through logarithms it would be lost."""
+    """With two zeros in a segment only the second derivative is nonzero; through logarithms it would be lost."""
     x, ids = np.array([0.0, 3.0, 0.0, 2.0, 5.0]), np.array([1, 1, 1, 0, 0])
     function = lambda x: ops.segment_prod(x, ids, 2)[1]
     assert grad(function)(x).tolist() == [0, 0, 0, 0, 0]
@@ -347,7 +355,7 @@ def test_a_maximum_of_segments_shares_its_derivative_among_equals():
     assert slope.tolist() == [0.5, 0.5, 0, 2, 0]
 
 
-def test_first_of_each_kind_carry_the_derivative_of_unique():
+def test_the_first_occurrence_carries_the_derivative_of_unique():
     x = np.array([3.0, 1.0, 3.0, 2.0, 1.0])
     slope = grad(lambda x: (np.unique(x) * np.array([1.0, 10.0, 100.0])).sum())(x)
     assert slope.tolist() == [100, 1, 0, 10, 0]
@@ -380,7 +388,7 @@ SHAPES = [(n, fill) for n in (0, 1, 2, 3, 5, 8, 13, 21) for fill in (-1, 0, 1)]
 
 
 def program_of(seed):
-    """A chain of steps, some of them static, as a function of a namespace."""
+    """Return a chain of random steps, some of them static, as a function of a namespace."""
     rng = np.random.default_rng(seed)
     chosen = [STEPS[i] for i in rng.integers(0, len(STEPS), rng.integers(3, 7))]
 
@@ -393,7 +401,10 @@ def program_of(seed):
 
 
 def values_of(n, fill, seed):
-    """Values of both signs, or of one, so that masks choose some, none or all; a bound from below to beyond."""
+    """Return values of both signs or of one, and a bound.
+
+    Masks of them choose some, none or all elements. The bound lies between below the start and beyond the end.
+    """
     rng = np.random.default_rng((seed, n, fill + 1))
     x = rng.normal(size=n)
     return x if fill == 0 else fill * np.abs(x) - 0.0, np.int64(rng.integers(0, n + 3))
@@ -414,11 +425,11 @@ def test_a_random_program_gives_what_numpy_gives_at_every_size(seed, tmp_path):
     for n, fill in SHAPES:
         x, k = values_of(n, fill, seed)
         expected = function(np, x, k)
-        found = made(x, k)
-        assert found.shape == expected.shape and np.allclose(found, expected, 1e-9, 1e-9), (n, fill)
+        result = made(x, k)
+        assert result.shape == expected.shape and np.allclose(result, expected, 1e-9, 1e-9), (n, fill)
         assert np.allclose(loaded(x, k), expected, 1e-9, 1e-9)
         (graph,) = [p.graph for p in made.programs()]
-        assert np.array_equal(evaluate(graph, [x, k])[0], found)
+        assert np.array_equal(evaluate(graph, [x, k])[0], result)
     assert made.cache_info().traces == 1
 
 

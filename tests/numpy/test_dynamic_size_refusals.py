@@ -1,5 +1,6 @@
-"""What needs a size while tracing refuses one that depends on data, in one kind of error, at the user's line; all else
-takes it. Messages are golden.
+"""Test parameters that must be known while tracing: run-time sizes raise one kind of error, at the user's line.
+
+All other parameters take run-time sizes. Messages are golden.
 """
 
 import json
@@ -40,7 +41,7 @@ PAYLOADS = [
 
 
 @pytest.mark.parametrize(("primitive", "field", "function"), PAYLOADS, ids=lambda x: x if isinstance(x, str) else "")
-def test_what_needs_a_fixed_size_refuses_one_that_depends_on_data(primitive, field, function):
+def test_parameters_that_need_a_fixed_size_refuse_run_time_sizes(primitive, field, function):
     for run in (
         jit(function),
         lambda x: trace(function)(ShapeDtypeStruct("n")),
@@ -59,15 +60,15 @@ def test_what_needs_a_fixed_size_refuses_one_that_depends_on_data(primitive, fie
         assert pickle.loads(pickle.dumps(error)).to_dict() == error.to_dict()
 
 
-def test_the_same_under_jit_with_sizes_of_arguments_is_guarded():
+def test_sizes_of_arguments_are_guarded_instead():
     assert [v.shape for v in jit(lambda x: anp.unstack(x))(X)] == [()] * 4
     assert len(jit(lambda x: np.split(x, x.shape[0]))(X)) == 4
 
 
-def test_messages():
+def test_messages_are_golden():
     x, y = tensor(np.dtype(float), [UpperBound(variable("n")), 3]), tensor(np.dtype(float), [Unknown(), 3])
     context = ShapeGuardContext(Scope(), "reshape", None, (x, y), "transpose")
-    told = [
+    cases = [
         (lambda: context.exact(x, 0, field="shape"),
          "reshape: shape needs an exact size for axis 0, and <=n is only an upper bound\n"
          "  give the array's sizes names with anyshape.ops.name_sizes, or take the size from an array that has it"),
@@ -78,9 +79,9 @@ def test_messages():
          "reshape: the power needs a fixed size, and count is a size that depends on data\n"
          "  write it with array operations, which take every size, or move it outside the traced function"),
     ]  # fmt: skip
-    for ask, message in told:
+    for call, message in cases:
         with pytest.raises(UnsupportedDynamicShapeError) as caught:
-            ask()
+            call()
         assert str(caught.value) == message
     assert str(context.unsupported("the batch", None, Exact(variable("n")), "a fixed size")) == (
         "reshape: the batch needs a fixed size, and n is not known while tracing\n"
@@ -88,31 +89,31 @@ def test_messages():
     )
 
 
-def test_an_error_as_plain_data():
+def test_an_error_converts_to_plain_data():
     with pytest.raises(UnsupportedDynamicShapeError) as caught:
         jit(lambda x: anp.unstack(x[x > 1]))(X)
-    found = json.loads(json.dumps(caught.value.to_dict()))
-    where = found.pop("where")
+    data = json.loads(json.dumps(caught.value.to_dict()))
+    where = data.pop("where")
     assert where["file"] == __file__ and where["line"].startswith("test_dynamic_size_refusals.py:")
-    assert found.pop("message") == str(caught.value)
-    assert found == {
+    assert data.pop("message") == str(caught.value)
+    assert data == {
         "error": "UnsupportedDynamicShapeError", "primitive": "unstack", "field": "the number of arrays", "axis": 0,
         "observed": "run-time", "extent": "count", "needed": "a fixed size",
     }  # fmt: skip
 
 
-def test_examples_of_different_sizes():
+def test_vmap_refuses_examples_of_different_sizes():
     with pytest.raises(UnsupportedDynamicShapeError, match="one size for all examples") as caught:
         vmap(lambda x: x[x > 1])(np.ones((2, 3)))
     assert caught.value.where.file == __file__
 
 
-def test_a_list_that_is_an_array_of_run_time_size():
+def test_an_array_of_run_time_size_is_no_list():
     with pytest.raises(AnyshapeError, match="iteration over the first axis"):
         jit(lambda x: np.concatenate(x[x[:, 0] > -1]))(np.ones((2, 3)))
 
 
-# -- every function, on arrays whose sizes depend on data
+# -- every function, on arrays with run-time sizes
 
 
 def opaque(x):
@@ -127,7 +128,7 @@ def masked(x):
 @pytest.mark.parametrize("hide", [opaque, masked])
 @pytest.mark.parametrize("family", sorted({family for family, _ in rows()} - {"callback", "dynamic", "segments"}))
 def test_every_row_takes_run_time_sizes_or_refuses(family, hide):
-    """The same result as NumPy's, or a structured error."""
+    """Each sample gives NumPy's result or a structured error."""
     refused = right = 0
     for row in [row for f, row in rows() if f == family]:
         run = jit(lambda *a, row=row: row.function(anp, *[hide(x) for x in a]))
@@ -136,12 +137,12 @@ def test_every_row_takes_run_time_sizes_or_refuses(family, hide):
             expected = outcome(lambda *a, row=row: row.function(np, *a), *[x.copy() for x in xs])
             try:
                 with np.errstate(all="ignore"):
-                    found = leaves(run(*xs))
+                    results = leaves(run(*xs))
             except AnyshapeError:
                 refused += not is_error(expected)
                 continue
             assert not is_error(expected), f"{row} at {sizes}: NumPy refuses it"
-            for a, b in zip(expected, found, strict=True):
+            for a, b in zip(expected, results, strict=True):
                 assert a.shape == b.shape and a.dtype == b.dtype
                 np.testing.assert_allclose(b, a, rtol=1e-6 if a.dtype.itemsize < 8 else row.tolerance, atol=1e-9)
             right += 1

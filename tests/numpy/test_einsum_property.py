@@ -1,5 +1,6 @@
-"""Random einsum equations: one trace equals np.einsum at every size, where NumPy raises so does the program, and the
-derivatives are those of a product that is linear in each operand.
+"""Test random einsum equations.
+
+One trace equals np.einsum at every size, and raises where NumPy raises. Derivatives are linear in each operand.
 """
 
 import numpy as np
@@ -17,40 +18,53 @@ DTYPES = ("float64", "float64", "complex128", "float32", "int64", "bool")
 
 @st.composite
 def equations(draw):
-    """(the labels of each operand, the number of ellipsis axes of each, the equation)."""
+    """Draw the labels of each operand, its number of ellipsis axes or None, and the equation."""
     terms = draw(st.lists(st.text(LABELS, max_size=3), min_size=1, max_size=4))
     broad = [draw(st.sampled_from((None, None, 0, 1, 2))) for _ in terms]
-    if sum(len(t) for t in terms) + sum(b or 0 for b in broad) > 9:
+    if len("".join(terms)) + sum(b or 0 for b in broad) > 9:
         broad = [None for _ in terms]
     used = sorted(set("".join(terms)))
     written = [_write(draw, t, b) for t, b in zip(terms, broad, strict=True)]
     equation = ",".join(written)
-    if any(b is not None for b in broad) or draw(st.booleans()):
-        output = "".join(draw(st.permutations([c for c in used if draw(st.booleans())])))
-        dots = any(b is not None for b in broad)
+    dots = broad != [None] * len(terms)
+    if dots or draw(st.booleans()):
+        output = draw(_outputs(used))
         equation += "->" + (_write(draw, output, 0) if dots else output)
     return terms, broad, equation
+
+
+@st.composite
+def _outputs(draw, used):
+    """Draw the labels of the result: some of those used, in any order."""
+    return "".join(draw(st.permutations([c for c in used if draw(st.booleans())])))
 
 
 def _write(draw, labels, broad):
     if broad is None:
         return labels
-    place = draw(st.integers(0, len(labels)))
-    return f"{labels[:place]}...{labels[place:]}"
+    position = draw(st.integers(0, len(labels)))
+    return f"{labels[:position]}...{labels[position:]}"
 
 
 def shapes(terms, broad, written, sizes, extra):
-    """The shape of each operand, as its term is written."""
-    found = []
+    """Return the shape of each operand, in the order in which its term has labels and ellipsis."""
+    operand_shapes = []
     for term, count, text in zip(terms, broad, written, strict=True):
         axes = [sizes[c] for c in term]
         at = text.index("...") if count is not None else 0
-        found.append((*axes[:at], *extra[len(extra) - (count or 0) :], *axes[at:]))
-    return found
+        operand_shapes.append((*axes[:at], *extra[len(extra) - (count or 0) :], *axes[at:]))
+    return operand_shapes
 
 
-def arrays(rng, found, dtype):
-    values = [rng.uniform(-2, 2, size=s) for s in found]
+def random_sizes(rng, n):
+    """Return the size of each label, and the sizes of ellipsis axes: n, or for None random ones."""
+    if n is None:
+        return {c: int(rng.choice((1, 2, 3))) for c in LABELS}, [int(rng.choice((1, 2))) for _ in range(2)]
+    return dict.fromkeys(LABELS, n), [min(n, 3)] * 2
+
+
+def arrays(rng, operand_shapes, dtype):
+    values = [rng.uniform(-2, 2, size=s) for s in operand_shapes]
     if np.dtype(dtype).kind == "c":
         values = [x + 1j * rng.uniform(-2, 2, size=x.shape) for x in values]
     return [np.asarray(x > 0 if dtype == "bool" else x).astype(dtype) for x in values]
@@ -64,16 +78,14 @@ def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
     jitted = anyshape.jit(lambda *xs: np.einsum(equation, *xs))
     rng, served = np.random.default_rng(seed), 0
     for n in (0, 1, 2, 5, None, None):
-        sizes = {c: int(rng.choice((1, 2, 3))) if n is None else n for c in LABELS}
-        extra = [int(rng.choice((1, 2))) if n is None else min(n, 3) for _ in range(2)]
-        found = shapes(terms, broad, written, sizes, extra)
-        if n is None and len(set(terms)) == len(terms):  # an axis of size 1 meets others of its label
-            found = [tuple(1 if rng.random() < 0.2 else s for s in shape) for shape in found]
-        if np.prod([max(s, 1) for shape in found for s in shape]) > 1e8:
+        operand_shapes = shapes(terms, broad, written, *random_sizes(rng, n))
+        if n is None and len(set(terms)) == len(terms):  # an axis of size 1 is combined with others of its label
+            operand_shapes = [tuple(1 if rng.random() < 0.2 else s for s in shape) for shape in operand_shapes]
+        if np.prod([max(s, 1) for shape in operand_shapes for s in shape]) > 1e8:
             continue
-        xs = arrays(rng, found, dtype)
+        xs = arrays(rng, operand_shapes, dtype)
         expected, got = outcome(lambda *a: np.einsum(equation, *a), *xs), outcome(jitted, *xs)
-        check_same_outcome(got, expected, 1e-9, f"{equation} at {found}")
+        check_same_outcome(got, expected, 1e-9, f"{equation} at {operand_shapes}")
         served += not is_error(got)
     assert jitted.cache_info().traces <= max(served, 1) and (served == 0 or jitted.cache_info().traces == 1)
 
@@ -81,7 +93,7 @@ def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
 @settings(max_examples=60)
 @given(equations(), st.integers(0, 1000))
 def test_derivatives_are_those_of_a_multilinear_map(made, seed):
-    """The slope along t is the sum over operands of the product with t in their place; vjp is its transpose."""
+    """The tangent is a sum over operands, each replaced by its tangent in turn; vjp is the transpose."""
     terms, broad, equation = made
     written = equation.partition("->")[0].split(",")
     f = lambda *xs: np.einsum(equation, *xs)
@@ -89,8 +101,8 @@ def test_derivatives_are_those_of_a_multilinear_map(made, seed):
     backward = anyshape.jit(lambda xs, w: anyshape.vjp(f, *xs)[1](w))
     rng = np.random.default_rng(seed)
     for n in (0, 1, 2, 3):
-        found = shapes(terms, broad, written, dict.fromkeys(LABELS, n), [n, n])
-        xs, ts = arrays(rng, found, "float64"), arrays(rng, found, "float64")
+        operand_shapes = shapes(terms, broad, written, dict.fromkeys(LABELS, n), [n, n])
+        xs, ts = arrays(rng, operand_shapes, "float64"), arrays(rng, operand_shapes, "float64")
         slope = forward(xs, ts)
         expected = sum(f(*xs[:i], ts[i], *xs[i + 1 :]) for i in range(len(xs)))
         np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max(initial=0)))

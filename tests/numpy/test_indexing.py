@@ -1,4 +1,4 @@
-"""Slices, takes and pads beyond what the samples say: exact bounds, errors, kernels, and what is decided by a call."""
+"""Test slices, takes and pads beyond the samples: exact bounds, errors, kernels, and decisions of a call."""
 
 import itertools
 import re
@@ -21,20 +21,20 @@ from anyshape.ops.indexing import put_add_op
 X = np.arange(6.0).reshape(2, 3)
 
 
-# -- the bounds of slices ----------------------------------------------------------------------------------
+# -- the bounds of slices ----------------------------------------------------------------------------------------
 
 
 def bounds_at(part, n, hints=None):
-    """slice_bounds of an axis of unknown size, evaluated at n, and whether the guards it recorded hold there."""
+    """Return the bounds of a slice of an axis of unknown size at n, whether its guards hold there, and the guards."""
     variable = expr.DimVar("n")
     ctx = ShapeGuardContext(Scope({variable: n if hints is None else hints}), "slice", None)
-    found = slice_bounds(ctx, part(expr.from_atom(variable)), expr.from_atom(variable))
-    held = all(c.claim.holds(lambda leaf: n) for c in ctx.scope.conditions)
-    return [evaluate(s, lambda leaf: n) for s in found], held, ctx.scope.conditions
+    bounds = slice_bounds(ctx, part(expr.from_atom(variable)), expr.from_atom(variable))
+    guards_hold = all(c.claim.holds(lambda leaf: n) for c in ctx.scope.conditions)
+    return [evaluate(s, lambda leaf: n) for s in bounds], guards_hold, ctx.scope.conditions
 
 
 @pytest.mark.parametrize("step", [None, 1, 2, 3, 7, -1, -2, -3, -7])
-def test_slice_bounds_are_pythons_for_every_size_without_a_question(step):
+def test_slice_bounds_equal_pythons_at_every_size_without_a_guard(step):
     ends = [None, *range(-7, 8)]
     for start, stop in itertools.product(ends, ends):
         part = slice(start, stop, step)
@@ -62,7 +62,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
     assert not program.programs()[0].graph.conditions
 
 
-# -- errors ------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: np.swapaxes(x, 0, 5), np.exceptions.AxisError, "axis 5 is out of bounds"),
     ],
 )
-def test_what_cannot_be_done_is_said(function, kind, words):
+def test_errors_name_the_problem(function, kind, words):
     program = anyshape.jit(function)
     with pytest.raises(kind, match=words):
         program(X)
@@ -105,7 +105,7 @@ def test_an_index_out_of_range_is_numpys_error_when_the_program_runs():
         batched(X, np.array([0, 3]))  # never an element of the next example
 
 
-# -- decisions ---------------------------------------------------------------------------------------------
+# -- decisions ---------------------------------------------------------------------------------------------------
 
 
 def test_squeeze_without_an_axis_is_decided_by_the_call():
@@ -120,7 +120,7 @@ def test_unstack_of_a_symbolic_axis_is_decided_by_the_call():
     np.testing.assert_array_equal(program(X), X[1])
 
 
-# -- kernels -----------------------------------------------------------------------------------------------
+# -- kernels -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int32"])
@@ -130,16 +130,16 @@ def test_put_add_accumulates_in_the_dtype_of_the_updates(count, width, dtype):
     rows, positions = (rng.normal(size=(count, width)) * 9).astype(dtype), rng.integers(-50, 50, count)
     expected = np.zeros((50, width), dtype)
     np.add.at(expected, positions, rows)
-    found = find_kernel(put_add_op).run(rows, positions, axes=(0,), sizes=(50,))
-    np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == "float32" else 1e-12, strict=True)
+    result = find_kernel(put_add_op).run(rows, positions, axes=(0,), sizes=(50,))
+    np.testing.assert_allclose(result, expected, rtol=1e-4 if dtype == "float32" else 1e-12, strict=True)
 
 
 @pytest.mark.parametrize("count", [4, 400])
 def test_a_nan_reaches_the_rows_it_is_added_to_alone(count):
     rows = np.ones((count, 40))
     rows[1] = np.nan
-    found = ops.put_add(rows, np.arange(count), count)
-    assert np.isnan(found[1]).all() and not np.isnan(np.delete(found, 1, 0)).any()
+    result = ops.put_add(rows, np.arange(count), count)
+    assert np.isnan(result[1]).all() and not np.isnan(np.delete(result, 1, 0)).any()
 
 
 @pytest.mark.parametrize("count", [4, 400])
@@ -151,24 +151,24 @@ def test_put_add_out_of_range_is_an_error(count):
             ops.put_add_at(np.ones(count), [np.full(count, bad), np.zeros(count, int)], (0, 1), (5, 5))
 
 
-def test_what_scalar_indices_read_is_not_a_view():
+def test_the_result_of_scalar_indices_is_not_a_view():
     x = np.arange(24.0).reshape(2, 3, 4)
     row = anyshape.jit(lambda x, i, j: x[i, j])(x, np.int64(1), np.int64(-1))
     row[:] = -1
     assert (x >= 0).all()
 
 
-# -- ops ---------------------------------------------------------------------------------------------------
+# -- ops ---------------------------------------------------------------------------------------------------------
 
 
-def test_ops_check_what_their_callers_give():
+def test_ops_check_their_arguments():
     np.testing.assert_array_equal(ops.slice(X, (0, 0), (2, 2), (1, 2)), X[:, ::2])
     with pytest.raises(ShapeError, match="axis 1 ends before"):
         ops.slice(X, (0, 0), (2, 3), (1, 2))
     with pytest.raises(ShapeError, match="negative"):
         ops.pad(X, (0, 0), (0, -1))
-    found = ops.pad(X, (1, 0), (0, 2), (0, 1), value=7)
-    np.testing.assert_array_equal(found, [[7] * 7, [0, 7, 1, 7, 2, 7, 7], [3, 7, 4, 7, 5, 7, 7]])
+    padded = ops.pad(X, (1, 0), (0, 2), (0, 1), value=7)
+    np.testing.assert_array_equal(padded, [[7] * 7, [0, 7, 1, 7, 2, 7, 7], [3, 7, 4, 7, 5, 7, 7]])
     with pytest.raises(ShapeError, match="increasing order"):
         ops.take_at(X, [np.array([0]), np.array([0])], (1, 0))
 
@@ -201,7 +201,7 @@ FILLS += [("i4", np.int64(2**40)), ("?", 7), ("f4", 1e300), ("f2", (7, 1e5)), ("
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype, fill", FILLS)
-def test_pads_take_the_fills_that_numpy_takes(dtype, fill):
+def test_pad_takes_the_same_fills_as_numpy(dtype, fill):
     def padded(x):
         return np.pad(x, (1, 2), constant_values=fill)
 
@@ -212,6 +212,6 @@ def test_pads_take_the_fills_that_numpy_takes(dtype, fill):
         with pytest.raises(OverflowError, match=re.escape(str(error))):
             anyshape.jit(padded)(x)
     else:
-        found = anyshape.jit(padded)(x)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
+        result = anyshape.jit(padded)(x)
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)

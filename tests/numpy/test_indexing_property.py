@@ -1,4 +1,4 @@
-"""x[key] for random keys and shapes: one trace gives what NumPy gives at every size, and so does its derivative."""
+"""Test x[key] for random keys and shapes: one trace equals NumPy at every size, and so does its derivative."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ INDEX = st.integers(-2, 1)
 
 @st.composite
 def basic_keys(draw, rank):
-    """Integers, slices, new axes and at most one ellipsis, for at most `rank` axes (now and then for one more)."""
+    """Draw integers, slices, new axes and at most one ellipsis, for `rank` axes and now and then one more."""
     count = draw(st.integers(0, rank)) if draw(st.integers(0, 15)) else rank + 1
     items = [draw(st.one_of(SLICE, SLICE, INDEX)) for _ in range(count)]
     for _ in range(draw(st.integers(0, 2))):
@@ -28,11 +28,11 @@ def basic_keys(draw, rank):
 
 @st.composite
 def fancy_keys(draw, rank):
-    """Basic keys in which some items are index arrays that broadcast together; those are the arguments of a program."""
+    """Draw basic keys in which some items are index arrays that broadcast; the arrays are arguments of a program."""
     key = draw(basic_keys(rank))
     items = list(key) if isinstance(key, tuple) else [key]
-    places = [i for i, item in enumerate(items) if isinstance(item, (slice, int))]
-    chosen = draw(st.lists(st.sampled_from(places), unique=True, max_size=3)) if places else []
+    positions = [i for i, item in enumerate(items) if isinstance(item, (slice, int))]
+    chosen = draw(st.lists(st.sampled_from(positions), unique=True, max_size=3)) if positions else []
     shapes = {i: draw(st.sampled_from([(2,), (3, 2), (1,), (), (3, 1)])) for i in sorted(chosen)}
     return items, shapes
 
@@ -49,7 +49,7 @@ def array_of(shape):
 
 
 def check(function, calls):
-    """The jitted function against eager NumPy at every call, from one trace."""
+    """Assert that the jitted function equals eager NumPy at every call, from one trace."""
     program, served = anyshape.jit(function), 0
     for args in calls:
         expected, got = outcome(function, *args), outcome(program, *args)
@@ -74,8 +74,8 @@ def test_index_arrays_among_basic_keys(case):
     indices = [rng.integers(-1, 1, shape) for shape in index_shapes.values()]
 
     def read(x, *arrays):
-        found = dict(zip(index_shapes, arrays, strict=True))
-        return x[tuple([found.get(i, item) for i, item in enumerate(items)])]
+        array_of_item = dict(zip(index_shapes, arrays, strict=True))
+        return x[tuple([array_of_item.get(i, item) for i, item in enumerate(items)])]
 
     check(read, [(array_of(s), *indices) for s in shapes])
 
@@ -87,8 +87,8 @@ def test_the_gradient_counts_how_often_an_element_is_read(case):
     indices = [np.random.default_rng(1).integers(-1, 1, shape) for shape in index_shapes.values()]
 
     def read(x, *arrays):
-        found = dict(zip(index_shapes, arrays, strict=True))
-        return x[tuple([found.get(i, item) for i, item in enumerate(items)])]
+        array_of_item = dict(zip(index_shapes, arrays, strict=True))
+        return x[tuple([array_of_item.get(i, item) for i, item in enumerate(items)])]
 
     gradient = anyshape.grad(lambda x, *arrays: read(x * x, *arrays).sum())
     for shape in shapes:

@@ -1,4 +1,4 @@
-"""Reductions with all their options, on arrays of every kind of dtype: what NumPy gives, down to the sign of a zero."""
+"""Test reductions with all their options on arrays of every kind of dtype: NumPy's result, down to the sign of a zero."""
 
 import functools
 import warnings
@@ -22,7 +22,7 @@ STARTED = (np.sum, np.prod, np.max, np.min, np.nansum, np.nanprod, np.nanmax, np
 
 
 def values(shape, dtype):
-    """Small numbers of both signs, zeros of both signs among them."""
+    """Return small numbers of both signs, zeros of both signs among them."""
     rng = np.random.default_rng(len(shape))
     x = rng.integers(-3, 4, size=shape) * rng.choice([1.0, -0.5], size=shape)
     x = x + 1j * rng.integers(-2, 3, size=shape) if np.dtype(dtype).kind == "c" else x
@@ -63,21 +63,21 @@ def options(function):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-def test_every_option_gives_what_numpy_gives(function):
-    extremes = function in (np.max, np.min, np.nanmax, np.nanmin)  # which zero an extreme is, is a matter of place
-    for given in options(function):
+def test_every_option_equals_numpy(function):
+    extremes = function in (np.max, np.min, np.nanmax, np.nanmin)  # the sign of a zero depends on the order of elements
+    for chosen in options(function):
 
-        def reduced(x, given=given):
-            return function(x, **given)
+        def reduced(x, chosen=chosen):
+            return function(x, **chosen)
 
         reduced.signs = not extremes
         for dtype in DTYPES:
-            if np.dtype(given.get("dtype", "c16")).kind in "biu" and function in (np.mean, np.var, np.std):
+            if np.dtype(chosen.get("dtype", "c16")).kind in "biu" and function in (np.mean, np.var, np.std):
                 continue
-            if dtype[0] == "c" and np.dtype(given.get("dtype", "c16")).kind in "biu":
+            if dtype[0] == "c" and np.dtype(chosen.get("dtype", "c16")).kind in "biu":
                 continue  # NumPy casts with a warning
             for shape in SHAPES:
-                assert_as_numpy(reduced, values(shape, dtype), note=f"{function.__name__} {given} of {dtype}{shape}")
+                assert_as_numpy(reduced, values(shape, dtype), note=f"{function.__name__} {chosen} of {dtype}{shape}")
 
 
 @pytest.mark.parametrize("axis", [None, (), 0, -1])
@@ -92,7 +92,7 @@ def test_a_sum_of_negative_zeros_is_a_positive_zero(function, axis):
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), (1, 0)])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
 def test_a_product_starts_from_initial(dtype, axis):
-    """An overflow happens where NumPy has it, and none where NumPy has none."""
+    """An overflow happens where it happens in NumPy, and nowhere else."""
     largest = float(np.finfo(dtype).max) / 2
     for initial in (largest, 1 / largest):
 
@@ -103,9 +103,9 @@ def test_a_product_starts_from_initial(dtype, axis):
             x = np.resize(np.array([largest, 1 / largest, 1 / largest, 2]), shape).astype(dtype)
             assert_as_numpy(product, x, note=f"{initial}, {shape}")
             assert_as_numpy(functools.partial(product, keepdims=True), x)
-    found = anyshape.grad(lambda x, c: np.prod(x, initial=c), argnums=(0, 1))(np.array([2.0, 0.0, 3.0]), 5.0)
-    np.testing.assert_array_equal(found[0], [0.0, 30.0, 0.0])
-    assert found[1] == 0.0
+    gradients = anyshape.grad(lambda x, c: np.prod(x, initial=c), argnums=(0, 1))(np.array([2.0, 0.0, 3.0]), 5.0)
+    np.testing.assert_array_equal(gradients[0], [0.0, 30.0, 0.0])
+    assert gradients[1] == 0.0
 
 
 def test_initial_is_one_number():
@@ -137,8 +137,8 @@ def test_an_average_of_nothing_follows_numpy(dtype):
 def test_halves_are_counted_in_single_precision(n):
     x = (np.random.default_rng(0).normal(size=n) / 2 + 0.3).astype(np.float16)
     for function in (np.var, np.std, lambda x: np.var(x, where=x > -9), np.mean, lambda x: np.mean(x, where=x > 0)):
-        found, expected = anyshape.jit(function)(x), function(x.astype(float))
-        assert found.dtype == np.float16
-        np.testing.assert_allclose(found, expected, rtol=3e-3)
+        result, expected = anyshape.jit(function)(x), function(x.astype(float))
+        assert result.dtype == np.float16
+        np.testing.assert_allclose(result, expected, rtol=3e-3)
     exact = 2 * (x.astype(float) - x.astype(float).mean()) / n
     np.testing.assert_allclose(anyshape.grad(np.var)(x), exact, rtol=0.02, atol=2e-3 / n + 1e-7)

@@ -1,4 +1,4 @@
-"""Python ints as arguments, of every size that 64 bits hold: each operation answers as NumPy does of the same int."""
+"""Test Python ints as arguments, of every size that 64 bits hold: each operation gives NumPy's answer for the int."""
 
 import warnings
 
@@ -9,7 +9,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape.errors import AnyshapeError, RunOverflowError, RunZeroDivisionError
 
-UINT64 = (2**63, 2**63 + 5, 2**64 - 1)  # what no int64 holds: traced as uint64
+UINT64 = (2**63, 2**63 + 5, 2**64 - 1)  # beyond int64: traced as uint64
 INTS = (*UINT64, 2**62, 300, 100, 1, 0, -1, -300, -(2**63))
 DTYPES = ("?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", "c16")
 UFUNCS = (
@@ -51,7 +51,7 @@ OPERATIONS = {
 
 
 def outcome(f, *args):
-    """What a call gives, or the kind of error."""
+    """Return the result of a call, or the kind of its error."""
     try:
         return f(*args)
     except OverflowError:
@@ -62,17 +62,17 @@ def outcome(f, *args):
         return TypeError
 
 
-def assert_same(got, expected, what):
+def assert_same(got, expected, note):
     if isinstance(expected, type) or isinstance(got, type):
-        assert got is expected, f"{what}: {got} for {expected}"
+        assert got is expected, f"{note}: {got} for {expected}"
     elif isinstance(expected, tuple):
-        for one, other in zip(got, expected, strict=True):
-            assert_same(one, other, what)
+        for result, reference in zip(got, expected, strict=True):
+            assert_same(result, reference, note)
     else:
         expected = np.asarray(expected)
         rtol = 4 * np.finfo(expected.dtype).eps if expected.dtype.kind in "fc" else 0
-        np.testing.assert_allclose(got, expected, rtol=rtol, atol=0, err_msg=what)
-        assert np.asarray(got).dtype == expected.dtype, what
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=0, err_msg=note)
+        assert np.asarray(got).dtype == expected.dtype, note
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -105,7 +105,7 @@ def test_an_update_takes_a_python_int_that_fits(dtype, k):
 
 
 @pytest.mark.parametrize("k", UINT64)
-def test_derivatives_and_batches_know_such_an_int(k):
+def test_derivatives_and_vmap_take_ints_beyond_int64(k):
     x = np.arange(4)
     below = anyshape.vmap(lambda x, k: (x < k, np.clip(x, 0, k)), in_axes=(0, None))
     np.testing.assert_array_equal(below(x, k)[0], [True] * 4)
@@ -128,14 +128,14 @@ OPERATORS = {
     "True + k": lambda k: True + k, "k - True": lambda k: k - True,
     "sum": lambda k: sum([k, k]), "several": lambda k: (k - 1) * 2 + 3 * k % 5,
 }  # fmt: skip
-STEPS = {  # what is computed on the way
+STEPS = {  # intermediate results
     "sum": lambda k: (0 + k,), "several": lambda k: (k - 1, (k - 1) * 2, 3 * k),
     "1 >> -k": lambda k: (-k,),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_what_python_makes_of_ints_is_right_or_refused(name):
+def test_operators_on_ints_are_exact_or_refused(name):
     """It is exact, or an error of the run where a step is beyond what an int64 holds."""
     f = OPERATORS[name]
     jitted = anyshape.jit(f)
@@ -156,7 +156,7 @@ def test_the_error_of_an_int_that_is_too_large_shows_the_operation():
         anyshape.jit(lambda k: k * 2)(2**62)
     with pytest.raises(RunOverflowError, match=r"-\(-9223372036854775808\) of Python ints"):
         anyshape.jit(lambda k: -k)(-(2**63))
-    for f in (lambda k: 1 << k, lambda k: 3**k):  # which would take all memory
+    for f in (lambda k: 1 << k, lambda k: 3**k):  # the result would take all memory
         with pytest.raises(RunOverflowError, match="1099511627776 of Python ints"):
             anyshape.jit(f)(2**40)
     with pytest.raises(RunZeroDivisionError, match="integer division or modulo by zero"):

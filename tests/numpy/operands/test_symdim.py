@@ -1,4 +1,4 @@
-"""A size in Python code: it does what the int would do, or says why it cannot; NumPy's dtypes come out the same."""
+"""Test sizes in Python code: they do what the int would do, or raise; dtypes are NumPy's."""
 
 import copy
 import itertools
@@ -19,7 +19,7 @@ from anyshape.numpy.operands.symdim import SymDim
 
 
 def value(x, **sizes):
-    """What a result is for sizes of its variables, given by name."""
+    """Return a result at sizes of its variables, which are passed by name."""
     if isinstance(x, tuple):
         return tuple(value(y, **sizes) for y in x)
     if not isinstance(x, SymDim):
@@ -28,7 +28,7 @@ def value(x, **sizes):
     return evaluate(x.expr, values_from(named))
 
 
-# -- arithmetic ----------------------------------------------------------------------------------------------------
+# -- arithmetic --------------------------------------------------------------------------------------------------
 
 OTHERS = [0, 1, 3, -2, True, np.int64(3), np.int32(-2), np.uint8(2), np.int8(5), np.bool_(True), np.uint64(7)]
 BINARY = [operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, divmod]
@@ -36,13 +36,16 @@ UFUNCS = [np.add, np.subtract, np.multiply, np.floor_divide, np.remainder, np.ma
 
 
 def check_as_int(function, other, number, flipped):
-    """`function(size, other)`, or reflected, is the size that NumPy gives for ints, of the same NumPy dtype."""
+    """Assert that `function(size, other)`, or reflected, is the size that NumPy gives for ints, of the same dtype.
+
+    Returns 0 where NumPy raises, and 1 otherwise.
+    """
     n = symbolic_shape("n", constraints=["n >= 1"])[0]
     order = (lambda a, b: (b, a)) if flipped else (lambda a, b: (a, b))
     try:
         with np.errstate(all="raise"):
             expected = function(*order(number, other))
-    except (ZeroDivisionError, OverflowError, FloatingPointError):  # as in np.uint8(2) - 3, where a size may go on
+    except (ZeroDivisionError, OverflowError, FloatingPointError):  # as for np.uint8(2) - 3; a size may have a result
         return 0
     got = function(*order(n, other))
     exact = function(*order(number, int(other)))
@@ -57,7 +60,7 @@ def check_as_int(function, other, number, flipped):
 
 @pytest.mark.parametrize("other", OTHERS, ids=repr)
 @pytest.mark.parametrize("function", [*BINARY, *UFUNCS], ids=lambda f: getattr(f, "__name__", str(f)))
-def test_arithmetic_with_integers_is_that_of_an_int(function, other):
+def test_arithmetic_with_integers_equals_that_of_an_int(function, other):
     cases = itertools.product((1, 4, 10), (False, True))
     assert sum(check_as_int(function, other, number, flipped) for number, flipped in cases) >= 2
 
@@ -77,35 +80,26 @@ UNARY = [
 
 
 @pytest.mark.parametrize("function", UNARY, ids=range(len(UNARY)))
-def test_one_size(function):
+def test_functions_of_one_size_equal_those_of_an_int(function):
     n = symbolic_shape("n")[0]
     for number in (0, 1, 2, 5, 6):
         assert value(function(n), n=number) == function(number)
 
 
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge])
-def test_comparisons_are_those_of_an_int(compare):
+def test_comparisons_equal_those_of_an_int(compare):
     n = Dim("n", 4, 6)
-    others = [
-        0,
-        3,
-        3.5,
-        4,
-        4.0,
-        6,
-        6.5,
-        7,
-        -1,
-        1e300,
-        -1e300,
-        math.inf,
-        -math.inf,
-        math.nan,
-        True,
-        4 + 1j,
+    others = [0, 3, 3.5, 4, 4.0, 6, 6.5, 7, -1, 1e300, -1e300, math.inf, -math.inf, math.nan, True, 4 + 1j]
+    others += [
         np.float32(3),
+        np.int64(3),
+        np.int8(7),
+        np.float64(6.5),
+        np.float32(math.nan),
+        np.uint8(3),
+        np.array(3),
+        np.array(7.5),
     ]
-    others += [np.int64(3), np.int8(7), np.float64(6.5), np.float32(math.nan), np.uint8(3), np.array(3), np.array(7.5)]
     for other, flipped in itertools.product(others, (False, True)):
         if isinstance(other, complex) and compare not in (operator.eq, operator.ne):
             continue
@@ -119,7 +113,7 @@ def test_comparisons_are_those_of_an_int(compare):
 
 
 @pytest.mark.parametrize("other", ["a", None, (1,), {}, b"x", object()])
-def test_what_is_no_number_does_not_mix(other):
+def test_operands_that_are_no_numbers_raise_type_errors(other):
     n = symbolic_shape("n")[0]
     assert (n != other) is True and (n == other) is False
     for function in (operator.add, operator.sub, operator.floordiv, operator.lt, operator.ge, operator.pow):
@@ -137,13 +131,13 @@ def test_division_by_a_size_that_is_zero():
             with pytest.raises(ZeroDivisionError):
                 function(n, zero)
         assert function(n, np.int64(0)) in (0, (0, 0))  # as NumPy's own integers
-        assert isinstance(function(n, m), (SymDim, tuple))  # it may be zero: a program asks at the call
+        assert isinstance(function(n, m), (SymDim, tuple))  # m may be zero: a program checks it at the call
     with pytest.raises(errors.ZeroDivisorError, match=r"m \(0, from x.shape\[1\]\) must not be 0"):
         trace(lambda x: anp.zeros(x.shape[0] // x.shape[1]))(ShapeDtypeStruct((n, m)))(np.ones((2, 0)))
 
 
 @pytest.mark.parametrize("unused", [True, False])
-def test_a_division_by_zero_is_pythons_also_where_its_result_does_not_matter(unused):
+def test_a_division_by_zero_raises_even_if_its_result_is_unused(unused):
     def function(x):
         n, m = x.shape
         return x.sum() + (0 * (n // m) if unused else m * (n // m) + n % m)
@@ -178,7 +172,7 @@ _QUOTIENTS = {
 
 
 @pytest.mark.parametrize("name", _QUOTIENTS)
-def test_where_python_divides_by_a_size_of_zero_so_does_a_program(name):
+def test_a_program_divides_by_a_size_of_zero_as_python_does(name):
     """Python's numbers raise; NumPy's give 0, inf or nan."""
     function = _QUOTIENTS[name]
     run = jit(function)
@@ -219,24 +213,24 @@ _OF_QUOTIENTS = {
 
 
 @pytest.mark.parametrize("name", _OF_QUOTIENTS)
-def test_what_python_asks_of_a_quotient_of_sizes_is_asked_of_the_sizes(name):
-    """The answers are those of Python's floats, and the guards are about sizes."""
+def test_quotients_of_sizes_answer_python_by_guards_on_sizes(name):
+    """Answers equal those for Python's floats, and the guards are about sizes."""
     function, traces = _OF_QUOTIENTS[name]
     run = jit(lambda x: function(*x.shape))
     for n, m in itertools.product(range(9), range(3)):
-        found, expected = run(np.ones((n, m))), function(n, m)
-        for a, b in zip(*[x if isinstance(x, tuple) else (x,) for x in (found, expected)], strict=True):
+        results, expected = run(np.ones((n, m))), function(n, m)
+        for a, b in zip(*[x if isinstance(x, tuple) else (x,) for x in (results, expected)], strict=True):
             np.testing.assert_array_equal(a, np.asarray(b), strict=True)
     assert traces in (None, run.cache_info().traces)
 
 
-def test_whole_parts_of_quotients_are_sizes_of_specifications_too():
+def test_rounded_quotients_are_sizes_in_specifications():
     program = trace(lambda x: (x[: math.ceil(x.shape[0] / 2)], anp.ones(round(x.shape[0] / 2))))(ShapeDtypeStruct("n"))
     for n in range(9):
         assert [y.shape for y in program(np.ones(n))] == [(math.ceil(n / 2),), (round(n / 2),)]
 
 
-def test_a_quotient_that_other_numbers_have_changed_has_no_value_while_tracing():
+def test_a_quotient_combined_with_other_numbers_has_no_value_while_tracing():
     for function in (lambda x: int(x.shape[0] / 2 * 1.5), lambda x: 1 if x.shape[0] / x.sum() > 1 else 2):
         with pytest.raises(errors.ConcretizationError):
             jit(function)(np.ones(3))
@@ -250,10 +244,10 @@ def test_numpy_reduces_a_shape_that_begins_with_numbers():
     assert run.cache_info().traces == 1
 
 
-# -- as an object ----------------------------------------------------------------------------------------------------
+# -- hashing, copying, printing ----------------------------------------------------------------------------------
 
 
-def test_a_question_that_some_sizes_make_meaningless_has_witnesses_among_the_others():
+def test_witnesses_of_a_comparison_avoid_a_division_by_zero():
     n, m = symbolic_shape("n, m")
     with pytest.raises(errors.InconclusiveDimensionError) as caught:
         bool(n // m >= 2)
@@ -270,8 +264,8 @@ def test_text_copies_and_pickles():
     with pytest.raises(errors.InconclusiveDimensionError):
         f"{x:d}"
     assert copy.copy(x) is x and copy.deepcopy([x])[0] is x
-    again = pickle.loads(pickle.dumps(x))
-    assert again == x and again - 1 == 2 * n and hash(again) == hash(x) and {x: 3}[again] == 3
+    restored = pickle.loads(pickle.dumps(x))
+    assert restored == x and restored - 1 == 2 * n and hash(restored) == hash(x) and {x: 3}[restored] == 3
     assert pickle.loads(pickle.dumps(np.int32(2) * n)).numpy_dtype == np.int32
 
 
@@ -282,21 +276,23 @@ def test_a_size_pickles_into_a_fresh_process():
     assert done.stdout.decode().strip() == "2*m + n True SymbolicScope(n, m; n >= m)"
 
 
-def test_hashes_are_those_of_the_expression():
+def test_equal_expressions_have_equal_hashes():
     n, m = symbolic_shape("n, m")
     assert hash(n + m) == hash(m + n) and len({n, m, n + m, m + n, 2 * n, n * 2}) == 4
     assert {n: 1, m: 2}[n] == 1
 
 
-@pytest.mark.parametrize("ask", [int, float, operator.index, range, bool, complex, lambda n: [1] * n, lambda n: n & 1])
-def test_the_value_of_an_unknown_size_is_not_made_up(ask):
+@pytest.mark.parametrize(
+    "convert", [int, float, operator.index, range, bool, complex, lambda n: [1] * n, lambda n: n & 1]
+)
+def test_the_value_of_an_unknown_size_is_refused(convert):
     n = symbolic_shape("n")[0]
     with pytest.raises(errors.InconclusiveDimensionError) as caught:
-        ask(n)
+        convert(n)
     assert str(caught.value.where).startswith("test_symdim.py")
     seen = []
-    jit(lambda x: seen.append(ask(x.shape[0])) or x)(np.ones(3))
-    assert seen == [ask(3)]
+    jit(lambda x: seen.append(convert(x.shape[0])) or x)(np.ones(3))
+    assert seen == [convert(3)]
 
 
 def test_bounds():
@@ -324,7 +320,7 @@ def test_sizes_outside_a_program_have_no_value():
 # -- extremes ----------------------------------------------------------------------------------------------------
 
 
-def test_extremes_ask_nothing():
+def test_extremes_need_no_guard():
     n, m = symbolic_shape("n, m", constraints=["n >= m"])
     assert str(max_dim(n, 3)) == "max(n, 3)" and str(max_dim(n, m)) == "n" and str(min_dim(n, m, n + 1)) == "m"
     assert max_dim(3, 4) == 4 and type(max_dim(3, True)) is int and min_dim(np.int8(3), 4) == 3
@@ -345,7 +341,7 @@ def test_extremes_take_sizes_one_by_one(args):
             function(*(args or (2.5,)), n, "more")
 
 
-# -- in programs: the same dtype, shape and values as with the int -----------------------------------------------------
+# -- in programs: the same dtype, shape and values as with the int -----------------------------------------------
 
 MIXED = [
     lambda x, n: x.sum() / n,
@@ -423,7 +419,7 @@ MIXED = [
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.complex64])
 @pytest.mark.parametrize("function", MIXED, ids=range(len(MIXED)))
-def test_a_size_in_a_program_is_as_the_int_is_to_numpy(function, dtype):
+def test_a_size_in_a_program_acts_on_arrays_as_an_int_does(function, dtype):
     program = trace(lambda x: function(x, x.shape[0]))(ShapeDtypeStruct("n, m", dtype))
     compiled = jit(lambda x: function(x, x.shape[0]))
     for shape in [(3, 2), (1, 4)]:
@@ -453,7 +449,7 @@ DECIDED = [
 
 
 @pytest.mark.parametrize("function", DECIDED, ids=range(len(DECIDED)))
-def test_what_python_asks_is_decided_by_the_call(function):
+def test_decisions_by_python_become_guards_of_the_call(function):
     compiled = jit(function)
     for shape in [(3, 2), (1, 4), (2, 2), (0, 3), (3, 2)]:
         x = np.ones(shape)
@@ -463,12 +459,12 @@ def test_what_python_asks_is_decided_by_the_call(function):
 
 
 @pytest.mark.parametrize("function", [np.prod, np.sum, np.max, np.amin, math.prod, sum, anp.prod, anp.max])
-def test_reductions_of_shapes_ask_nothing(function):
+def test_reductions_of_shapes_need_no_guard(function):
     program = trace(lambda x: anp.zeros(function(x.shape)))(ShapeDtypeStruct("n, m, 2"))
     assert not [c for c in program.graph.conditions if c.kind == "guard"]
     for shape in [(0, 3, 2), (2, 3, 2), (1, 1, 2)]:
         assert program(np.ones(shape)).shape == (function(shape),)
     n, m = symbolic_shape("n, m")
     assert value(function(SymbolicShape((n, 3, m))), n=2, m=4) == function((2, 3, 4))
-    if function not in (np.max, np.amin):  # of a plain tuple NumPy asks which is larger, as Python's own max does
+    if function not in (np.max, np.amin):  # of a plain tuple NumPy compares sizes, as Python's max does
         assert value(function((n, 3, m)), n=2, m=4) == function((2, 3, 4))
