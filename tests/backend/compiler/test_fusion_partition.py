@@ -1,7 +1,10 @@
-"""The partition of a plan into groups: no two of its parts could be one group, as far as a graph of them tells.
+"""The partition of a plan into groups: no two of its parts could be one group, as far as their graph tells.
 
-Two parts could be one if they work along the same rows, the later one reads what the other makes, no total over rows
-goes from one to the other, and no path leads from one to the other through a third part.
+Two parts could be one if all of this holds:
+
+- They work along the same rows.
+- The later one reads results of the other, none of them of a carried reduction.
+- No path leads from one to the other through a third part.
 """
 
 import networkx
@@ -51,13 +54,13 @@ def prices(p, x):
 
 
 def parts_of(function, sizes, monkeypatch):
-    """The parts of the plan of value and gradient, and the rules of rows they were found by."""
-    found = []
+    """Return the parts of the plan of value and gradient, and the analysis that partitions their rows."""
+    partitions = []
     fuse = lower.fuse
 
     def watched(steps, outputs, scope, runtime):
         parts = fuse(steps, outputs, scope, runtime)
-        found.append((parts, RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))))
+        partitions.append((parts, RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))))
         return parts
 
     monkeypatch.setattr(lower, "fuse", watched)
@@ -67,24 +70,39 @@ def parts_of(function, sizes, monkeypatch):
     shapes |= dict.fromkeys(("q", "k", "v"), (width, width)) | {"up": (width, hidden), "down": (hidden, width)}
     p = {name: tensor(*shape) for name, shape in shapes.items()}
     anyshape.trace(anyshape.value_and_grad(function))(p, tensor("n", width)).plan
-    return found[-1]
+    return partitions[-1]
 
 
 def steps_of(part):
     return part.steps if isinstance(part, Group) else (part,)
 
 
-def could_be_one(graph, rules, parts, i, j):
-    """Whether the j-th part could be in one group with the i-th, which comes before."""
+def rows_of(part, analysis):
+    """Return the size of the parallel axis of a part; None if it has none that could be shared."""
+    if isinstance(part, Group):
+        return part.rows
+    parallel = analysis.parallel_axis(part)
+    return None if parallel is None or parallel.padded else parallel.rows
+
+
+def graph_of(parts):
+    """Return the dependence graph of parts, by their positions."""
+    graph, maker = networkx.DiGraph(), {}
+    for i, part in enumerate(parts):
+        graph.add_node(i)
+        graph.add_edges_from((maker[s], i) for step in steps_of(part) for s in step.inputs if maker.get(s, i) != i)
+        maker |= {slot: i for step in steps_of(part) for slot in step.outputs}
+    return graph
+
+
+def could_be_one(graph, analysis, parts, i, j):
+    """Tell whether the j-th part could be in one group with the i-th, which comes before."""
     first, second = parts[i], parts[j]
-    rows = []
-    for part in (first, second):
-        work = None if isinstance(part, Group) else rules.parallel_axis(part)
-        rows.append(part.rows if isinstance(part, Group) else None if work is None or work.padded else work.rows)
+    rows = rows_of(first, analysis)
     read = {s for step in steps_of(second) for s in step.inputs if isinstance(s, str)}
     made = {slot for step in steps_of(first) for slot in step.outputs}
-    whole = {*first.carried, *first.padded} if isinstance(first, Group) else set()
-    if rows[0] is None or rows[0] != rows[1] or not made & read or whole & read:
+    unfinished = {*first.carried, *first.padded} if isinstance(first, Group) else set()
+    if rows is None or rows != rows_of(second, analysis) or not made & read or unfinished & read:
         return False
     return networkx.is_directed_acyclic_graph(networkx.contracted_nodes(graph, i, j, self_loops=False))
 
@@ -92,20 +110,16 @@ def could_be_one(graph, rules, parts, i, j):
 @pytest.mark.parametrize("sizes", ["named", "fixed"])
 @pytest.mark.parametrize("function", [transformer_block, network, prices])
 def test_no_two_groups_could_be_one(function, sizes, monkeypatch):
-    parts, rules = parts_of(function, sizes, monkeypatch)
-    graph, maker = networkx.DiGraph(), {}
-    for i, part in enumerate(parts):
-        graph.add_node(i)
-        graph.add_edges_from((maker[s], i) for step in steps_of(part) for s in step.inputs if maker.get(s, i) != i)
-        maker |= {slot: i for step in steps_of(part) for slot in step.outputs}
+    parts, analysis = parts_of(function, sizes, monkeypatch)
+    graph = graph_of(parts)
     groups = [i for i, part in enumerate(parts) if isinstance(part, Group)]
     assert groups
     pairs = [(i, j) for j in range(len(parts)) for i in range(j) if i in groups or j in groups]
-    assert [(i, j) for i, j in pairs if could_be_one(graph, rules, parts, i, j)] == []
+    assert [(i, j) for i, j in pairs if could_be_one(graph, analysis, parts, i, j)] == []
 
 
 def between(x, w):
-    """A total closes a group that more of the same rows would belong to."""
+    """A carried reduction closes a group that more of the same rows would belong to."""
     y = np.exp(x) * w
     total = np.sum(y, axis=0)
     return np.tanh(total * 2), np.sum(np.sin(x) * y, axis=0), y
@@ -118,7 +132,7 @@ def reads_the_total(x, w):
 
 
 def counts(x, w):
-    """A size of a part in between, which what comes later needs."""
+    """A part in between defines a size that later parts need."""
     y = np.exp(x) * w
     total = np.sum(y)
     chosen = x[x > total * 0]
@@ -126,30 +140,30 @@ def counts(x, w):
 
 
 @pytest.mark.parametrize("function", [between, reads_the_total, counts])
-def test_what_becomes_one_group_gives_the_same(function):
+def test_merged_groups_give_the_same(function):
     rng = np.random.default_rng(0)
     with tiled():
         program = anyshape.jit(function)
         for n in (0, 1, 2, 5, 6, 7, 13, 40):
             x, w = rng.normal(size=n), rng.normal(size=n)
-            for found, expected in zip(program(x, w), function(x, w), strict=True):
-                np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+            for result, expected in zip(program(x, w), function(x, w), strict=True):
+                np.testing.assert_allclose(result, expected, rtol=1e-13, atol=1e-13)
 
 
-def test_functions_of_users_are_called_in_their_order():
+def test_functions_of_the_user_are_called_in_their_order():
     seen = []
 
-    def told(name):
-        def tell(x):
+    def recorder(name):
+        def record(x):
             seen.append(name)
             return np.array(x)
 
-        return tell
+        return record
 
     def function(x, w):
         y = np.exp(x) * w
-        first = anyshape.pure_callback(told("first"), anyshape.ShapeDtypeStruct("", np.float64), np.sum(y))
-        second = anyshape.pure_callback(told("second"), anyshape.ShapeDtypeStruct("", np.float64), w[0] * 2)
+        first = anyshape.pure_callback(recorder("first"), anyshape.ShapeDtypeStruct("", np.float64), np.sum(y))
+        second = anyshape.pure_callback(recorder("second"), anyshape.ShapeDtypeStruct("", np.float64), w[0] * 2)
         return first, second, np.sum(np.sin(x) * y)
 
     program = anyshape.jit(function)
@@ -160,26 +174,26 @@ def test_functions_of_users_are_called_in_their_order():
 
 
 def heads(x, w):
-    """Each head is over before the next one begins, though all read w."""
-    found = x
+    """Each head ends before the next one begins, though all read w."""
+    total = x
     for i in range(20):
-        found = found + np.tanh(softmax(x @ x.T + w * i) * w) @ x
-    return found
+        total = total + np.tanh(softmax(x @ x.T + w * i) * w) @ x
+    return total
 
 
 def products(x, w):
-    """What is added up could wait for the last product."""
-    found = x
+    """All additions could be delayed until the last product."""
+    total = x
     for i in range(20):
-        found = found + x @ (w * (i + 0.5))
-    return found
+        total = total + x @ (w * (i + 0.5))
+    return total
 
 
 def bent_products(x, w):
-    found = x
+    total = x
     for i in range(20):
-        found = found + np.tanh(x @ (w * (i + 0.5)))
-    return found
+        total = total + np.tanh(x @ (w * (i + 0.5)))
+    return total
 
 
 def losses(x, w):
@@ -187,11 +201,11 @@ def losses(x, w):
 
 
 def extremes_of_layers(x, w):
-    found = []
+    maxima = []
     for _ in range(20):
         x = np.tanh(x @ w)
-        found.append(np.max(np.sort(x * x, 0), -1))
-    return np.stack(found)
+        maxima.append(np.max(np.sort(x * x, 0), -1))
+    return np.stack(maxima)
 
 
 def sums_of_products(x, w):
@@ -199,18 +213,18 @@ def sums_of_products(x, w):
 
 
 def deeper(x, w):
-    found = np.stack([x, x], -1)
+    total = np.stack([x, x], -1)
     for i in range(20):
-        found = found + (x @ (w * (i + 0.5)))[..., None]
-    return found
+        total = total + (x @ (w * (i + 0.5)))[..., None]
+    return total
 
 
 def columns(x, w):
     """A column of a product keeps all of it alive."""
-    found = x
+    product = x
     for i in range(20):
-        found = found * np.tanh((x @ (w * i))[:, :1]) * (np.sort(x * i, 0)[:, 0:1] + 1)
-    return found
+        product = product * np.tanh((x @ (w * i))[:, :1]) * (np.sort(x * i, 0)[:, 0:1] + 1)
+    return product
 
 
 def sorted_pairs(x, w):
@@ -221,29 +235,29 @@ LOOPS = (heads, products, bent_products, losses, extremes_of_layers, sums_of_pro
 
 
 @pytest.mark.parametrize("function", LOOPS)
-def test_groups_do_not_keep_ever_more_arrays_waiting(function):
+def test_open_groups_keep_few_arrays_alive(function):
     tensor, n = anyshape.ShapeDtypeStruct("n, n", np.float64), 200
     program = anyshape.trace(function)(tensor, tensor)
     arrays = np.random.default_rng(0).normal(size=(2, n, n)) / n**0.5
-    used, kept = measured(program.run, arrays)
+    used, results = measured(program.run, arrays)
     plain, expected = measured(function, arrays)
     assert used <= plain + 5 * arrays[0].nbytes + SLACK
     assert used <= program.cost().at({"n": n}).peak_bytes.size + SLACK
     leaves = optree.tree_leaves(expected)
-    assert len(kept) == len(leaves)
-    for x, y in zip(kept, leaves, strict=True):
+    assert len(results) == len(leaves)
+    for x, y in zip(results, leaves, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
 
 
 def columns_of_products(x, w):
-    found = x[:, 0]
+    product = x[:, 0]
     for i in range(10):
-        found = found * np.tanh((x @ (w * i))[:, 0])
-    return np.sum(found**2)
+        product = product * np.tanh((x @ (w * i))[:, 0])
+    return np.sum(product**2)
 
 
 @pytest.mark.parametrize("argnums", [(0, 1), 0, 1])
-def test_a_view_keeps_all_that_it_is_a_view_of(argnums):
+def test_a_view_keeps_its_base_alive(argnums):
     tensor, n = anyshape.ShapeDtypeStruct("n, n", np.float64), 200
     program = anyshape.trace(anyshape.grad(columns_of_products, argnums))(tensor, tensor)
     arrays = np.random.default_rng(0).normal(size=(2, n, n)) / n**0.5
@@ -251,21 +265,21 @@ def test_a_view_keeps_all_that_it_is_a_view_of(argnums):
     assert used <= program.cost().at({"n": n}).peak_bytes.size + SLACK
 
 
-def noted(seen, name, x):
-    def tell(x):
+def recorded(seen, name, x):
+    def record(x):
         seen.append(name)
         return np.array(x)
 
-    return anyshape.pure_callback(tell, anyshape.ShapeDtypeStruct(x.shape, x.dtype), x)
+    return anyshape.pure_callback(record, anyshape.ShapeDtypeStruct(x.shape, x.dtype), x)
 
 
-def test_what_raises_has_its_turn():
+def test_checks_and_callbacks_keep_their_order():
     seen = []
 
     def before_a_callback(x):
         y = np.exp(x) * x
         anyshape.check(np.sum(y) < 0, "the sum")
-        return np.sin(x) * y + noted(seen, "called", np.sort(x))
+        return np.sin(x) * y + recorded(seen, "called", np.sort(x))
 
     def before_another(x):
         y = np.exp(x) * x

@@ -1,4 +1,4 @@
-"""What goes wrong while a program runs is told with the op and the line of the user, as the error NumPy raises."""
+"""Errors of a running program name the expression and the line of the user, and are errors that NumPy raises."""
 
 import pickle
 
@@ -46,7 +46,7 @@ def test_an_error_of_a_kernel_names_expression_and_line(primitive, expression, w
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_the_line_is_that_of_the_step():
+def test_the_line_belongs_to_the_step_that_failed():
     def function(x, i):
         y = np.sin(x)
         z = anp.take(y, i)  # here

@@ -1,4 +1,4 @@
-"""Tiles give what the steps give one by one: operands seen twice, operands that overlap, values that must stay."""
+"""Tiles equal the steps one by one: operands read twice, operands that overlap, values that must stay."""
 
 import tracemalloc
 
@@ -170,8 +170,8 @@ def test_one_array_as_two_operands_and_arrays_that_overlap(rng):
             check(program, function, [x, y])
 
 
-def test_sums_of_halves_are_those_of_numpy():
-    """Sums of tiles would not fit in a half, and the sum does."""
+def test_sums_of_halves_equal_numpys():
+    """Partial sums would not fit in a half, and the sum does."""
     x = np.concatenate([np.full(60, 6e4, np.float16), np.full(60, -6e4, np.float16)])
     with tiled():
         assert jit(lambda x: np.sum(x * np.float16(1)))(x) == 0
@@ -190,8 +190,8 @@ def test_elementwise_bits_do_not_depend_on_how_many_elements_a_tile_has(rng):
             np.testing.assert_array_equal(jit(function)(x), expected)
 
 
-def test_zeros_of_both_signs_are_chosen_as_numpy_chooses():
-    """fmin and fmax of 0 and -0 depend on where in an array they are, so they are not cut into tiles."""
+def test_zeros_of_both_signs_are_chosen_as_in_numpy():
+    """fmin and fmax of 0 and -0 depend on positions in the array, so they do not run in tiles."""
     x = np.where(np.arange(70) % 2 > 0, 0.0, -0.0)
     with tiled(3):
         for choice in (np.fmin, np.fmax, np.minimum, np.maximum):
@@ -199,29 +199,29 @@ def test_zeros_of_both_signs_are_chosen_as_numpy_chooses():
             np.testing.assert_array_equal(np.signbit(jit(function)(x, -x)), np.signbit(function(x, -x)))
 
 
-def test_sums_follow_the_order_in_which_arrays_lie():
-    """Along columns that lie together NumPy sums pairwise: what lies so is not cut into rows."""
+def test_sums_follow_the_memory_order_of_arrays():
+    """NumPy sums pairwise along contiguous columns, so arrays in Fortran order are not cut into rows."""
     x = np.asfortranarray((np.random.default_rng(0).random((200_000, 3)) + 0.1).astype(np.float32))
     for function in (lambda x: np.sum(np.abs(x), axis=0), lambda x: np.sum(np.sin(x) ** 2, axis=0)):
         np.testing.assert_array_equal(jit(function)(x), function(x))
         np.testing.assert_array_equal(jit(function)(x[:, ::-1]), function(x[:, ::-1]))
 
 
-def test_a_table_that_does_not_lie_in_rows_is_not_copied_for_each_tile():
-    table, places = np.ones((16, 100_000)).T, np.arange(0, 100_000, 3)
+def test_a_table_in_fortran_order_is_not_copied_for_each_tile():
+    table, indices = np.ones((16, 100_000)).T, np.arange(0, 100_000, 3)
     program = jit(lambda x, i: np.sin(x[i]) * 2)
-    program(table, places)
+    program(table, indices)
     tracemalloc.start()
-    found = program(table, places)
+    result = program(table, indices)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    np.testing.assert_array_equal(found, np.sin(table[places]) * 2)
-    assert peak < 3 * found.nbytes + 4_000_000 < table.nbytes * 2
+    np.testing.assert_array_equal(result, np.sin(table[indices]) * 2)
+    assert peak < 3 * result.nbytes + 4_000_000 < table.nbytes * 2
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_without_buffers_are_freed_within_a_tile(threads):
-    """Casts and choices make arrays of their own: a chain of them holds few at once, and the bound says so."""
+    """Casts and choices make arrays of their own: a chain of them keeps few alive, and the bound knows."""
 
     def casts(x, y):
         for _ in range(40):
@@ -272,16 +272,16 @@ DEEP = {  # of x (b, n, d), a vector, and rows for each batch, each token or bot
 @pytest.mark.parametrize("name", DEEP)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.filterwarnings("ignore:.*encountered")
-def test_axes_that_count_as_rows(name, threads, rng):
-    """Of long rows in C order the axes behind the first are cut too, in all that works along them as along rows."""
+def test_collapsed_axes(name, threads, rng):
+    """Axes behind the first collapse into rows, for long rows in C order and steps that treat all of them alike."""
     function = DEEP[name]
     loss = lambda *args: np.sum(np.sin(function(*args)) * 0.7)
     with tiled(5, threads=threads):
         program, slope = jit(function), anyshape.grad(loss, argnums=(0, 1, 2, 3))
         for b, n, d in ((1, 9, 4), (2, 7, 3), (4, 4, 4), (3, 1, 8), (1, 1, 12), (5, 6, 1)):
             args = [rng.normal(size=s) for s in ((b, n, d), (d,), (b, 1, d), (n,), (b, n, 1))]
-            spread = np.repeat(args[0], 2, axis=0)[::2]
-            for x in (args[0], spread, np.asfortranarray(args[0])):
+            strided = np.repeat(args[0], 2, axis=0)[::2]
+            for x in (args[0], strided, np.asfortranarray(args[0])):
                 np.testing.assert_allclose(program(x, *args[1:]), function(x, *args[1:]), rtol=1e-12, atol=1e-13)
             got = slope(*args)
             with untiled():
@@ -291,7 +291,7 @@ def test_axes_that_count_as_rows(name, threads, rng):
 
 
 def test_a_batch_of_one_is_cut_into_tiles():
-    """Its tokens are rows, so values inside of the norm live in a tile, not in arrays as large as the batch."""
+    """Its tokens are rows, so values inside of the norm live in a tile and not in arrays of the size of the batch."""
 
     def loss(x, g, b):
         m = x.mean(-1, keepdims=True)
@@ -320,20 +320,20 @@ def test_tiles_fit_the_widest_row():
     assert peak < c.size * w.size * 8 / 4
 
 
-def test_sums_over_rows_that_are_long_take_little_memory():
-    """Those of tiles are put together for blocks of tiles: one for each row would be as much as is read."""
+def test_partial_sums_of_long_rows_take_little_memory():
+    """Partial sums are kept for blocks of tiles: one for each row would be as much as is read."""
     program = jit(lambda x: np.sum(np.tanh(x) + 1, axis=0))
     x = np.ones((200, 20_000))
     program(x)
     tracemalloc.start()
-    found = program(x)
+    result = program(x)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    np.testing.assert_allclose(found, np.sum(np.tanh(x) + 1, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(result, np.sum(np.tanh(x) + 1, axis=0), rtol=1e-12)
     assert peak < x.nbytes / 4
 
 
-def test_derivatives_of_a_value_that_is_seen_along_two_axes(rng):
+def test_derivatives_of_a_value_read_along_two_axes(rng):
     def loss(m, v):
         return np.sum(np.tanh(m * v) * np.sin(v)[:, None] + m @ m)
 
@@ -343,6 +343,6 @@ def test_derivatives_of_a_value_that_is_seen_along_two_axes(rng):
     rng = np.random.default_rng(20240117)
     with untiled():
         slope = jit(anyshape.grad(loss, argnums=(0, 1)))
-        for n, found in got.items():
-            for g, e in zip(found, slope(square(rng, n), vector(np.random.default_rng(n), n)), strict=True):
+        for n, slopes in got.items():
+            for g, e in zip(slopes, slope(square(rng, n), vector(np.random.default_rng(n), n)), strict=True):
                 np.testing.assert_allclose(g, e, rtol=1e-11)

@@ -1,6 +1,6 @@
 """Tiled = untiled = naive, for random programs, every sample, every layout, around every boundary of tiles.
 
-What no sum or product of matrices went into has the same bits; sums have those of any other run and number of threads.
+Results without sums and matrix products have the same bits. Sums have the same bits in any run, on any threads.
 """
 
 import math
@@ -24,7 +24,7 @@ LAYOUTS = ("C", "F", "strided", "broadcast")
 
 
 def laid(x, layout):
-    """The values of x, or of its first row, at other places in memory."""
+    """Return the values of x, or of its first row, with another memory layout."""
     if layout == "C" or not x.ndim or not x.size:
         return x
     if layout == "F":
@@ -43,7 +43,7 @@ def same_bits(a, b):
 
 
 def free_of_sums(plan):
-    """For each output, that no sum went into it."""
+    """Tell of each output whether no sum went into it."""
     maker = {slot: step for step in plan.steps for slot in step.outputs}
     free = {}
     for step in plan.steps:
@@ -53,7 +53,7 @@ def free_of_sums(plan):
 
 
 class Compared:
-    """A function in tiles and not, checked against each other and the naive evaluator. Counts groups."""
+    """Compare a function in tiles, one without tiles and the naive evaluator. Counts groups."""
 
     def __init__(self, function, note, tile=6, threads=2):
         self.tiled, self.plain = jit(function), jit(function)
@@ -65,9 +65,9 @@ class Compared:
         with untiled():
             plain = outcome(self.plain, *arrays)
         with tiled(self.tile, threads=self.threads):
-            found = outcome(self.tiled, *arrays)
+            in_tiles = outcome(self.tiled, *arrays)
             again = outcome(self.tiled, *arrays)
-        assert type(plain) is type(found), f"{self.note} {note}: {plain!r:.300} and in tiles {found!r:.300}"
+        assert type(plain) is type(in_tiles), f"{self.note} {note}: {plain!r:.300} and in tiles {in_tiles!r:.300}"
         if is_error(plain):
             return
         made = next(p for p in self.tiled.programs() if p.accepts(*arrays))
@@ -75,10 +75,10 @@ class Compared:
         low = any(x.dtype in ("float16", "float32", "complex64") for x in (*arrays, *plain))
         tolerance = 1e-5 if low else 1e-9
         note = f"{self.note} {note}"
-        check_equal(found, plain, tolerance, note)
-        check_equal(found, evaluate(made.graph, arrays), tolerance, note)
+        check_equal(in_tiles, plain, tolerance, note)
+        check_equal(in_tiles, evaluate(made.graph, arrays), tolerance, note)
         exact = free_of_sums(made.plan)
-        for i, (a, b, c) in enumerate(zip(plain, found, again, strict=True)):
+        for i, (a, b, c) in enumerate(zip(plain, in_tiles, again, strict=True)):
             assert same_bits(b, c), f"{note}, result {i}: another run gives other bits"
             assert not exact[i] or same_bits(a, b), f"{note}, result {i}: not the bits of the plan without tiles"
         assert all(same_bits(x, y) for x, y in zip(arrays, before, strict=True)), f"{note}: an input was written to"
@@ -86,7 +86,7 @@ class Compared:
 
 @pytest.fixture(autouse=True)
 def _as_for_large_arrays(monkeypatch):
-    """The formula that large arrays take, in small ones too; NumPy's remarks about values at edges say nothing."""
+    """Use the formula of large arrays in small ones too, and ignore warnings about values at edges."""
     monkeypatch.setattr(special, "FEW", 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -94,11 +94,11 @@ def _as_for_large_arrays(monkeypatch):
 
 
 def total(function):
-    """The sum of everything that a function gives."""
+    """Return the sum of all results of a function."""
 
     def summed(*xs):
-        found = function(anp, *xs)
-        return sum(anp.sum(anp.real(y) * 1.0) for y in (found if isinstance(found, (tuple, list)) else (found,)))
+        results = function(anp, *xs)
+        return sum(anp.sum(anp.real(y) * 1.0) for y in (results if isinstance(results, (tuple, list)) else (results,)))
 
     return summed
 
@@ -107,7 +107,7 @@ def total(function):
 
 
 def small(program, sizes):
-    """No value of the program is large at these sizes: products of products grow fast."""
+    """Tell whether no value of the program is large at these sizes: products of products grow fast."""
     values = program.arrays(sizes)
     for step in program.steps:
         try:
@@ -153,14 +153,14 @@ def test_many_random_programs(start, smooth):
 
 
 def doubled(function):
-    """The function of a batch of its arguments, twice each."""
+    """Return the function of a batch of its arguments, each twice."""
     return lambda *xs: anyshape.vmap(function)(*[anp.stack([x, x]) for x in xs])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted({family for family, _ in rows()}))
 def test_every_sample_in_every_dtype_and_transform(family):
-    for _, row in [found for found in rows() if found[0] == family]:
+    for row in [row for name, row in rows() if name == family]:
         summed = total(row.function)
         functions = {
             "value": lambda *xs, row=row: row.function(anp, *xs),
@@ -234,7 +234,7 @@ def test_layouts_and_boundaries(function, dtype, rng):
 
 
 def test_reversed_axes_give_numpys_values_to_rounding(rng):
-    """NumPy's own bits depend on whether an axis that runs backwards is turned round first."""
+    """NumPy's own bits depend on whether a reversed axis is flipped first."""
     step = jit(chain)
     for n in (1, 6, 7, 13):
         x, y = (laid(rng.normal(size=(n, 4)), "reversed") for _ in range(2))
@@ -248,7 +248,7 @@ def test_reversed_axes_give_numpys_values_to_rounding(rng):
 
 @pytest.mark.parametrize("shape", [(1000003,), (250001, 4), (1001, 999), (4, 250001)], ids=str)
 @pytest.mark.parametrize("axis", [None, 0, -1])
-def test_sums_are_as_accurate_as_those_of_numpy(shape, axis, rng):
+def test_sums_are_as_accurate_as_numpys(shape, axis, rng):
     x = rng.uniform(0, 1, size=shape).astype(np.float32)
     summed = jit(lambda x: np.sum(x * np.float32(1), axis=axis))
     got, by_numpy = np.ravel(summed(x)), np.ravel(np.sum(x, axis=axis))
@@ -267,12 +267,12 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng):
     step, slope = jit(sums), anyshape.grad(lambda x: sums(x)[0])
     for n in (1 << 14, 50001):
         x = rng.normal(size=(n, 5))
-        found = []
+        runs = []
         for threads in (1, 2, 3, 4, 2, 1):
             with tiled(1 << 14, 1 << 13, threads):
-                found.append([*step(x), slope(x)])
-        for others in found[1:]:
-            for a, b in zip(found[0], others, strict=True):
+                runs.append([*step(x), slope(x)])
+        for others in runs[1:]:
+            for a, b in zip(runs[0], others, strict=True):
                 assert np.array_equal(a, b)
 
 

@@ -1,4 +1,4 @@
-"""Groups of steps that run tile by tile give what the steps give one by one, at sizes around every boundary."""
+"""Groups in tiles equal their steps one by one, at sizes around every boundary of tiles."""
 
 import threading
 import warnings
@@ -21,18 +21,18 @@ SIZES = (0, 1, 2, 5, 6, 7, 13)
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Every group runs in tiles, of very few elements, on two threads."""
+    """Run every group in tiles of very few elements, on two threads."""
     monkeypatch.setattr(tiles, "forced", (1, TILE))
     monkeypatch.setattr(config, "num_threads", 2)
     monkeypatch.setattr(specialize, "PATIENCE", 0)
 
 
 def total(row):
-    """The sum of everything that a row gives."""
+    """Return the sum of all results of a sample."""
 
     def function(*xs):
-        found = row.function(anp, *xs)
-        return sum(anp.sum(anp.real(y) * 1.0) for y in (found if isinstance(found, (tuple, list)) else (found,)))
+        results = row.function(anp, *xs)
+        return sum(anp.sum(anp.real(y) * 1.0) for y in (results if isinstance(results, (tuple, list)) else (results,)))
 
     return function
 
@@ -40,7 +40,7 @@ def total(row):
 @pytest.mark.parametrize("family", sorted({family for family, _ in rows()}))
 def test_tiled_plans_equal_the_naive_evaluator(family, small_tiles):
     grouped = 0
-    for _, row in [found for found in rows() if found[0] == family]:
+    for row in [row for name, row in rows() if name == family]:
         for function in (lambda *xs, row=row: row.function(anp, *xs), anyshape.grad(total(row))):
             program = jit(function)
             for size in SIZES:
@@ -51,7 +51,7 @@ def test_tiled_plans_equal_the_naive_evaluator(family, small_tiles):
 
 
 def compare(program, row, size):
-    """How many groups there were in the plan that gave the same as the evaluator."""
+    """Compare a program with the evaluator; return the number of groups in its plan."""
     arrays = outcome(row.arrays, dict.fromkeys(row.names(), size), row.dtypes[0])
     if is_error(arrays) or is_error(outcome(program, *arrays)):
         return 0
@@ -85,7 +85,7 @@ def rows_by_columns(x, y):
     return (np.sin((s[:, None] * y).sum(axis=1)) + 2) * s
 
 
-def test_a_buffer_that_is_seen_through_views_lives_as_long_as_any_of_them(small_tiles):
+def test_a_buffer_lives_as_long_as_any_view_of_it(small_tiles):
     rng = np.random.default_rng(5)
     for n in (1, 6, 13):
         z = rng.normal(size=n) + 1j * rng.normal(size=n)
@@ -120,23 +120,29 @@ ONE_GROUP = {
 }
 
 
+def arrays_outside_of_the_group(plan):
+    """Return the ops outside of the only group of a plan that make arrays."""
+    (group,) = plan.groups
+    inside = {slot for step in group.steps for slot in step.outputs}
+    return [str(step.op) for step in plan.steps if step.outputs[0] not in inside and step.results[0].rank]
+
+
+def random_arrays(shapes, dtypes, sizes):
+    rng = np.random.default_rng(sizes["n"])
+    arrays = [rng.normal(size=[sizes[name] for name in shape.split(", ")]) * 4 for shape in shapes]
+    return [x.astype(dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
+
+
 @pytest.mark.parametrize("name", ONE_GROUP)
 def test_a_layer_is_one_group_of_rows_forward_and_backward(name, small_tiles):
     function, shapes = ONE_GROUP[name]
     dtypes = ["int64" if name == "embedding" and shape == "n" else "float64" for shape in shapes]
     floats = [i for i, dtype in enumerate(dtypes) if dtype == "float64"]
     step = anyshape.value_and_grad(lambda *xs: anp.sum(anp.sin(function(*xs))), argnums=floats)
-    specs = [anyshape.ShapeDtypeStruct(*pair) for pair in zip(shapes, dtypes, strict=True)]
-    program = anyshape.trace(step)(*specs)
-    (group,) = program.plan.groups
-    inside = {slot for s in group.steps for slot in s.outputs}
-    outside = [s for s in program.plan.steps if s.outputs[0] not in inside and s.results[0].rank]
-    assert [str(s.op) for s in outside] == (["put_add"] if name == "embedding" else [])
+    program = anyshape.trace(step)(*map(anyshape.ShapeDtypeStruct, shapes, dtypes))
+    assert arrays_outside_of_the_group(program.plan) == (["put_add"] if name == "embedding" else [])
     for n in (0, 1, 2, 5, 6, 7, 13):
-        rng = np.random.default_rng(n)
-        sizes = {"n": n, "m": 3, "v": 9}
-        arrays = [rng.normal(size=[sizes[k] for k in shape.split(", ")]) * 4 for shape in shapes]
-        arrays = [x.astype(dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
+        arrays = random_arrays(shapes, dtypes, {"n": n, "m": 3, "v": 9})
         for got, wanted in zip(program.run(*arrays), evaluate(program.graph, arrays), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
 
@@ -152,7 +158,7 @@ def test_steps_with_two_results_stay_before_what_reads_either():
     assert float(anyshape.grad(lambda x: np.frexp(x)[0])(6.0)) == 0.125
 
 
-def test_what_only_the_derivative_reads_waits_for_it():
+def test_a_step_that_only_the_derivative_reads_sinks_to_it():
     def layer(x, w, v):
         return np.sum((np.tanh(x @ w) @ v) ** 2)
 
@@ -165,7 +171,7 @@ def test_what_only_the_derivative_reads_waits_for_it():
 
 
 @pytest.mark.parametrize("shape", [(1, 40), (2, 41), (3, 13), (5, 1), (2, 3, 7), (1, 1, 50)])
-def test_arrays_of_few_long_rows_are_cut_anywhere(shape, small_tiles):
+def test_arrays_of_few_long_rows_run_in_tiles(shape, small_tiles):
     def function(x, y):
         z = np.exp(x) * y + 1
         return z, np.sum(z), np.max(z * y), np.tanh(z) * 2
@@ -271,7 +277,7 @@ def test_threads_of_users_share_programs(small_tiles):
     assert not wrong and step.cache_info().traces == 1
 
 
-def test_plans_by_relation_of_sizes_that_depend_on_data(small_tiles):
+def test_specializations_with_sizes_that_depend_on_data(small_tiles):
     def function(x, y, k):
         z = x + y
         return np.dot(z[z > 0], z[z > 0]) * 2, (x * y)[:k] + z[:k]
@@ -286,7 +292,7 @@ def test_plans_by_relation_of_sizes_that_depend_on_data(small_tiles):
     assert step.cache_info().traces == 1
 
 
-def test_plans_by_relation_serve_every_pattern_from_one_trace(small_tiles):
+def test_specializations_serve_every_pattern_from_one_trace(small_tiles):
     def function(x, y, z):
         return np.sum(np.tanh(x + y) * z), x * y * z
 

@@ -1,4 +1,4 @@
-"""How tests make groups run tile by tile on small arrays: tiles of few elements, for arrays of any size, at once."""
+"""Context managers that make groups run in tiles on small arrays, or never."""
 
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
@@ -10,10 +10,9 @@ from anyshape.program import specialize
 
 @contextmanager
 def tiled(tile=6, least=1, threads=2):
-    """Groups of programs made here run in tiles of `tile` elements from `least` elements on, on so many threads.
+    """Run groups of programs that are made here in tiles of `tile` elements, from `least` elements on.
 
-    `least` and `tile` are read when a program is made,
-    `threads` when it is called.
+    `least` and `tile` are read when a program is made, `threads` when it is called.
     """
     before = config.num_threads
     with ExitStack() as stack:
@@ -28,5 +27,5 @@ def tiled(tile=6, least=1, threads=2):
 
 
 def untiled():
-    """No group runs in tiles in programs made here."""
+    """Run no group of programs that are made here in tiles."""
     return tiled(least=1 << 60)

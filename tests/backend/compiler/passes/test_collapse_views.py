@@ -1,4 +1,4 @@
-"""Movement collapsed into views: one step for a chain, the same numbers from every layout, never a byte outside."""
+"""Chains of movement become one view: the same numbers from every layout, and never a byte outside of the operand."""
 
 import itertools
 import pickle
@@ -39,15 +39,15 @@ def steps_of(program):
 
 
 def uncopied(plan):
-    """The function that runs a plan, its outputs as they are: views of the inputs too."""
+    """Return a function that runs a plan without copying outputs: they may be views of inputs."""
     return compile_plan(replace(plan, copied=(False,) * len(plan.outputs)))
 
 
-# -- what the plan says ----------------------------------------------------------------------------------------------
+# -- plans ----------------------------------------------------------------------------------------------
 
 
 def ten(x):
-    """Ten movements."""
+    """Apply ten movements."""
     n, m, k = x.shape
     y = x.reshape(n * m, k).transpose()[::-1].reshape(k, n, m)  # three, then a reshape
     y = y[:, :, 1:].transpose(2, 0, 1)  # two
@@ -88,7 +88,7 @@ def test_a_padded_view_is_made_once():
     assert str(traced(padding, "n, m").plan) == GOLDEN_PADDED
 
 
-def test_what_stretches_or_scatters_padding_is_a_view_of_its_own():
+def test_movement_that_stretches_or_scatters_padding_is_a_view_of_its_own():
     program = traced(lambda x: np.pad(x[::-1].T, ((1, 1), (0, 0)))[..., None].transpose(2, 0, 1)[::-1], "n, m")
     assert [s.op for s in program.plan.steps] == [padded_view_op, view_op]
 
@@ -107,7 +107,7 @@ def test_a_reshape_that_must_copy_stands_between_two_views():
     assert ops == ["view", "reshape", "view"]  # from where the reshape copied to, in C order
 
 
-def test_what_others_read_is_made():
+def test_values_that_others_read_are_made():
     def function(x):
         y = x.T[::-1][1:]
         z = y.T[1:][::-1]
@@ -117,16 +117,16 @@ def test_what_others_read_is_made():
     assert second.inputs == first.outputs
 
 
-def test_stretches_that_numpy_makes_itself_stay_out():
+def test_stretches_that_numpy_makes_are_not_collapsed():
     program = traced(lambda x, y: x[::-1].T[1:] * y[:, None], "n, m", "k")
     assert [s.op.name for s in program.plan.steps] == ["view", "reshape", "mul"]
 
 
-# -- what it gives ---------------------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------------------
 
 
 def layouts(x):
-    """Arrays equal to x that lie differently in memory, each with a name."""
+    """Yield arrays equal to x with different memory layouts, each with a name."""
     yield "C", x.copy()
     fixed = x.copy()
     fixed.flags.writeable = False
@@ -163,12 +163,12 @@ def test_every_layout_gives_the_same():
 def test_a_view_moves_nothing():
     run = uncopied(traced(ten, "n, m, k").plan)
     x = np.arange(24.0).reshape(2, 3, 4)
-    (found,) = run(x)
-    assert found.base is x.base and np.shares_memory(found, x)
+    (result,) = run(x)
+    assert result.base is x.base and np.shares_memory(result, x)
     assert anyshape.jit(ten)(x).flags.owndata  # what users get is theirs
 
 
-def test_paddings_of_two_numbers_are_two():
+def test_pads_with_two_numbers_are_two_views():
     def function(x):
         return np.pad(np.pad(x[::-1].T, 1), 1, constant_values=5)
 
@@ -177,7 +177,7 @@ def test_paddings_of_two_numbers_are_two():
     assert len(program.plan.steps) == 2
 
 
-def test_a_stretched_result_is_written_to_in_one_place():
+def test_a_stretched_result_is_a_copy():
     x = np.arange(24.0).reshape(2, 3, 4)
     made = anyshape.jit(lambda x: ten(x * 2))(x)
     assert made.flags.writeable
@@ -212,7 +212,7 @@ def test_derivatives_of_chains():
     anyshape.check_grads(lambda x: padding(x) ** 2, (x[0],), order=2)
 
 
-def test_negative_zero_is_padding_too():
+def test_padding_with_negative_zero():
     made = anyshape.jit(lambda x: np.pad(x[1:].T, 1, constant_values=-0.0)[::-1])(np.ones((2, 2)))
     assert np.signbit(made[0]).all()
 
@@ -228,7 +228,7 @@ def test_plans_with_views_pickle():
 # -- ops of plans ----------------------------------------------------------------------------------------------------
 
 
-def test_ops_of_plans_have_kernels_and_stand_in_no_graph():
+def test_ops_of_plans_have_kernels_and_are_illegal_in_graphs():
     assert not set(PLAN_OPS) & set(OPS)  # so no test of derivatives and rows asks for theirs
     for op in PLAN_OPS.values():
         assert op in KERNELS and pickle.loads(pickle.dumps(op)) is op
@@ -258,20 +258,20 @@ def test_a_window_that_leaves_the_memory_is_refused(shape, strides, offset):
 
 
 def test_no_window_leaves_the_memory():
-    """Random shapes, strides and offsets, most of them wrong: what is given lies within the operand."""
-    choose, given = random.Random(0), 0
+    """Random shapes, strides and offsets, most of them wrong: every view lies within the operand."""
+    choose, views = random.Random(0), 0
     kernel = KERNELS[view_op].run
     for _ in range(20_000):
         x = np.zeros([choose.randrange(4) for _ in range(choose.randrange(1, 4))])
         rank = choose.randrange(4)
         shape = tuple(choose.randrange(4) for _ in range(rank))
         strides = tuple(8 * choose.randrange(-4, 9) for _ in range(rank))
-        found = kernel(x, shape=shape, strides=strides, offset=8 * choose.randrange(-3, 12))
-        if found is not None and found.size:
-            given += 1
-            (low, high), (first, last) = byte_bounds(found), byte_bounds(x)
+        view = kernel(x, shape=shape, strides=strides, offset=8 * choose.randrange(-3, 12))
+        if view is not None and view.size:
+            views += 1
+            (low, high), (first, last) = byte_bounds(view), byte_bounds(x)
             assert first <= low and high <= last
-    assert given > 1000
+    assert views > 1000
 
 
 # -- random chains ---------------------------------------------------------------------------------------------------
@@ -290,7 +290,7 @@ def on_graph(x, operation, arguments):
 
 
 def random_graph(choose, length=10, dtype=np.int64):
-    """A graph of movements of its first input; the second gives n, m and k their values."""
+    """Return a graph of movements of its first input; the second gives n, m and k their values."""
     builder = Builder(Scope())
     shape = choose.choice(BASES)
     x = value = builder.input(tensor(np.dtype(dtype), shape))
@@ -300,7 +300,7 @@ def random_graph(choose, length=10, dtype=np.int64):
     seen, tries = [x], itertools.count()
     with activate(builder):
         while len(seen) <= length and next(tries) < 20 * length:
-            kept = list(builder.scope.conditions), list(builder.nodes)
+            before = list(builder.scope.conditions), list(builder.nodes)
             operation, *arguments = random_step(choose, value.meta.sizes)
             try:
                 after = on_graph(value, operation, arguments)
@@ -309,8 +309,8 @@ def random_graph(choose, length=10, dtype=np.int64):
             except ShapeError:
                 wrong = True
             if wrong:
-                builder.scope, builder.nodes[:] = Scope(), kept[1]
-                for condition in kept[0]:
+                builder.scope, builder.nodes[:] = Scope(), before[1]
+                for condition in before[0]:
                     builder.scope.assume(condition)
                 continue
             value = after
@@ -320,7 +320,7 @@ def random_graph(choose, length=10, dtype=np.int64):
 
 
 def check_graphs(seed):
-    """One random chain at every size and layout; how many steps its plan has, and how many movements there were."""
+    """Check a random chain at every size and layout; return the number of steps of its plan and of movements."""
     choose = random.Random(seed)
     graph, shape = random_graph(choose, dtype=choose.choice([np.int64, np.float32, np.complex128, bool]))
     graphs = [graph, optimize(graph)]
@@ -332,18 +332,18 @@ def check_graphs(seed):
         expected = interpreter.evaluate(graph, [x, np.zeros(values, bool)])
         for name, base in layouts(x):
             for _, run, _ in runs:
-                for found, wanted in zip(run(base, np.zeros(values, bool)), expected, strict=True):
-                    np.testing.assert_array_equal(found, wanted, err_msg=f"{seed} {name} {values}\n{graph}")
+                for result, wanted in zip(run(base, np.zeros(values, bool)), expected, strict=True):
+                    np.testing.assert_array_equal(result, wanted, err_msg=f"{seed} {name} {values}\n{graph}")
         for _, _, run in runs:
-            found = run(x, np.zeros(values, bool))[0]
-            if np.shares_memory(found, x):
-                assert byte_bounds(x)[0] <= byte_bounds(found)[0] and byte_bounds(found)[1] <= byte_bounds(x)[1]
+            result = run(x, np.zeros(values, bool))[0]
+            if np.shares_memory(result, x):
+                assert byte_bounds(x)[0] <= byte_bounds(result)[0] and byte_bounds(result)[1] <= byte_bounds(x)[1]
     return len(lower(graph).steps), len(graph.nodes)
 
 
 def test_random_chains_give_what_the_reference_gives():
-    found = [check_graphs(seed) for seed in range(60)]
-    steps, nodes = (sum(column) for column in zip(*found, strict=True))
+    counts = [check_graphs(seed) for seed in range(60)]
+    steps, nodes = (sum(column) for column in zip(*counts, strict=True))
     assert 2 * steps < nodes
 
 

@@ -1,4 +1,4 @@
-"""Contractions of plans: what moves and repeats operands is part of them, at every size and however inputs lie."""
+"""Movement and repetition of operands are folded into contractions, at every size and for every memory layout."""
 
 import functools
 
@@ -21,7 +21,7 @@ def reassociate():
 
 
 def array(rng, shape, dtype):
-    """Numbers that small dtypes hold, of both signs."""
+    """Return numbers of both signs that small dtypes hold."""
     x = rng.integers(-3, 4, size=shape) + (0 if np.dtype(dtype).kind in "iub" else rng.uniform(size=shape))
     if np.dtype(dtype).kind == "c":
         x = x + 1j * rng.uniform(-2, 2, size=shape)
@@ -29,7 +29,7 @@ def array(rng, shape, dtype):
 
 
 def laid_out(x):
-    """The same array as it may lie in memory: transposed, every other element of another, backwards."""
+    """Return the array in several memory layouts: transposed, strided, reversed."""
     wide = np.zeros([2 * n for n in x.shape], x.dtype)
     some = wide[tuple([slice(None, None, 2)] * x.ndim)]
     some[...] = x
@@ -44,13 +44,13 @@ def equal(got, expected, dtype):
 
 
 def steps(function, *shapes, dtype="float64"):
-    """The steps of the plan of a function of arrays of these shapes, as text without what they drop."""
+    """Return the steps of the plan of a function, as text without drops."""
     program = anyshape.trace(function)(*[anyshape.ShapeDtypeStruct(shape, dtype) for shape in shapes])
     return [str(step).partition("  drop")[0] for step in program.plan.steps]
 
 
 def ops(lines):
-    """The ops of steps."""
+    """Return the ops of steps."""
     return [line.partition(" = ")[2].partition("(")[0] for line in lines]
 
 
@@ -90,7 +90,7 @@ TABLE = {
 @pytest.mark.parametrize("name", TABLE)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ordered", [True, False])
-def test_the_table(name, dtype, ordered, request):
+def test_folded_contractions_equal_numpy(name, dtype, ordered, request):
     if not ordered:
         request.getfixturevalue("reassociate")
     function, *specs = TABLE[name]
@@ -151,14 +151,14 @@ def test_plans_neither_transpose_nor_repeat(function, shapes, expected):
 
 
 def test_derivatives_of_a_layer_are_products_alone():
-    """The gradient in a matrix that a stack shares is one product over rows and stack, with no sum after it."""
+    """The gradient of a matrix that a stack shares is one product over rows and stack, with no sum after it."""
     for function in (
         lambda w, x, c: anyshape.vjp(lambda w: np.matmul(x, w[None]), w)[1](c)[0],
         lambda w, x, c: anyshape.vjp(lambda w: np.einsum("...ij,...jk->...ik", x, w[None]), w)[1](c)[0],
         lambda w, x, c: anyshape.vjp(lambda w: anyshape.vmap(lambda x: x @ w)(x), w)[1](c)[0],
     ):
-        found = steps(function, "m, k", "b, n, m", "b, n, k")
-        assert ops(found) == ["dot_general"] and "contract=((0, 1), (0, 1))" in found[0], found
+        lines = steps(function, "m, k", "b, n, m", "b, n, k")
+        assert ops(lines) == ["dot_general"] and "contract=((0, 1), (0, 1))" in lines[0], lines
 
 
 def test_a_transpose_that_something_else_reads_stays():
@@ -182,15 +182,20 @@ def test_products_that_share_transposes():
         np.testing.assert_allclose(got, expected)
 
 
+def random_labels(rng, labels):
+    """Return labels of two operands and of the result; shared ones may be summed."""
+    left, right = (list(rng.permutation(labels)[: rng.integers(1, 5)]) for _ in range(2))
+    shared = [c for c in left if c in right]
+    return left, right, [c for c in dict.fromkeys(left + right) if c not in shared or rng.random() < 0.5]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_movement_around_products(seed):
     rng = np.random.default_rng(seed)
     labels = list("abcde")
-    left, right = (list(rng.permutation(labels)[: rng.integers(1, 5)]) for _ in range(2))
-    named, shared = (left, right), [c for c in left if c in right]
-    kept = [c for c in dict.fromkeys(left + right) if c not in shared or rng.random() < 0.5]
-    orders = [rng.permutation(len(x)) for x in (left, right, kept)]
-    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    left, right, out = random_labels(rng, labels)
+    orders = [rng.permutation(len(x)) for x in (left, right, out)]
+    equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
     stretch = rng.random() < 0.5
 
     def function(x, y):
@@ -201,7 +206,7 @@ def test_random_movement_around_products(seed):
     jitted = anyshape.jit(function)
     for n in (0, 1, 2, 5, None, None):
         sizes = {c: int(rng.integers(0, 5)) if n is None else n for c in labels}
-        pairs = zip(named, orders[:2], strict=True)
+        pairs = zip((left, right), orders[:2], strict=True)
         xs = [rng.normal(size=[sizes[side[i]] for i in np.argsort(order)]) for side, order in pairs]
         expected = function(*xs)
         for laid in zip(*map(laid_out, xs), strict=True):
@@ -210,7 +215,7 @@ def test_random_movement_around_products(seed):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [1, 10, 1000, 1_000_001])
-def test_sums_as_products_are_near(dtype, n, reassociate):
+def test_sums_as_products_are_accurate(dtype, n, reassociate):
     """BLAS adds up in single precision, one after another in each of a number of lanes."""
     rng = np.random.default_rng(n)
     x, y = rng.normal(size=(2, n)).astype(dtype)
@@ -221,7 +226,7 @@ def test_sums_as_products_are_near(dtype, n, reassociate):
     assert abs(float(got) - exact) <= 4 * np.finfo(dtype).eps * max(scale, abs(exact))
 
 
-def test_sums_of_products_are_sums_unless_asked_for(reassociate):
+def test_sums_of_products_stay_sums_without_reassociate(reassociate):
     function, stack = lambda x, y: np.sum(x * y, axis=1), lambda x, y: (x.transpose(0, 2, 1) @ y).sum(axis=0)
     assert ops(steps(function, "n, m", "n, m")) == ops(steps(stack, "b, n, m", "b, n, k")) == ["contract"]
     anyshape.config.reassociate = False
@@ -250,7 +255,7 @@ def test_sizes_that_depend_on_data():
     assert jitted.cache_info().traces == 1
 
 
-def test_not_a_number_and_infinity_stay(reassociate):
+def test_nan_and_infinity_are_kept(reassociate):
     x, y = np.array([0.0, 1.0, -np.inf, np.nan]), np.array([np.inf, np.inf, 2.0, 0.0])
     total = anyshape.jit(lambda x, y: np.sum(x * y))
     for i in range(4):
@@ -275,7 +280,7 @@ def test_a_complex_product_is_not_conjugated():
 
 
 CHAIN = lambda *xs: np.einsum("ij,jk,kl", *xs)
-ORDERS = [  # function, shapes, constraints, whether the last two come first
+PATHS = [  # function, shapes, constraints, whether the last two come first
     (CHAIN, ("n, 3", "3, m", "m, n"), (), True),
     (CHAIN, ("n, m", "m, k", "k, 3"), (), True),
     (CHAIN, ("3, m", "m, k", "k, n"), (), False),
@@ -290,8 +295,8 @@ ORDERS = [  # function, shapes, constraints, whether the last two come first
 ]
 
 
-@pytest.mark.parametrize(("function", "shapes", "constraints", "last"), ORDERS)
-def test_orders_follow_what_is_known_of_sizes_and_are_right_at_any(function, shapes, constraints, last):
+@pytest.mark.parametrize(("function", "shapes", "constraints", "last"), PATHS)
+def test_contraction_paths_follow_what_is_proved_and_are_right_at_any_size(function, shapes, constraints, last):
     like = [anyshape.ShapeDtypeStruct(s) for s in shapes]
     scope = anyshape.SymbolicScope(constraints)
     specs = [anyshape.ShapeDtypeStruct(anyshape.symbolic_shape(s.shape, scope=scope)) for s in like]
@@ -308,7 +313,7 @@ def test_orders_follow_what_is_known_of_sizes_and_are_right_at_any(function, sha
 
 
 def test_chains_of_many_matrices_end_with_their_vector():
-    """With more operands than all orders of which are looked at."""
+    """There are more operands than the exhaustive search takes."""
     xs = [np.ones((3, 3))] * 6 + [np.ones(3)]
     program = anyshape.trace(lambda *xs: np.linalg.multi_dot(xs))(
         *[anyshape.ShapeDtypeStruct("n, n")] * 6, anyshape.ShapeDtypeStruct("n")

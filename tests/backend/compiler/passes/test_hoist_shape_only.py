@@ -1,4 +1,4 @@
-"""What depends on the sizes of a call alone is made once for them, bounded in bytes, and nobody can change it."""
+"""Shape-only values are made once for the sizes of a call, bounded in bytes, and read-only."""
 
 import gc
 import threading
@@ -15,17 +15,17 @@ from tests.laws.sweep import check_same_outcome, is_error, outcome
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept():
+def empty_cache():
     CACHE.clear()
-    kept = anyshape.config.kept_bytes
+    before = anyshape.config.kept_bytes
     yield
-    anyshape.config.kept_bytes = kept
+    anyshape.config.kept_bytes = before
 
 
 def causal(x, fill=-1e9):
     n = x.shape[0]
-    place = anp.arange(n)
-    return anp.where(place[:, None] >= place[None, :], x @ x.T, fill)
+    position = anp.arange(n)
+    return anp.where(position[:, None] >= position[None, :], x @ x.T, fill)
 
 
 CHOICES = {
@@ -46,7 +46,7 @@ CHOICES = {
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "int64", "bool"])
 @pytest.mark.parametrize("name", CHOICES)
-def test_choices_by_a_mask_of_places_equal_numpy_bit_by_bit(name, dtype):
+def test_choices_by_a_mask_of_positions_equal_numpy_bit_by_bit(name, dtype):
     def f(np, x):
         n, m = x.shape
         return CHOICES[name](np, x, np.arange(n)[:, None] * 2 >= np.arange(m)[None, :])
@@ -56,13 +56,13 @@ def test_choices_by_a_mask_of_places_equal_numpy_bit_by_bit(name, dtype):
     for shape in [(3, 4), (0, 3), (3, 0), (1, 1), (5, 5), (90, 80), (3, 4), (3, 4)]:
         x = (rng.normal(size=shape) * 4).astype(dtype)
         x[:1] = -x[:1] * 0 if dtype != "bool" else x[:1]
-        for given in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
-            got, expected = outcome(jitted, given), outcome(lambda x: f(np, x), given)
+        for laid_out in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
+            got, expected = outcome(jitted, laid_out), outcome(lambda x: f(np, x), laid_out)
             check_same_outcome(got, expected, 0, f"{name} of {shape}")
             assert is_error(got) or [x.tobytes() for x in got] == [x.tobytes() for x in expected]
 
 
-def test_derivatives_through_kept_masks():
+def test_derivatives_through_cached_masks():
     loss = lambda x: anp.sum(anp.tanh(causal(x, 0.5)) * anp.arange(x.shape[0]))
     step = anyshape.jit(anyshape.value_and_grad(loss))
     for n in (0, 1, 2, 5, 2, 40, 5):
@@ -76,14 +76,14 @@ def test_derivatives_through_kept_masks():
     assert step.cache_info().traces == 1
 
 
-def test_what_is_kept_is_made_once_for_each_sizes():
+def test_values_are_made_once_for_the_sizes_of_a_call():
     jitted = anyshape.jit(causal)
     for n in (4, 5, 4, 5, 6, 4):
         jitted(np.ones((n, 2)))
     assert sorted(sizes for (_, sizes), _ in CACHE.entries.items()) == [(4,), (5,), (6,)]
 
 
-def test_what_programs_keep_goes_with_them():
+def test_values_are_freed_with_their_program():
     jitted = anyshape.jit(causal)
     jitted(np.ones((100, 2)))
     ((owner, _),) = CACHE.entries
@@ -93,7 +93,7 @@ def test_what_programs_keep_goes_with_them():
     assert owner() is None
 
 
-def test_what_is_kept_is_bounded():
+def test_the_cache_is_bounded():
     jitted = anyshape.jit(causal)
     anyshape.config.kept_bytes = 5 * (ENTRY_BYTES + 20 * 20 * 16)
     for n in (*range(1, 21), *[20] * 3, *range(20, 0, -1)):
@@ -105,7 +105,7 @@ def test_what_is_kept_is_bounded():
     assert not CACHE.entries and CACHE.held_bytes == 0
 
 
-def test_sizes_that_would_keep_much_keep_nothing():
+def test_large_values_are_not_hoisted():
     jitted = anyshape.jit(lambda x: x * anp.arange(x.shape[0]) + 1)
     for n in (10, MAX_BYTES // 4, 10, MAX_BYTES // 4):
         np.testing.assert_array_equal(jitted(np.ones(n)), np.arange(n) + 1.0)
@@ -114,9 +114,9 @@ def test_sizes_that_would_keep_much_keep_nothing():
     assert program.plan_for(np.ones(10)).hoisted and not program.plan_for(np.ones(MAX_BYTES // 4)).hoisted
 
 
-def test_results_do_not_share_what_is_kept():
-    places = lambda x: anp.arange(x.shape[0])
-    jitted = anyshape.jit(lambda x: (places(x), anp.broadcast_to(places(x)[None] * 2, (2, x.shape[0]))))
+def test_results_do_not_share_memory_with_the_cache():
+    positions = lambda x: anp.arange(x.shape[0])
+    jitted = anyshape.jit(lambda x: (positions(x), anp.broadcast_to(positions(x)[None] * 2, (2, x.shape[0]))))
     for _ in range(3):
         a, b = jitted(np.ones(4))
         np.testing.assert_array_equal(a, np.arange(4))
@@ -124,42 +124,42 @@ def test_results_do_not_share_what_is_kept():
         a[:], b[:] = -1, -1
 
 
-def test_functions_of_users_cannot_change_what_is_kept():
+def test_functions_of_the_user_cannot_change_cached_values():
     held = []
 
-    def keep(place):
-        held.append(place)
+    def keep(positions):
+        held.append(positions)
         with pytest.raises(ValueError, match="read-only"):
-            place += 1
-        return place * 1.0
+            positions += 1
+        return positions * 1.0
 
     like = anyshape.ShapeDtypeStruct((3,), np.float64)
     jitted = anyshape.jit(lambda x: anyshape.pure_callback(keep, like, anp.arange(x.shape[0])) + x)
     for _ in range(3):
         np.testing.assert_array_equal(jitted(np.zeros(3)), [0, 1, 2])
-    assert all(np.array_equal(place, [0, 1, 2]) for place in held)
+    assert all(np.array_equal(positions, [0, 1, 2]) for positions in held)
 
 
 def test_every_call_warns():
     jitted = anyshape.jit(lambda x: x + 1 / anp.arange(x.shape[0]))
     for _ in range(3):
-        with np.errstate(all="warn"), warnings.catch_warnings(record=True) as told:
+        with np.errstate(all="warn"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             np.testing.assert_array_equal(jitted(np.zeros(3)), [np.inf, 1, 0.5])
-        assert [t.category for t in told] == [RuntimeWarning]
+        assert [t.category for t in caught] == [RuntimeWarning]
         with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match="div"):
             jitted(np.zeros(3))
         with np.errstate(all="ignore"):
             jitted(np.zeros(3))
 
 
-def test_an_error_of_what_is_made_names_the_line():
+def test_an_error_of_a_hoisted_step_names_the_line():
     jitted = anyshape.jit(lambda x: x + 1 / anp.arange(x.shape[0]))
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError, match=r"test_hoist_shape_only\.py"):
         jitted(np.zeros(3))
 
 
-def test_a_limit_of_memory_counts_it():
+def test_a_limit_of_memory_counts_hoisted_values():
     n = 100
     jitted = anyshape.jit(causal, max_bytes=10 * n * n * 8)
     np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
@@ -171,7 +171,7 @@ def test_a_limit_of_memory_counts_it():
     assert str(more) != str(jitted.programs()[0].cost().peak_bytes.size)
 
 
-def test_threads_share_what_is_kept():
+def test_threads_share_the_cache():
     jitted, wrong = anyshape.jit(causal), []
 
     def work(seed):
@@ -190,7 +190,7 @@ def test_threads_share_what_is_kept():
     assert not wrong and CACHE.held_bytes == sum(CACHE.entries.values())
 
 
-def test_sizes_that_depend_on_data_keep_nothing_of_theirs():
+def test_values_of_sizes_that_depend_on_data_are_not_cached():
     jitted = anyshape.jit(lambda x: anp.cumsum(x[x > 0] * anp.arange(x[x > 0].shape[0])) / x.shape[0])
     for x in (np.array([1.0, -1, 2]), np.array([1.0, 1, 2]), np.array([-1.0, -1, -2])):
         np.testing.assert_allclose(jitted(x), np.cumsum(x[x > 0] * np.arange(sum(x > 0))) / 3)
@@ -202,15 +202,15 @@ def test_the_bound_is_a_number_of_bytes(wrong):
         anyshape.config.kept_bytes = wrong
 
 
-def test_the_plan_shows_what_is_kept(capsys):
+def test_the_plan_shows_what_is_cached(capsys):
     program = anyshape.trace(causal)(anyshape.ShapeDtypeStruct("n, d"))
     program.plan_for(np.ones((3, 2))).show()
     said = capsys.readouterr().out
     assert "cached for calls of these sizes" in said and "masked_else" in said
 
 
-def test_what_warns_is_made_once_a_call():
-    """Weights that underflow, of which nothing is kept: each call made them twice."""
+def test_values_that_warn_are_made_once_a_call():
+    """Weights that underflow are not cached; each call used to make them twice."""
     jitted = anyshape.jit(lambda x: x * anp.exp(-50.0 * anp.arange(x.shape[0])))
     with np.errstate(under="ignore"):
         jitted(np.ones(100))
@@ -231,7 +231,7 @@ def test_a_bound_holds_after_an_interrupt_between_an_entry_and_its_bytes():
     assert CACHE.held_bytes == 0
 
 
-def test_a_divisor_of_0_is_told_before_what_is_kept_is_measured():
+def test_a_divisor_of_0_is_an_error_before_hoisted_values_are_measured():
     program = anyshape.trace(lambda x: x + anp.sum(anp.arange(x.shape[0] // x.shape[1]) * x[0, 0]))(
         anyshape.ShapeDtypeStruct("n, m")
     )

@@ -1,4 +1,4 @@
-"""Sums with padded arrays add to a part of the other operand: with the bits of NumPy, and no argument is written to."""
+"""Sums with padded arrays add to a part of the other operand, with the bits of NumPy, and write to no argument."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def curvature(x):
 
 
 def wide(x):
-    """One longer than x."""
+    """Return an array that is one longer than x."""
     return np.cumsum(np.pad(x, [(0, 1)] + [(0, 0)] * (x.ndim - 1), constant_values=1), 0)
 
 
@@ -35,15 +35,15 @@ def twice_read(x):
 
 
 def read_on(x):
-    found = padded(x, 1, 0) + padded(x, 0, 1)
-    return found, found * 2
+    total = padded(x, 1, 0) + padded(x, 0, 1)
+    return total, total * 2
 
 
 def doubled(x):
     return x + x
 
 
-def kept(x):
+def read_later(x):
     y = wide(x)
     return y + padded(x, 1, 0), y
 
@@ -57,7 +57,7 @@ FUNCTIONS = {
     "halves": (lambda x: padded(x, 0, x.shape[0]) + padded(x, x.shape[0], 0), 1),
     "a pad that is read twice": (twice_read, 1),
     "a sum that elementwise steps read": (read_on, 0),
-    "a value that is read again": (kept, 1),
+    "a value that is read again": (read_later, 1),
     "one pad twice": (lambda x: doubled(padded(x, 1, 0)), 0),
     "a number and a pad": (lambda x: 1.0 + padded(x, 1, 0), 0),
     "a stretched row": (lambda x: np.sum(x, 0, keepdims=True) + padded(x, 1, 0), 0),
@@ -67,7 +67,7 @@ FUNCTIONS = {
 
 
 def odd(x):
-    """Zeros of both signs, infinities and NaN among other numbers."""
+    """Put zeros of both signs, infinities and NaN among other numbers."""
     flat = x.reshape(-1)
     flat[::3] = -0.0
     if x.dtype.kind == "f":
@@ -93,15 +93,15 @@ def same(got, expected):
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dtype, rank", [("f8", 1), ("f4", 2), ("i8", 1), ("c16", 2), ("f2", 1)])
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_sums_are_those_of_numpy(name, dtype, rank):
+def test_sums_equal_numpys(name, dtype, rank):
     function, count = FUNCTIONS[name]
     f = jit(function)
     for x in arrays(dtype, rank):
-        given = x.copy()
+        before = x.copy()
         got, expected = f(x), function(x)
         for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (got, expected)], strict=True):
             same(np.asarray(a), np.asarray(b))
-        np.testing.assert_array_equal(x, given)
+        np.testing.assert_array_equal(x, before)
     (program, *_) = f.programs()
     assert len([s for s in program.plan.steps if s.op is add_part_op]) == count
 
@@ -136,14 +136,14 @@ def test_pads_along_more_axes_stay():
     assert all(s.op is not add_part_op for s in f.programs()[0].plan.steps)
 
 
-def test_along_other_axes():
+def test_pads_along_another_axis():
     f = jit(lambda x: np.pad(x[:, 1:], [(0, 0), (0, 1)]) + np.sin(x))
     for shape in ((0, 2), (3, 1), (3, 4), (400, 500)):
         x = np.random.default_rng(0).standard_normal(shape)
         same(f(x), np.pad(x[:, 1:], [(0, 0), (0, 1)]) + np.sin(x))
 
 
-def test_the_kernel_itself():
+def test_the_kernel_adds_in_any_buffer():
     run = find_kernel(add_part_op).run
     x, y = np.array([-0.0, -0.0, 1.0, -0.0]), np.array([-0.0, 2.0])
     expected = x + np.pad(y, (1, 1))

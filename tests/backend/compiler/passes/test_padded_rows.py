@@ -1,4 +1,4 @@
-"""Rows that tiles write into a larger array, which a pad makes around them: the array is as if padded afterwards."""
+"""Tiles write rows to their position in a padded array: the array is as if padded afterwards."""
 
 import numpy as np
 import pytest
@@ -75,9 +75,9 @@ IN_PLACE = dict.fromkeys(FUNCTIONS, 1) | {of_what_else_is_read: 0, of_a_result: 
 IN_PLACE[with_a_value] = 2
 
 
-def same(found, expected):
-    found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
-    for x, y in zip(found, expected, strict=True):
+def same(actual, expected):
+    actual, expected = (x if isinstance(x, tuple) else (x,) for x in (actual, expected))
+    for x, y in zip(actual, expected, strict=True):
         if np.ndim(y) == 0:  # the sum of tiles may differ in its last bits
             np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
             continue
@@ -89,7 +89,7 @@ def same(found, expected):
 
 @pytest.mark.parametrize("shape", [lambda n: (n,), lambda n: (n, 3), lambda n: (2, n), lambda n: (1, n, 2)])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_results_are_those_of_numpy(function, shape):
+def test_results_equal_numpys(function, shape):
     rng = np.random.default_rng(0)
     for threads in (1, 2):
         with tiled(threads=threads):
@@ -101,7 +101,7 @@ def test_results_are_those_of_numpy(function, shape):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_only_what_nothing_else_reads_is_made_in_its_place(function):
+def test_only_operands_that_nothing_else_reads_are_written_in_place(function):
     with tiled():
         plan = anyshape.trace(function)(anyshape.ShapeDtypeStruct("n", "float64")).plan
     assert sum(len(group.padded) for group in plan.groups) == IN_PLACE[function]
@@ -125,19 +125,19 @@ def test_gradients_of_slices(function, shape):
         for n in SIZES:
             x = rng.normal(size=shape(n))
             for k in (0, 1, n // 2, n):
-                found = gradient(x, np.int64(k))
+                got = gradient(x, np.int64(k))
                 slope = np.zeros_like(x)
                 if function is loss:
                     slope[:k] = np.sin(2 * x[:k])
                 else:
                     slope[k:-1] = np.exp(x[k:-1]) * (np.cos(x[k:-1]) - np.sin(x[k:-1]))
-                np.testing.assert_allclose(found, slope, rtol=1e-12, atol=1e-14)
+                np.testing.assert_allclose(got, slope, rtol=1e-12, atol=1e-14)
 
 
-def test_rows_in_their_place_take_no_array_of_their_own():
+def test_rows_written_in_place_take_no_array_of_their_own():
     program = anyshape.trace(both_sides)(anyshape.ShapeDtypeStruct("n", "float64"))
     x = np.random.default_rng(2).normal(size=1_000_000)
-    used, (found,) = measured(program.run, [x])
-    assert found.shape == (len(x) + 5,)
+    used, (result,) = measured(program.run, [x])
+    assert result.shape == (len(x) + 5,)
     assert x.nbytes < used <= program.cost().at({"n": len(x)}).peak_bytes.size + SLACK
     assert used <= x.nbytes + 4 * tiles.MAX_WIDEST_BYTES * config.num_threads + SLACK

@@ -1,4 +1,4 @@
-"""Under max_bytes, values are computed again where the plan that keeps them takes too much: the same bits in less."""
+"""Rematerialisation under max_bytes: the same bits in less memory, where the plan that keeps values takes too much."""
 
 import io
 import pickle
@@ -58,7 +58,7 @@ def bound(function, n, layers=5):
     return program.cost().at(sizes).peak_bytes.size
 
 
-def test_a_call_that_would_take_too_much_runs_in_less_with_the_same_bits():
+def test_a_call_over_the_limit_runs_in_less_memory_with_the_same_bits():
     x, ws = arguments(N)
     plain = slope(WHOLE)
     wanted = plain(x, ws)
@@ -73,7 +73,7 @@ def test_a_call_that_would_take_too_much_runs_in_less_with_the_same_bits():
     assert used < 0.8 * measured(plain.programs()[0].run, [x, *ws])[0]
 
 
-def test_one_choice_serves_every_size_and_small_calls_keep_everything():
+def test_one_plan_serves_every_size_and_small_calls_keep_everything():
     plain = slope(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
@@ -85,7 +85,7 @@ def test_one_choice_serves_every_size_and_small_calls_keep_everything():
     assert less.cache_info().traces == 1
 
 
-def test_where_even_that_does_not_fit_both_numbers_are_named():
+def test_an_error_names_the_bytes_with_and_without_rematerialisation():
     x, ws = arguments(N)
     with pytest.raises(MemoryLimitError, match="where values are computed again, and max_bytes is 1000000") as caught:
         slope(1_000_000)(x, ws)
@@ -97,7 +97,7 @@ def test_where_even_that_does_not_fit_both_numbers_are_named():
 
 
 def cut(function, args, segments=1):
-    """The graph of a gradient, and the same with values computed again."""
+    """Return the graph of a function, the graph with values recomputed, and the input arrays."""
     jitted = jit(function)
     jitted(*args)
     program = jitted.programs()[0]
@@ -105,8 +105,8 @@ def cut(function, args, segments=1):
     sizes = {}
     for value, array in zip(program.graph.inputs, arrays, strict=True):
         sizes.update({leaf: n for extent, n in zip(value.meta.extents, array.shape) for leaf in [extent.size.atom]})
-    found = rematerialise(program.graph, lambda meta: value_of(bytes_of(meta), values_from(sizes)), segments)
-    return program.graph, found, arrays
+    rematerialised = rematerialise(program.graph, lambda meta: value_of(bytes_of(meta), values_from(sizes)), segments)
+    return program.graph, rematerialised, arrays
 
 
 def counts(graph, name):
@@ -114,7 +114,7 @@ def counts(graph, name):
 
 
 @pytest.mark.parametrize("segments", [1, 2, 4])
-def test_cheap_ops_alone_are_run_again(segments):
+def test_only_cheap_ops_are_recomputed(segments):
     x, ws = arguments(50)
     before, after, arrays = cut(grad(loss, argnums=(0, 1)), (x, ws), segments)
     check_graph(after)
@@ -126,29 +126,29 @@ def test_cheap_ops_alone_are_run_again(segments):
     assert pickle.loads(pickle.dumps(after)) == after
 
 
-def waits(graph, weigh):
-    """The most bytes that are alive between two nodes."""
+def peak_of(graph, weigh):
+    """Return the most bytes that are live between two nodes."""
     made = {v: i for i, n in enumerate(graph.nodes) for v in n.outputs}
     last = {v: i for i, n in enumerate(graph.nodes) for v in n.inputs}
     return max(sum(weigh(v) for v, i in made.items() if i < p <= last.get(v, i)) for p in range(len(graph.nodes)))
 
 
-def test_segments_bound_what_is_alive_in_a_long_chain():
+def test_segments_bound_the_peak_of_a_long_chain():
     def chain(x):
         y = x
         for _ in range(64):
             y = np.sin(y) * x
         return np.sum(y)
 
-    alive = {}
+    peaks = {}
     for segments in (1, 8):
         before, after, arrays = cut(anyshape.value_and_grad(chain), (np.ones(10),), segments)
-        alive[segments] = waits(after, lambda v: v.meta.rank)
+        peaks[segments] = peak_of(after, lambda v: v.meta.rank)
         np.testing.assert_array_equal(evaluate(after, arrays)[0], evaluate(before, arrays)[0])
-    assert alive[8] < 0.5 * waits(before, lambda v: v.meta.rank) and alive[8] < 0.5 * alive[1]
+    assert peaks[8] < 0.5 * peak_of(before, lambda v: v.meta.rank) and peaks[8] < 0.5 * peaks[1]
 
 
-def test_functions_of_users_sorts_and_gathers_are_not_run_twice():
+def test_callbacks_sorts_and_gathers_are_not_recomputed():
     def function(x, i):
         y = pure_callback(np.cos, x, anyshape.stop_gradient(x)) * x
         z = np.sort(np.sin(y)) * np.exp(y)[i]
@@ -156,13 +156,13 @@ def test_functions_of_users_sorts_and_gathers_are_not_run_twice():
 
     before, after, arrays = cut(grad(function), (RNG.normal(size=9), np.arange(9)[::-1].copy()))
     assert len(after.nodes) > len(before.nodes)
-    dear = {n.op.name for n in before.nodes} & {"callback", "sort", "argsort", "permute", "take", "gather"}
-    assert "callback" in dear and len(dear) > 2
-    assert all(counts(after, name) == counts(before, name) for name in dear)
+    expensive = {n.op.name for n in before.nodes} & {"callback", "sort", "argsort", "permute", "take", "gather"}
+    assert "callback" in expensive and len(expensive) > 2
+    assert all(counts(after, name) == counts(before, name) for name in expensive)
     np.testing.assert_array_equal(evaluate(after, arrays)[0], evaluate(before, arrays)[0])
 
 
-def test_a_profile_is_of_the_plan_that_runs():
+def test_a_profile_shows_the_plan_that_runs():
     plain = slope(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
@@ -174,21 +174,21 @@ def test_a_profile_is_of_the_plan_that_runs():
     assert tanh == [5, 10]
 
 
-def test_threads_share_one_choice():
+def test_threads_share_one_plan():
     x, ws = arguments(N)
     plain = slope(WHOLE)
     wanted = leaves(plain(x, ws))
-    less, found = slope(int(0.8 * bound(plain, N))), []
+    less, results = slope(int(0.8 * bound(plain, N))), []
 
     def run():
-        found.append(leaves(less(x, ws)))
+        results.append(leaves(less(x, ws)))
 
     threads = [threading.Thread(target=run) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 6
-    for outputs in found:
+    assert len(results) == 6
+    for outputs in results:
         for a, b in zip(outputs, wanted, strict=True):
             np.testing.assert_array_equal(a, b)

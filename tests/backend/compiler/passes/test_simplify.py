@@ -1,4 +1,4 @@
-"""Rewriting changes no result, for any number: NaN, infinities, zeros of both signs, numbers near the limits."""
+"""Simplification changes no result, for any number: NaN, infinities, zeros of both signs, numbers near the limits."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from anyshape import jit
 
 
 def numbers(dtype):
-    """Numbers of every kind, and many random ones of all magnitudes."""
+    """Return numbers of every kind, and many random ones of all magnitudes."""
     limits = np.finfo(dtype)
     special = [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, limits.max, -limits.max, limits.max / 2, limits.max / 3]
     special += [limits.tiny, -limits.tiny, limits.tiny / 2, limits.smallest_subnormal, 3 * limits.smallest_subnormal]
@@ -43,18 +43,18 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid", "ignore:underflow")
-def test_every_bit_stays(name, dtype):
+def test_every_bit_is_kept(name, dtype):
     function, x = FUNCTIONS[name], numbers(dtype)
     f = jit(function)
     for part in (x, x[:0], x[:1], x[4:6], np.append(x, x)):
         got, expected = f(part), function(part)
         np.testing.assert_array_equal(got, expected, strict=True)
-        real = ~np.isnan(expected)  # that of NaN is no sign
+        real = ~np.isnan(expected)  # NaN has no sign
         np.testing.assert_array_equal(np.signbit(got[real]), np.signbit(expected[real]))
     assert f.cache_info().traces == 1 + (name.startswith("a number"))
 
 
-MEETINGS = {  # of zeros of both signs, infinities and branch cuts
+EDGE_CASES = {  # of zeros of both signs, infinities and branch cuts
     "a sum that cancels": (lambda x: np.sum(-x), [1.0, -1.0]),
     "a sum of nothing": (lambda x: np.sum(-x[:0]), [1.0, -1.0]),
     "sums of columns that cancel": (lambda x: np.sum(-np.stack([x, -x]), axis=0), [1.0, -2.0, 0.0]),
@@ -70,10 +70,10 @@ MEETINGS = {  # of zeros of both signs, infinities and branch cuts
 }
 
 
-@pytest.mark.parametrize("name", MEETINGS)
+@pytest.mark.parametrize("name", EDGE_CASES)
 @pytest.mark.filterwarnings("ignore:.*encountered", "ignore:Mean of empty")
-def test_signs_of_zeros_and_parts_of_complex_numbers_stay(name):
-    function, x = MEETINGS[name][0], np.array(MEETINGS[name][1])
+def test_signs_of_zeros_and_parts_of_complex_numbers_are_kept(name):
+    function, x = EDGE_CASES[name][0], np.array(EDGE_CASES[name][1])
     for part in (x, np.append(x, x[::-1]), x[:2]):
         got, expected = np.asarray(jit(function)(part)), np.asarray(function(part))
         for a, b in ((got.real, expected.real), (got.imag, expected.imag)):
@@ -82,7 +82,7 @@ def test_signs_of_zeros_and_parts_of_complex_numbers_stay(name):
             np.testing.assert_array_equal(np.signbit(a[real]), np.signbit(b[real]))
 
 
-def test_nothing_is_computed_of_elements_that_do_not_exist():
+def test_an_empty_stretch_computes_nothing_that_may_warn():
     f = jit(lambda x, like: np.log(np.broadcast_to(x, (like.shape[0], x.shape[0]))))
     x = np.array([0.0, 1.0])
     with np.errstate(all="raise"):
@@ -97,14 +97,14 @@ def steps(function, x):
     return [step.op.name for step in f.programs()[0].plan.steps]
 
 
-def test_steps_that_are_saved():
+def test_simplification_saves_steps():
     x = np.ones(3)
     assert steps(FUNCTIONS["a power of two within a product"], x) == ["mul"]
     assert steps(FUNCTIONS["no power of two"], x) == steps(FUNCTIONS["a factor below one"], x) == ["mul", "mul"]
     assert "reshape" not in steps(FUNCTIONS["a number moved about"], x)
 
 
-def test_a_sum_with_a_negation_is_a_difference_though_others_read_that():
+def test_a_sum_with_a_negation_is_a_difference_even_if_others_read_the_negation():
     f = jit(lambda x, y: (-x + y) * np.exp(-x) + (y - -x))
     x, y = np.array([1.0, -0.0, np.inf]), np.array([1.0, 0.0, 2.0])
     np.testing.assert_array_equal(f(x, y), (-x + y) * np.exp(-x) + (y - -x))
