@@ -1,4 +1,4 @@
-"""Base of every error raised on purpose."""
+"""Define the base of every error that anyshape raises on purpose."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from anyshape.errors import messages
 
 
 class AnyshapeError(Exception):
-    """Base of every error raised on purpose by anyshape. Copies and pickles with all its attributes."""
+    """Base of every error that anyshape raises on purpose. It copies and pickles with all its attributes."""
 
     def __init_subclass__(cls) -> None:
         if cls.__module__.startswith("anyshape.errors."):
             cls.__module__ = "anyshape.errors"  # tracebacks name the class where users import it from
 
     def __reduce__(self) -> Any:
-        return _remade, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), self.args, self.__dict__)
 
     def locate(self, where: object) -> None:
-        """Name the user's line, if the error has a place for it that is empty."""
+        """Add the user's line to the message, if the error has an attribute `where` that is None."""
         if where is not None and getattr(self, "where", where) is None:
             self.where = where
             first, *rest = str(self).split("\n")
@@ -28,8 +28,8 @@ class AnyshapeError(Exception):
             self.args = ("\n".join([first + messages.at(where), *rest]),)
 
 
-def _remade(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
-    """An error with the message and attributes it had: messages are made once, where the error is."""
+def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:
+    """Return an error with this message and these attributes; the message is not built again."""
     error: AnyshapeError = BaseException.__new__(kind)  # whichever built-in errors it is too
     error.args = args
     error.__dict__.update(attributes)

@@ -1,4 +1,4 @@
-"""Pieces of the messages of errors."""
+"""Build the parts of error messages: operations, sizes, places and advice."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
 
 
 def is_assignment(where: object) -> bool:
-    """Whether the user's line assigns to an element."""
+    """True if the user's line assigns to an element."""
     return bool(getattr(where, "expression", "").endswith(_ASSIGNED))
 
 
@@ -117,39 +117,39 @@ def numpy_name(primitive: str) -> str:
 
 
 def at(where: object) -> str:
-    """The user's line as a suffix, when it is known."""
+    """Return the user's line as a suffix, empty if it is not known."""
     return f" at {where}" if where is not None else ""
 
 
 def shortened(text: str, limit: int = 100) -> str:
-    """The text, or the beginning of a long one."""
+    """Return the text, cut where it is long."""
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def window(text: str, column: int) -> tuple[str, str]:
-    """What surrounds a column of a text on one line, and the blanks that lead to the column there."""
+    """Return one line of text around a column, and the blanks that lead to the column in it."""
     start = 0 if len(text) <= 100 else max(0, column - 50)
     shown = text[start : start + 100].replace("\n", " ").replace("\t", " ")
     return f"{'...' if start else ''}{shown}", " " * (column - start + (3 if start else 0))
 
 
 def brief(x: object) -> str:
-    """A number to six digits; anything else as it prints."""
+    """Return a number to six digits, and anything else as it prints."""
     return f"{x:.6g}" if isinstance(x, (float, complex)) else str(x)
 
 
 def few(texts: Sequence[str], most: int = 3) -> list[str]:
-    """The texts for a line: not too many, and none too long."""
+    """Return at most `most` texts, each cut where it is long, and the number of the others."""
     cut = [text if len(text) <= 80 else text[:77] + "..." for text in texts[:most]]
     return cut + ([f"{len(texts) - most} more"] if len(texts) > most else [])
 
 
 def read_from(name: str, source: str) -> str:
-    """Where a size was read, as a suffix, when its name does not say so."""
+    """Return the source of a size as a suffix, empty if the name of the size says it."""
     return f" from {source}" if source not in ("", name) else ""
 
 
-# What a size is where a field needs more, and what to do about it.
+# Kinds of sizes that are not exact, with the advice for each.
 OBSERVED = {
     "symbolic": "not known while tracing",
     "run-time": "a size that depends on data",
@@ -172,12 +172,12 @@ def undetermined(
     same: tuple[Mapping[str, int], Mapping[str, int]] | None,
     missing: str,
 ) -> tuple[str, str, str]:
-    """What inputs tell of a size that they do not determine, the problem with it, and what to do."""
-    told = " and ".join(few(equations))
+    """Return the equations for a size that inputs do not determine, the problem and the advice."""
+    stated = " and ".join(few(equations))
     why = (
-        f"{told} {'say the same of it' if len(equations) == 2 else 'follow from one another'}"
+        f"{stated} {'say the same of it' if len(equations) == 2 else 'follow from one another'}"
         if repeated and len(equations) > 1
-        else f"only {told} {'mentions' if len(equations) == 1 else 'mention'} it"
+        else f"only {stated} {'mentions' if len(equations) == 1 else 'mention'} it"
     )
     choices = [", ".join(f"{n} = {size}" for n, size in choice.items()) for choice in same or ()]
     if choices:
@@ -188,11 +188,14 @@ def undetermined(
         f"give some input an axis of size {variable} alone{f', declare {missing}' if missing else ''}, "
         f"or pass it as an integer: ShapeDtypeStruct((), int, value={variable!r})"
     )
-    return told, problem, advice
+    return stated, problem, advice
 
 
 def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str, str, str]:
-    """How far a question about sizes, or for the value of one, is decided, sizes for its answers, and what to do."""
+    """Return the verdict on a question about sizes, the sizes that were tried, and the advice.
+
+    `size` is the size whose value was queried, if that was the question.
+    """
     sizes = {answer: ", ".join(f"{n}={v}" for n, v in w.items()) for answer, w in sorted(witnesses.items())}
     if size and sizes:
         advice = (
@@ -205,20 +208,19 @@ def decided(witnesses: Mapping[bool, Mapping[str, int]], size: str) -> tuple[str
     both = len(witnesses) == 2
     verdict = "neither true nor false for every size" if both else "not decided"
     missing = "no sizes were found for the other answer" if shown else "no sizes were found for either answer"
-    found = shown if both else "; ".join([shown, missing] if shown else [missing])
-    return verdict, found, advice
+    return verdict, shown if both else "; ".join([shown, missing] if shown else [missing]), advice
 
 
 def out_of_range(index: int, axis: int, size: int, window: int) -> str:
-    """What is wrong with an index, in NumPy's words."""
+    """Return the problem with an index in NumPy's words."""
     of = f" for a window of {window}" if window != 1 else ""
     return f"index {index} is out of bounds for axis {axis} with size {size}{of}"
 
 
-def made(sizes: Sequence[str], origins: Sequence[object]) -> str:
-    """Where the scopes of sizes were made."""
-    places = ["elsewhere" if origin is None else f"at {origin}" for origin in origins]
-    return " and ".join(f"{size} of the scope made {place}" for size, place in zip(sizes, places))
+def scope_origins(sizes: Sequence[str], origins: Sequence[object]) -> str:
+    """Return each size with the place where its scope was made."""
+    lines = ["elsewhere" if origin is None else f"at {origin}" for origin in origins]
+    return " and ".join(f"{size} of the scope made {line}" for size, line in zip(sizes, lines, strict=True))
 
 
 def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: int | None) -> str:
@@ -232,12 +234,12 @@ def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: in
 
 def data_dependent(asked: str, sizes: Mapping[str, str]) -> str:
     """Return that a question was asked about sizes that depend on data, with what makes each."""
-    made = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
-    return f"{asked} was asked, and {made} depends on data: it is not known while tracing"
+    makers = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
+    return f"{asked} was asked, and {makers} depends on data: it is not known while tracing"
 
 
 def read_sizes(sizes: Mapping[str, int], sources: Mapping[str, str]) -> str:
-    """Sizes, with where each was read."""
+    """Return sizes with the source of each."""
     return ", ".join([f"{name} = {size}{read_from(name, sources.get(name, ''))}" for name, size in sizes.items()])
 
 

@@ -1,4 +1,4 @@
-"""Errors about graphs, rule tables, program files and packages."""
+"""Define the errors about graphs, rule tables, program files and packages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from anyshape.errors.base import AnyshapeError
 
 
 class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
-    """A field of a primitive needs more of a size than is known of it.
+    """Raised where a field of a primitive needs more of a size than is known of it.
 
-    `observed` says what the size is: "symbolic", "run-time" (it depends on data), "upper bound" or "unknown"; `extent`
-    is its text, and `needed` what the field needs: "an exact size", or "a fixed size", which is an int while tracing.
+    - `observed` is the kind of the size: "symbolic", "run-time" (it depends on data), "upper bound" or "unknown".
+    - `extent` is its text.
+    - `needed` is "an exact size", or "a fixed size", which is an int while tracing.
     """
 
     def __init__(
@@ -27,20 +28,20 @@ class UnsupportedDynamicShapeError(AnyshapeError, TypeError):
     ) -> None:
         self.primitive, self.field, self.axis, self.where = primitive, field, axis, where
         self.observed, self.extent, self.needed = observed, extent, needed
-        place = "" if axis is None else f" for axis {axis}"
-        problem = f"{field} needs {needed}{place}, and {extent} is {messages.OBSERVED[observed]}"
+        at_axis = "" if axis is None else f" for axis {axis}"
+        problem = f"{field} needs {needed}{at_axis}, and {extent} is {messages.OBSERVED[observed]}"
         first = f"{messages.operation(primitive, where)}: {problem}{messages.at(where)}"
         super().__init__(f"{first}\n  {messages.ADVICE[observed]}")
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as texts and numbers, as JSON holds them."""
+        """Return the data as texts and numbers, as JSON holds them."""
         shown = {k: v for k, v in vars(self).items() if v is None or isinstance(v, (str, int))}
         at = None if self.where is None else {"line": str(self.where), "file": getattr(self.where, "file", None)}
         return {"error": type(self).__name__, **shown, "where": at, "message": str(self)}
 
 
 class MissingRuleError(AnyshapeError, NotImplementedError):
-    """An op has no entry in a rule table."""
+    """Raised for an op without a row in a rule table."""
 
     def __init__(self, op: str, table: str, file: str) -> None:
         self.op, self.table, self.file = op, table, file
@@ -49,7 +50,7 @@ class MissingRuleError(AnyshapeError, NotImplementedError):
 
 
 class IllegalGraphError(AnyshapeError, ValueError):
-    """A graph refers to a value before it exists, or its metadata do not follow from its ops."""
+    """Raised for a graph that reads a value too early, or whose array types do not follow from its ops."""
 
     def __init__(self, node: str, problem: str) -> None:
         self.node, self.problem = node, problem
@@ -57,9 +58,9 @@ class IllegalGraphError(AnyshapeError, ValueError):
 
 
 class ProgramFileError(AnyshapeError, ValueError):
-    """A file holds no program that can be loaded: it is something else, damaged, or of a newer version of the format.
+    """Raised for a file that holds no program, is damaged, or has a newer version of the format.
 
-    `version` is that of the format, where it was read.
+    `version` is the version of the format, where it could be read.
     """
 
     def __init__(self, path: str, problem: str, advice: str = "", version: int | None = None) -> None:
@@ -69,7 +70,7 @@ class ProgramFileError(AnyshapeError, ValueError):
 
 
 class MissingPackageError(AnyshapeError, ModuleNotFoundError):
-    """A package of an optional dependency group is not installed."""
+    """Raised where a package of an optional dependency group is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
         self.package, self.extra = package, extra

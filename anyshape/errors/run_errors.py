@@ -1,4 +1,4 @@
-"""Errors raised while a program runs."""
+"""Define the errors of running programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anyshape.errors.base import AnyshapeError
 
 
 class RunError(AnyshapeError, RuntimeError):
-    """What NumPy raised while a program ran, with the op and the user's line; it is the `__cause__`."""
+    """Raised for an error of NumPy in a running program, with the operation; the original is the `__cause__`."""
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
@@ -17,26 +17,27 @@ class RunError(AnyshapeError, RuntimeError):
 
 
 class RunFloatingPointError(RunError, FloatingPointError):
-    """A number that `np.errstate` was asked to raise for."""
+    """Raised for a number that `np.errstate` turns into an error."""
 
 
 class RunZeroDivisionError(RunError, ZeroDivisionError):
-    """A division by 0 that Python raises for."""
+    """Raised for a division by 0 in Python's numbers."""
 
 
 class RunOverflowError(RunError, OverflowError):
-    """A number, or a size, that is too large."""
+    """Raised for a number or a size that is too large."""
 
 
 class RunMemoryError(RunError, MemoryError):
-    """An array for which there is no memory."""
+    """Raised for an array for which there is no memory."""
 
 
 class MemoryLimitError(RunMemoryError):
-    """A run was refused before it allocated: at the sizes of the call it may need more bytes than it is allowed.
+    """Raised before a run allocates, where it may need more bytes than `limit` at the sizes of the call.
 
-    `needed` is None where no bound is known, `formula` the bound in `sizes`; `where` is the line of the step that needs
-    the most; `again` is what is needed where values are computed again, None where that saves nothing.
+    - `needed` is the bound in bytes, None where none is known, and `formula` the bound over the sizes.
+    - `where` is the line of the step that needs the most.
+    - `again` is the bound with rematerialisation, None where that saves nothing.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class MemoryLimitError(RunMemoryError):
 
 
 class MetadataError(AnyshapeError, RuntimeError):
-    """A run produced a value that contradicts its metadata; only checked under ANYSHAPE_CHECK=1."""
+    """Raised under ANYSHAPE_CHECK=1 for a value that contradicts its array type."""
 
     def __init__(self, value: str, promised: str, observed: str, where: object = None) -> None:
         self.value, self.promised, self.observed, self.where = value, promised, observed, where
@@ -60,10 +61,11 @@ class MetadataError(AnyshapeError, RuntimeError):
 
 
 class GradientCheckError(AnyshapeError, AssertionError):
-    """A derivative disagrees with finite differences, or the two modes disagree.
+    """Raised where a derivative disagrees with finite differences, or the two modes disagree.
 
-    `check` says what was compared, such as "jvp of vjp of loss"; `mode` is "fwd", "rev" or "value"; `order` counts
-    derivatives; `path` names the leaf of the result, or of the arguments.
+    - `check` names the comparison, such as "jvp of vjp of loss", and `order` counts derivatives.
+    - `mode` is "fwd", "rev" or "value".
+    - `path` names the leaf of the result, or of the arguments.
     """
 
     def __init__(
@@ -79,6 +81,8 @@ class GradientCheckError(AnyshapeError, AssertionError):
     ) -> None:
         self.check, self.mode, self.order, self.path = check, mode, order, path
         self.expected, self.observed, self.error, self.tolerance = expected, observed, error, tolerance
-        found = f"{path} is {messages.brief(observed)}, expected {messages.brief(expected)}; error {error:.3g} exceeds"
+        difference = (
+            f"{path} is {messages.brief(observed)}, expected {messages.brief(expected)}; error {error:.3g} exceeds"
+        )
         advice = "look for a kink or a cancellation near the arguments, or report a wrong rule"
-        super().__init__(f"{check} (mode {mode}, order {order}): {found} {tolerance:.3g}\n  {advice}")
+        super().__init__(f"{check} (mode {mode}, order {order}): {difference} {tolerance:.3g}\n  {advice}")

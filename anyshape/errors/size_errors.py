@@ -1,4 +1,4 @@
-"""Errors about sizes, shapes and specifications."""
+"""Define the errors about sizes, shapes and specifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyshape.errors.base import AnyshapeError
 
 
 class ShapeError(AnyshapeError, ValueError, IndexError):
-    """The sizes of the operands of a primitive cannot agree."""
+    """Raised where the sizes of operands do not fit each other."""
 
     advice = "change the operands so that NumPy would accept them"
 
@@ -25,7 +25,7 @@ class ShapeError(AnyshapeError, ValueError, IndexError):
 
 
 class AxisError(ShapeError, np.exceptions.AxisError):
-    """An axis that the array does not have."""
+    """Raised for an axis that the array does not have."""
 
     def __init__(self, primitive: str, axis: int, ndim: int, where: object = None) -> None:
         problem = f"axis {axis} is out of bounds for array of dimension {ndim}"
@@ -42,10 +42,11 @@ class AxisError(ShapeError, np.exceptions.AxisError):
 
 
 class SizeMismatchError(ShapeError):
-    """A condition that a program needs of the sizes of its inputs does not hold at this call.
+    """Raised where a condition on the sizes of the inputs does not hold for a call.
 
-    `claim` is the condition and `sizes` holds the sizes that it is about, by where they are read or by declared name.
-    `sources` says where the sizes with declared names are read. `why` is the reason for the condition.
+    - `claim` is the condition, and `why` the reason for it.
+    - `sizes` are the sizes in the claim, by the axis that they are read off or by declared name.
+    - `sources` says where the sizes with declared names are read.
     """
 
     advice = "call it with sizes that satisfy this"
@@ -70,7 +71,7 @@ class SizeMismatchError(ShapeError):
 
 
 class IndexRangeError(ShapeError):
-    """An index that a program computed lies outside its axis, or the window there does. Nothing has been written."""
+    """Raised where a computed index, or the window that starts there, lies outside its axis. Nothing is written."""
 
     advice = "keep indices within the axis, or say what is to happen: mode='clip', or mode='fill' or 'drop'"
 
@@ -80,9 +81,9 @@ class IndexRangeError(ShapeError):
 
 
 class ViewError(ShapeError):
-    """A strided view cannot be seen in another shape without moving elements.
+    """Raised where a strided view cannot take another shape without moving elements.
 
-    `failed` is "divisibility", "contiguity" or "mask"; `axes` are those of the view that it failed for.
+    `failed` is "divisibility", "contiguity" or "mask", and `axes` are the axes of the view for which it failed.
     """
 
     advice = "copy the elements into C order first"
@@ -103,11 +104,12 @@ class ViewError(ShapeError):
 
 
 class InputSizeError(SizeMismatchError):
-    """An input of a call has a size that its specification does not allow.
+    """Raised for an input whose size its specification does not allow.
 
-    `path` and `axis` name the input and its axis (None: the value of an integer), `spec` is what was declared of it and
-    `actual` what it is. `known` are the sizes that the specification is read with, as (text, size, where from);
-    `remainder` is what a division leaves over, if that is the reason, and None otherwise.
+    - `path` and `axis` name the input and its axis; the axis is None for the value of an integer.
+    - `spec` is the declared size, and `actual` the size of the call.
+    - `known` are the sizes that the specification is read with, as (text, size, source).
+    - `remainder` is the remainder of a division, if that is the reason, and None otherwise.
     """
 
     def __init__(
@@ -124,24 +126,24 @@ class InputSizeError(SizeMismatchError):
     ) -> None:
         self.path, self.axis, self.spec, self.actual = path, axis, spec, actual
         self.known, self.reason, self.remainder = tuple(known), reason, remainder
-        place = path if axis is None else f"{path}.shape[{axis}]"
-        self.primitive, self.why, self.operands, self.where = program, f"{place} does not fit {spec}", (), None
-        self.claim, self.sizes = f"{place} == {spec}", {place: actual, **{name: size for name, size, _ in known}}
-        self.sources = {name: source for name, _, source in known if source}
-        read = [f"{name} = {size}{messages.read_from(name, source)}" for name, size, source in known]
-        given = ", ".join(messages.few(read))
+        name = path if axis is None else f"{path}.shape[{axis}]"
+        self.primitive, self.why, self.operands, self.where = program, f"{name} does not fit {spec}", (), None
+        self.claim, self.sizes = f"{name} == {spec}", {name: actual, **{text: size for text, size, _ in known}}
+        self.sources = {text: source for text, _, source in known if source}
+        read = [f"{text} = {size}{messages.read_from(text, source)}" for text, size, source in known]
+        stated = ", ".join(messages.few(read))
         left = f"remainder {remainder}" if remainder is not None else reason
-        first = f"{place} = {actual} does not fit {spec}{f' ({given})' if given else ''}{f': {left}' if left else ''}"
+        first = f"{name} = {actual} does not fit {spec}{f' ({stated})' if stated else ''}{f': {left}' if left else ''}"
         self.advice = advice or self.advice
         AnyshapeError.__init__(self, f"{program + ': ' if program else ''}{first}\n  {self.advice}")
 
 
 class ZeroDivisorError(SizeMismatchError, ZeroDivisionError):
-    """A size that numbers of Python's are divided by is 0 at this call."""
+    """Raised where Python divides by a size that is 0 at this call."""
 
 
 class SpecError(AnyshapeError, ValueError):
-    """A shape specification cannot be read, or sizes do not fit it."""
+    """Raised for a shape specification that cannot be read, or that sizes do not fit."""
 
     def __init__(self, spec: str, problem: str, advice: str, column: int | None = None) -> None:
         self.spec, self.problem, self.advice, self.column = spec, problem, advice, column
@@ -150,7 +152,7 @@ class SpecError(AnyshapeError, ValueError):
 
 
 class ContradictionError(SpecError):
-    """A constraint was declared that no sizes satisfy together with those before it; `core` are those that clash."""
+    """Raised for a constraint that no sizes satisfy together with earlier ones; `core` are the clashing ones."""
 
     def __init__(self, constraint: str, core: Sequence[str], where: object = None) -> None:
         self.core, self.where = tuple(core), where
@@ -160,10 +162,11 @@ class ContradictionError(SpecError):
 
 
 class UndeterminedSizeError(SpecError):
-    """The inputs of a program do not give one of its sizes, whatever they are.
+    """Raised where no call determines one of the sizes of a program.
 
-    `equations` are what they say of it; `same`, if two choices of sizes were found that no call can tell apart, holds
-    both. `repeated`: the equations follow from one another. `missing` is a constraint that would be enough.
+    - `equations` are the equations that the inputs give for it; with `repeated`, they follow from one another.
+    - `same` holds two choices of sizes that no call can tell apart, if some were found.
+    - `missing` is a constraint that would be enough.
     """
 
     def __init__(
@@ -176,33 +179,33 @@ class UndeterminedSizeError(SpecError):
     ) -> None:
         self.variable, self.equations, self.repeated = variable, tuple(equations), repeated
         self.same, self.missing = same, missing
-        told, problem, advice = messages.undetermined(variable, self.equations, repeated, same, missing)
-        super().__init__(told, problem, advice)
+        stated, problem, advice = messages.undetermined(variable, self.equations, repeated, same, missing)
+        super().__init__(stated, problem, advice)
 
 
 class ScopeMismatchError(AnyshapeError, ValueError):
-    """Sizes of two scopes met: their names and constraints have nothing to do with each other."""
+    """Raised where sizes of two scopes are mixed: their names and constraints are unrelated."""
 
     def __init__(self, sizes: Sequence[str], origins: Sequence[object], where: object = None) -> None:
         self.sizes, self.origins, self.where = tuple(sizes), tuple(origins), where
-        problem = f"cannot mix sizes of different scopes{messages.at(where)}: {messages.made(sizes, origins)}"
+        problem = f"cannot mix sizes of different scopes{messages.at(where)}: {messages.scope_origins(sizes, origins)}"
         super().__init__(f"{problem}\n  make them in one symbolic_shape, or pass the same scope= to each")
 
 
 class SizeLimitError(AnyshapeError, OverflowError):
-    """An expression over sizes grew beyond a limit that keeps work on it bounded."""
+    """Raised for a size expression beyond a limit that bounds the work on it."""
 
-    def __init__(self, what: str, observed: int, limit: int) -> None:
-        self.what, self.observed, self.limit = what, observed, limit
+    def __init__(self, kind: str, observed: int, limit: int) -> None:
+        self.what, self.observed, self.limit = kind, observed, limit
         advice = "give the intermediate size a name of its own, as an axis of an input or in a specification"
-        super().__init__(f"an expression over sizes has {observed} {what}; the limit is {limit}\n  {advice}")
+        super().__init__(f"an expression over sizes has {observed} {kind}; the limit is {limit}\n  {advice}")
 
 
 class InconclusiveDimensionError(AnyshapeError, TypeError):
-    """Python asked a question about a size whose answer differs between the sizes the program is to serve.
+    """Raised where Python decides on a size while a program is traced for all sizes, and the answers differ.
 
-    `witnesses` holds sizes for each answer that were tried out; one is missing where none was found. `size` is the size
-    whose value was asked for, if that was the question.
+    `witnesses` holds sizes for each answer; an answer is missing where none were found. `size` is the size whose value
+    was queried, if that was the question.
     """
 
     def __init__(
@@ -215,17 +218,17 @@ class InconclusiveDimensionError(AnyshapeError, TypeError):
     ) -> None:
         self.claim, self.where, self.constraints, self.size = claim, where, tuple(constraints), size
         self.witnesses = {answer: dict(w) for answer, w in witnesses.items()}
-        verdict, found, advice = messages.decided(self.witnesses, size)
-        given = f" with {' and '.join(self.constraints)}" if self.constraints else ""
-        first = f"{messages.written(where, claim)}{claim} is {verdict}{given} ({found}){messages.at(where)}"
+        verdict, evidence, advice = messages.decided(self.witnesses, size)
+        under = f" with {' and '.join(self.constraints)}" if self.constraints else ""
+        first = f"{messages.written(where, claim)}{claim} is {verdict}{under} ({evidence}){messages.at(where)}"
         super().__init__(f"{first}\n  {advice}")
 
 
 class SpecializationError(InconclusiveDimensionError):
-    """A size that was declared to stay dynamic would have been bound to some of its values.
+    """Raised where a size that was declared dynamic would be bound to some of its values.
 
-    `size` is the size, `constant` the number it was inferred to be, or None where a decision only narrows it; `sizes`
-    are those of the call.
+    `constant` is the number that it is inferred to be, or None where a decision only narrows it. `sizes` are the sizes
+    of the call.
     """
 
     def __init__(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import linecache
 import textwrap
-from opcode import opmap
 from collections.abc import Sequence
 from itertools import islice
+from opcode import opmap
 from types import CodeType
 
 _LONGEST = 60  # characters of an expression in a message
@@ -75,7 +75,7 @@ def show_expression(node: ast.AST) -> str:
 def operand_texts(node: ast.AST, functions: Sequence[str]) -> list[str]:
     """Return the operands of an operator or of a call of one of the functions; of a method the object comes first.
 
-    The operands of any other function are not those of a function that it calls inside.
+    A call of another function has other operands than the functions that it calls inside.
     """
     if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) not in functions:
         return []
@@ -107,7 +107,7 @@ def _call_operands(call: ast.Call) -> list[ast.expr]:
 
 
 def _is_method(function: ast.expr) -> bool:
-    """Whether a called attribute belongs to an array rather than to a module."""
+    """Return True if a called attribute belongs to an array and not to a module."""
     root = function.value if isinstance(function, ast.Attribute) else None
     while isinstance(root, ast.Attribute):
         root = root.value

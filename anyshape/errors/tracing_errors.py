@@ -1,4 +1,4 @@
-"""Errors about values and arguments of a traced function."""
+"""Define the errors about values and arguments of traced functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyshape.errors.base import AnyshapeError
 
 
 class DTypeError(AnyshapeError, TypeError):
-    """A primitive or a transform met a dtype it cannot take."""
+    """Raised for a dtype that a primitive or a transform does not accept."""
 
     def __init__(self, primitive: str, why: str, advice: str, where: object = None) -> None:
         self.primitive, self.why, self.advice, self.where = primitive, why, advice, where
@@ -18,7 +18,7 @@ class DTypeError(AnyshapeError, TypeError):
 
 
 class ArgumentError(AnyshapeError, TypeError):
-    """An argument (named by its path) or a result of a function is not what a transform needs."""
+    """Raised for an argument, named by its path, or a result that a transform does not accept."""
 
     def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
         self.function, self.path, self.problem, self.advice = function, path, problem, advice
@@ -26,7 +26,7 @@ class ArgumentError(AnyshapeError, TypeError):
 
 
 class ConcretizationError(AnyshapeError, TypeError):
-    """Python asked for the value of a traced array, which exists only when the program runs."""
+    """Raised where Python needs the value of a traced array, which exists only when the program runs."""
 
     def __init__(self, asked: str, value: str, where: object = None, instead: str = "") -> None:
         self.asked, self.value, self.where = asked, value, where
@@ -38,7 +38,7 @@ class ConcretizationError(AnyshapeError, TypeError):
 
 
 class DataDependentSizeError(ConcretizationError):
-    """Python asked about sizes that depend on data, each of which the primitive makes that `sizes` tells of."""
+    """Raised where Python decides on sizes that depend on data; `sizes` says which operation makes each."""
 
     def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
         self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where
@@ -49,7 +49,7 @@ class DataDependentSizeError(ConcretizationError):
 
 
 class CheckError(AnyshapeError, ValueError):
-    """What a check demands does not hold: `observed` tells of the values that are false, or of the `sizes`, by name."""
+    """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim."""
 
     def __init__(self, message: str, observed: Any = "", where: object = None, sources: Any = None) -> None:
         self.sizes = {} if isinstance(observed, str) else dict(observed)
@@ -60,7 +60,7 @@ class CheckError(AnyshapeError, ValueError):
 
 
 class MutationError(AnyshapeError, TypeError):
-    """A traced array was to be changed in place."""
+    """Raised for a change of a traced array in place."""
 
     def __init__(self, asked: str, instead: str, where: object = None) -> None:
         self.asked, self.instead, self.where = asked, instead, where
@@ -69,7 +69,7 @@ class MutationError(AnyshapeError, TypeError):
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):
-    """Iteration over an axis whose size is not known while tracing."""
+    """Raised for iteration over an axis whose size is not known while tracing."""
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
@@ -79,7 +79,7 @@ class SymbolicIterationError(AnyshapeError, TypeError):
 
 
 class LeakedTracerError(AnyshapeError, RuntimeError):
-    """A traced array outlived its trace, through a global, an attribute or a closure."""
+    """Raised for a traced array that outlives its trace through a global, an attribute or a closure."""
 
     def __init__(self, value: str, origin: object = None, where: object = None) -> None:
         self.value, self.origin, self.where = value, origin, where
@@ -90,7 +90,7 @@ class LeakedTracerError(AnyshapeError, RuntimeError):
 
 
 class UnsupportedFunctionError(AnyshapeError, TypeError):
-    """A NumPy function, or one of its arguments, has no counterpart on traced arrays."""
+    """Raised for a NumPy function, or an option of one, that has no counterpart on traced arrays."""
 
     def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
         self.function, self.problem, self.advice, self.where = function, problem, advice, where

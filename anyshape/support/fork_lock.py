@@ -1,4 +1,4 @@
-"""Locks that are free in a forked process: the thread that held one is not there to let go of it."""
+"""Fork-safe locks: reinitialised in the child process, where the owning thread does not exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class Lock:
-    """A lock that the thread which holds it may take again."""
+    """Reentrant lock that is free in a forked process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -24,7 +24,7 @@ class Lock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Let nobody hold it but the thread that forked."""
+        """Release the lock unless the current thread, the one that forked, holds it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

@@ -1,4 +1,4 @@
-"""The whole path of a call. Importing this package fills the tables of rules, kernels and traits, and reads ANYSHAPE_LOGS."""
+"""Trace functions to graphs. Importing this package fills the tables of rules, kernels and traits."""
 
 from anyshape.autodiff import batching, rules
 from anyshape.backend import numpy as kernels

@@ -1,4 +1,4 @@
-"""Functions of Python called back by a program, on arrays: their results are what is declared of them, checked."""
+"""Call Python functions from programs; their results are checked against declared shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_
 
 @dataclass(frozen=True)
 class _Flat:
-    """The function on the leaves of its arguments, giving the leaves of its result."""
+    """Function of the leaves of its arguments that returns the leaves of its result."""
 
     function: Callable[..., Any]
     arguments: Any
@@ -28,23 +28,24 @@ class _Flat:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = unflatten(self.arguments, leaves)
-        found, structure = flatten(self.function(*args, **kwargs))
+        outputs, structure = flatten(self.function(*args, **kwargs))
         if structure != self.result:
             name, advice = function_name(self.function), "return what result_spec describes"
             raise ArgumentError("pure_callback", name, f"gave {structure}, not {self.result} as declared", advice)
-        return found
+        return outputs
 
 
 def pure_callback(
     callback: Callable[..., Any], result_spec: Any, *args: Any, vectorized: bool = False, **kwargs: Any
 ) -> Any:
-    """What `callback` gives of arrays when the program runs; nothing of it is traced.
+    """Return the result of `callback` on arrays when the program runs; the callback itself is not traced.
 
-    `result_spec` is a tree of ShapeDtypeStruct (or of arrays: the result is as they are). The sizes of a shape are ints
-    and entries of `x.shape`; a text may also say that a size is at most something, or that nothing is known of it:
-    "n, 3", "<=n, 4", "?, 4", f"<={x.shape[0]}". What the callback gives is checked against that. Such sizes get a
-    name, so that they are sizes like any other. The callback must be pure: it may run any number of times, or never. It
-    has no derivative: give it `stop_gradient(x)`. `vmap` calls it for each example, or once for all with `vectorized`.
+    - `result_spec` is a tree of ShapeDtypeStruct, or of arrays that the result resembles. Sizes are ints and entries of
+      `x.shape`. A text may also bound a size or leave it open: "n, 3", "<=n, 4", "?, 4", f"<={x.shape[0]}".
+    - Results are checked against it, and open sizes become symbols.
+    - The callback must be pure: it may run any number of times, or never.
+    - It has no derivative: pass it `stop_gradient(x)`.
+    - `vmap` calls it for each example, or once for all with `vectorized`.
 
     >>> import numpy as np
     >>> from anyshape import ShapeDtypeStruct, jit
@@ -58,8 +59,8 @@ def pure_callback(
     leaves, in_tree = flatten((args, kwargs))
     operands = [x if isinstance(x, Traced) else _operand(x) for x in leaves]
     flat = cb.Callback(_Flat(callback, in_tree, out_tree), function_name(callback))
-    found = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()
-    return unflatten(out_tree, [cb.name_sizes(x) for x in found])
+    outputs = cb.callback(flat, results, *operands, vectorized=vectorized) if results else ()
+    return unflatten(out_tree, [cb.name_sizes(x) for x in outputs])
 
 
 def _operand(x: Any) -> Any:
@@ -70,7 +71,7 @@ def _operand(x: Any) -> Any:
 
 
 def _promised(spec: Any, position: int) -> tuple[np.dtype, list[Size | ShapeExtent]]:
-    """The dtype and the extents that a leaf of the specification declares."""
+    """Return the dtype and the extents that a leaf of the specification declares."""
     if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
         advice = 'give ShapeDtypeStruct("n, 3", dtype) for each result'
         raise ArgumentError("pure_callback", f"result_spec, leaf {position},", f"is {spec!r:.80}", advice)
@@ -80,7 +81,7 @@ def _promised(spec: Any, position: int) -> tuple[np.dtype, list[Size | ShapeExte
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The sizes of a text, which commas outside of brackets separate."""
+    """Yield the sizes of a text, which commas outside of brackets separate."""
     start = depth = 0
     for i, c in enumerate(text):
         depth += (c == "(") - (c == ")")
@@ -98,16 +99,16 @@ def _extent(text: str, whole: str) -> Size | ShapeExtent:
     builders = active_builders()
 
     def lookup(name: str) -> Size:
-        found = [v for v in _variables(builders) if str(v) == name]
-        if len(found) != 1:
-            problem = f"{name} is {'the name of two sizes' if found else 'no size'} of this program"
+        variables = [v for v in _variables(builders) if str(v) == name]
+        if len(variables) != 1:
+            problem = f"{name} is {'the name of two sizes' if variables else 'no size'} of this program"
             raise SpecError(whole, problem, 'write an entry of x.shape, as in f"<={x.shape[0]}, 4"')
-        return from_atom(found[0])
+        return from_atom(variables[0])
 
     size = parse_size(bound, lookup)
     return UpperBound(size) if bound != text else size
 
 
 def _variables(builders: Sequence[Builder]) -> list[DimVar]:
-    """The sizes that have a name in the programs that are being traced."""
+    """Return the variables of the programs that are being traced."""
     return list(dict.fromkeys(v for b in builders for v in (*b.dims, *b.runtime)))

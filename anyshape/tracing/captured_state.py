@@ -1,9 +1,11 @@
-"""What a function reads besides its arguments: closure variables, globals and attributes, its own and its callees'.
+"""Watch captured state: closure variables, globals and attributes that a function and its callees read.
 
-A program is traced once, so it holds what these were then. The cache asks, before it reuses a program, whether they
-still are: a name bound anew means a new trace, never a stale answer. Arrays are held by reference, so changes made to
-them in place are seen without a trace. Attributes are those of objects, their classes and modules, but for packages
-installed by others. Containers inside containers are not watched, nor objects inside them.
+A program holds the values that captured state had when it was traced. Before the cache reuses a program, it tests that
+each name is still bound to the same value; otherwise it traces anew. Arrays are held by reference, so programs see
+changes made in place.
+
+Attributes of objects, classes and modules are watched, except in installed packages. Containers inside containers are
+not watched, nor are objects inside them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _LIBRARIES = ("anyshape.", "numpy.", "scipy.", "builtins")
 
 
 class Watch:
-    """Calling it tells whether nothing that was read has been bound anew; `changed` names what has been."""
+    """Test that captured state is unchanged; `changed` lists the names that are bound to another value."""
 
     def __init__(self, tests: Sequence[_Test]) -> None:
         self.tests = tuple(tests)
@@ -37,12 +39,12 @@ class Watch:
         return self.unchanged()
 
     def changed(self) -> list[tuple[str, str, str]]:
-        """The names that are bound to something else now, or not at all, with what they were and are."""
+        """Return the names with another value, each with its value before and now as text."""
         return [(t.read.label, *t.difference()) for t in self.tests if not Watch([t])()]
 
 
 class _Read(NamedTuple):
-    """How a variable is read: an entry of a dict by its name, or the contents of a cell (name: None)."""
+    """Access path of a variable: an entry of a dict by its name, or the contents of a cell (name: None)."""
 
     label: str
     owner: Any
@@ -53,14 +55,14 @@ class _Read(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """That a variable still holds what it did; `members` are those of a container, which may change in place."""
+    """Test that a variable holds the same value; `members` are the contents of a container, which may change in place."""
 
     read: _Read
     value: Any
     members: list[Any] | None
 
     def write(self, i: int, space: dict[str, Any]) -> str:
-        """Source of the test; what it needs goes into `space`."""
+        """Return the source of the test, and put the objects that it reads into `space`."""
         space |= {f"o{i}": self.read.owner, f"v{i}": self.value}
         if self.value is _UNBOUND:
             return f"{self.read.name!r} not in o{i}"
@@ -74,7 +76,7 @@ class _Test(NamedTuple):
         return f"{now} is v{i}"
 
     def difference(self) -> tuple[str, str]:
-        """What the variable held and what it holds, as texts."""
+        """Return the value at the trace and the value now, as texts."""
         try:
             now = self.read.value()
         except ValueError:
@@ -88,29 +90,29 @@ class _Test(NamedTuple):
 
 
 def _text(x: Any) -> str:
-    """A number or a small container as it prints, anything else by its type."""
+    """Return a number or a small container as it prints, and anything else by its type."""
     if x is _UNBOUND:
         return "not bound"
     if isinstance(x, (*_SCALARS, dict, list, tuple)):
-        found = repr(x)
-        return found if len(found) <= 80 else f"{found[:77]}..."
+        text = repr(x)
+        return text if len(text) <= 80 else f"{text[:77]}..."
     return getattr(x, "__name__", type(x).__name__)
 
 
 def _container(value: Any, members: list[Any]) -> Any:
-    """The members of a container as they were, in one that prints like it."""
+    """Return the members of a container as they were, in one that prints like it."""
     if isinstance(value, dict):
         return dict(zip(members[: len(members) // 2], members[len(members) // 2 :], strict=True))
     return tuple(members) if isinstance(value, tuple) else members
 
 
 def watch(function: Callable[..., Any]) -> Watch | None:
-    """A test that holds while nothing that `function` reads has been bound anew; None if there is nothing to watch."""
+    """Return a test of the captured state of a function, None if it has none."""
     return _Watcher().of(function)
 
 
 class _Watcher:
-    """Follows what is reachable: from a function to what its code names, from an object to the attributes it names."""
+    """Collect tests: from a function to the names in its code, from an object to the attributes that the code names."""
 
     def __init__(self) -> None:
         self.tests: list[_Test] = []
@@ -130,7 +132,7 @@ class _Watcher:
         return Watch(self.tests) if self.tests else None
 
     def meet(self, code: types.FunctionType, value: Any, read: _Read | None = None) -> None:
-        """Watch what was read, and go on from there."""
+        """Add a test of a value, and follow the functions and objects behind it."""
         if read is not None and not isinstance(value, (types.ModuleType, type, types.MethodType)):
             self.tests.append(_Test(read, value, _members(value) if isinstance(value, (dict, list, tuple)) else None))
         self.follow(value)
@@ -138,7 +140,7 @@ class _Watcher:
             self.todo.append((code, value))
 
     def follow(self, value: Any) -> None:
-        """The functions behind a value: its own, its method's with the object, its callees'."""
+        """Queue the functions behind a value: a function, a method with its object, the `__call__` of an object."""
         value = _unwrapped(value)
         function = getattr(value, "__func__", value)
         owner = getattr(value, "__self__", None)
@@ -168,7 +170,7 @@ def _unwrapped(x: Any) -> Any:
 
 
 def _has_attributes(x: Any) -> bool:
-    """A user's module or class, or an object of one, whose attributes can be bound anew."""
+    """True for a module or class of the user, or an object of one: its attributes can change."""
     if isinstance(x, (types.ModuleType, type)):
         module = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
         return not _is_library(module) and module.partition(".")[0] not in sys.stdlib_module_names
@@ -177,7 +179,7 @@ def _has_attributes(x: Any) -> bool:
 
 
 def _is_foreign(module: types.ModuleType, code: types.FunctionType) -> bool:
-    """An installed package, other than that of the function that names it: what it holds is its own affair."""
+    """True for an installed package other than the package of the function that names it."""
     same = module.__name__.partition(".")[0] == code.__module__.partition(".")[0]
     return not same and "site-packages" in (getattr(module, "__file__", None) or "")
 
@@ -187,29 +189,28 @@ def _is_library(module: str) -> bool:
 
 
 def _attributes(function: types.FunctionType, owner: Any) -> Iterator[_Read]:
-    """Each attribute that the code names, where it is found; one of a class may be hidden by one of the object."""
+    """Yield each attribute that the code names, in each namespace where a new binding would hide it."""
     kind = owner if isinstance(owner, (types.ModuleType, type)) else type(owner)
     classes = [k for k in getattr(kind, "__mro__", ()) if k is not owner and not _is_library(k.__module__)]
-    places = [owner, *classes]
+    namespaces = [owner, *classes]
     for name in dict.fromkeys(_names(function.__code__)):
-        holds = [name in vars(place) for place in places]
-        if True not in holds:
+        holder = next((i for i, space in enumerate(namespaces) if name in vars(space)), None)
+        if holder is None:
             continue
-        found = holds.index(True)
-        plain = not hasattr(vars(places[found])[name], "__get__")  # a method is seldom hidden, a default often is
-        for place in places[0 if plain else found : found + 1]:
-            yield _Read(f"{kind.__name__}.{name}", vars(place), name)
+        plain = not hasattr(vars(namespaces[holder])[name], "__get__")  # a method is seldom hidden, a default often is
+        for space in namespaces[0 if plain else holder : holder + 1]:
+            yield _Read(f"{kind.__name__}.{name}", vars(space), name)
 
 
 def _methods(function: types.FunctionType, owner: Any) -> Iterator[types.MethodType]:
-    """The methods of the object's class that the code names."""
+    """Yield the methods of the object's class that the code names."""
     for name in dict.fromkeys(_names(function.__code__)):
         if name not in vars(owner) and isinstance(getattr(type(owner), name, None), types.FunctionType):
             yield getattr(owner, name)
 
 
 def _variables(function: types.FunctionType) -> Iterator[_Read]:
-    """Each variable that is bound now: cells of the closure, then globals that the code names."""
+    """Yield each bound variable: cells of the closure, then globals that the code names."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             cell.cell_contents  # noqa: B018 (an empty cell has no contents)
@@ -223,7 +224,7 @@ def _variables(function: types.FunctionType) -> Iterator[_Read]:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """The names that a code object and those inside it look up."""
+    """Yield the names that a code object and nested ones look up."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,7 +1,8 @@
-"""Sizes, claims and structures in the words of a caller: `x.shape[0]` for `x_0`, `(x, {'w': *})` for a tree."""
+"""Show sizes, claims and structures as the caller writes them: `x.shape[0]` for `x_0`, `(x, {'w': *})` for a tree."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class DisplayNames(SizeNames):
-    """The sizes of one program by where they are read, for explanations.
+    """Names of the sizes of one program in explanations.
 
     `labels` are the paths of the arguments by the names of parameters, `params['w']`. `solved` says how a call finds
     each variable.
@@ -46,13 +47,14 @@ class DisplayNames(SizeNames):
 
 
 def _plainly(text: str) -> str:
-    """`not (a > b)` as `a <= b`."""
+    """Return `not (a > b)` as `a <= b`."""
     if not (text.startswith("not (") and text.endswith(")")):
         return text
     inside = text[5:-1]
-    found = _COMPARISON.fullmatch(inside)
-    if found is not None:
-        return f"{found[1]} {_OPPOSITE[found[2]]} {found[3]}"
+    comparison = _COMPARISON.fullmatch(inside)
+    if comparison is not None:
+        left, symbol, right = comparison.groups()
+        return f"{left} {_OPPOSITE[symbol]} {right}"
     return inside[5:-1] if inside.startswith("not (") else text
 
 
@@ -60,30 +62,31 @@ def _plainly(text: str) -> str:
 
 
 def show_tree(tree: Any, leaves: Iterator[str] | None = None) -> str:
-    """A structure as Python writes its like, with these texts or * for leaves: `{'w': *, 'b': (*, *)}`."""
+    """Return a structure as Python writes it, with these texts or * for leaves: `{'w': *, 'b': (*, *)}`."""
     if tree.is_leaf():
         return "*" if leaves is None else next(leaves)
     parts = [show_tree(child, leaves) for child in tree.children()]
-    kind = tree.type
-    if kind is tuple:
-        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-    if kind is list:
-        return f"[{', '.join(parts)}]"
-    if kind is type(None):
+    if tree.type is type(None):
         return "None"
-    if kind is Static:
+    if tree.type is Static:
         return repr(unflatten(tree, []).value)
-    entries = tree.entries()
+    return _show_node(tree.type, tree.entries(), parts)
+
+
+def _show_node(kind: type, entries: Sequence[Any], parts: Sequence[str]) -> str:
+    """Return a node of a pytree as Python writes it, with these texts for its children."""
+    if kind in (tuple, list):
+        opening, closing = ("(", ",)" if len(parts) == 1 else ")") if kind is tuple else "[]"
+        return f"{opening}{', '.join(parts)}{closing}"
     if issubclass(kind, dict):
-        inside = ", ".join(f"{key!r}: {part}" for key, part in zip(entries, parts, strict=True))
+        inside = ", ".join([f"{key!r}: {part}" for key, part in zip(entries, parts, strict=True)])
         return f"{{{inside}}}" if kind is dict else f"{kind.__name__}({{{inside}}})"
-    names = getattr(kind, "_fields", None) or [e if isinstance(e, str) else "" for e in entries]
-    inside = ", ".join(f"{name}={part}" if name else part for name, part in zip(names, parts, strict=True))
-    return f"{kind.__name__}({inside})"
+    labels = [f"{e}=" if isinstance(e, str) else "" for e in getattr(kind, "_fields", None) or entries]
+    return f"{kind.__name__}({', '.join(map(operator.add, labels, parts))})"
 
 
 def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) -> str:
-    """The arguments of a call: `(x, {'w': *}, k=3)`."""
+    """Return the arguments of a call: `(x, {'w': *}, k=3)`."""
     args, kwargs = tree.children()
     parts = []
     for i, child in enumerate(args.children()):
@@ -96,22 +99,25 @@ def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) 
 
 
 def tree_difference(before: Any, now: Any, names: Sequence[str]) -> tuple[str, Any, Any]:
-    """The first part in which the arguments of two calls differ, with its path; the path of all of them is empty."""
+    """Return the path and both versions of the first subtree in which the arguments of two calls differ.
+
+    The path is empty where the arguments differ as a whole.
+    """
     path, depth, whole = "", 0, (before, now)
-    while (found := _differing_part(before, now)) is not None:
-        entry, kind = found[0], before.type
+    while (difference := _differing_child(before, now)) is not None:
+        entry, kind = difference[0], before.type
         if depth == 1:
             path = entry if isinstance(entry, str) else names[entry] if entry < len(names) else f"args[{entry}]"
         elif depth > 1:
             fields = getattr(kind, "_fields", None)
             path += f".{fields[entry]}" if fields else f"[{entry!r}]"
-        _, before, now = found
+        _, before, now = difference
         depth += 1
     return (path, before, now) if depth > 1 else ("", *whole)
 
 
-def _differing_part(before: Any, now: Any) -> tuple[Any, Any, Any] | None:
-    """The first child that differs, unless the two nodes do themselves."""
+def _differing_child(before: Any, now: Any) -> tuple[Any, Any, Any] | None:
+    """Return entry and both versions of the first child that differs, None where the nodes themselves differ."""
     if before.is_leaf() or now.is_leaf() or before.one_level() != now.one_level():
         return None
     pairs = zip(before.entries(), before.children(), now.children(), strict=True)

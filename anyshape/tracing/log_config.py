@@ -1,8 +1,7 @@
-"""`ANYSHAPE_LOGS=trace,guards,shapes,passes,plan,run`, or `all`: loggers of the standard library, turned on by name.
+"""Turn on loggers by name: `ANYSHAPE_LOGS=trace,guards,shapes,passes,plan,run`, or `all`.
 
-Read once, at import. Each name is the logger `anyshape.<name>`, which `logging` configures like any other: with the
-level DEBUG it tells what happens. Without the variable and without configuration nothing is installed: what is of
-level WARNING goes where Python lets it, the rest nowhere.
+The variable is read once, at import. Each name stands for the logger `anyshape.<name>` of the standard library, which
+`logging` configures like any other. Without the variable no handler is installed.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ _HANDLER = "ANYSHAPE_LOGS"
 
 
 def turn_on(text: str) -> list[str]:
-    """Let the loggers that a text such as "trace,guards" names write to standard error; the names that it has."""
-    given = [part.strip() for part in text.split(",") if part.strip()]
-    unknown = [name for name in given if name not in (*NAMES, "all")]
+    """Make the loggers in a text such as "trace,guards" write to standard error, and return their names."""
+    requested = {part.strip() for part in text.split(",")} - {""}
+    unknown = sorted(requested - {*NAMES, "all"})
     if unknown:
         known = ", ".join((*NAMES, "all"))
         warnings.warn(f"ANYSHAPE_LOGS names {', '.join(map(repr, unknown))}; known are {known}", stacklevel=2)
-    names = list(NAMES) if "all" in given else [name for name in NAMES if name in given]
+    names = [name for name in NAMES if not requested.isdisjoint((name, "all"))]
     for name in names:
         logging.getLogger(f"anyshape.{name}").setLevel(logging.DEBUG)
     package = logging.getLogger("anyshape")
-    if names and all(handler.get_name() != _HANDLER for handler in package.handlers):
+    if names and _HANDLER not in [handler.get_name() for handler in package.handlers]:
         package.addHandler(_stderr())
     return names
 
 
 def _stderr() -> logging.Handler:
-    """A handler for what no handler of the root logger takes, so that nothing is said twice."""
+    """Return a handler of the records that no handler of the root logger takes, so that no line is written twice."""
     handler = logging.StreamHandler()
     handler.set_name(_HANDLER)
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))

@@ -1,4 +1,4 @@
-"""Unknown sizes as users declare them: by name in specifications, with ranges as `Dim`, related by constraints."""
+"""Declare unknown sizes: by name in specifications, with ranges as `Dim`, related by constraints."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from anyshape.tracing.symbolic_shape import SymbolicShape
 
 
 class Dim(SymDim):
-    """A named size of any program, with the range of its values (max=None: no limit).
+    """Named size with a range of values (max=None: no limit), usable in any program.
 
-    It is a size like those in `x.shape`, for the shapes of a ShapeDtypeStruct, arithmetic, and specifications in a
-    SymbolicScope(dims=...). Two Dims of one name are two sizes, and print so.
+    It works like an entry of `x.shape`: in the shapes of a ShapeDtypeStruct, in arithmetic, and in specifications of a
+    SymbolicScope(dims=...). Two Dims of one name are two sizes, and print differently.
 
     >>> time = Dim("time", max=512)
     >>> (2*time + 1, time.upper, Dim("time"))
@@ -47,24 +47,24 @@ class Dim(SymDim):
 
     @property
     def name(self) -> str:
-        """The name it was given."""
+        """Name of the size."""
         return _variable(self).name
 
     @property
     def min(self) -> int:
-        """The least size."""
+        """Least size."""
         return _variable(self).lower
 
     @property
     def max(self) -> int | None:
-        """The greatest size, None if there is none."""
+        """Greatest size, None if there is no limit."""
         return _variable(self).upper
 
     def __reduce__(self) -> Any:
         return _restored_dim, (self.expr, self.scope)
 
 
-# of the sizes made by Dim; a name is free again when nothing that was made of its size is left
+# scopes by label; a label is free again when no size of its scope is left
 _LABELS: WeakValueDictionary[str, Scope] = WeakValueDictionary()
 
 
@@ -81,24 +81,24 @@ def _variable(size: SymbolicSize) -> DimVar:
 
 
 def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
-    """The bounds of a Dim, if they and its name make sense."""
+    """Return the bounds of a Dim; raise SpecError for a wrong name or range."""
     if not isinstance(name, str) or not is_name(name):
         advice = 'name it as a variable, as in Dim("n"); max, min and other functions of sizes are taken'
         raise SpecError(str(name), "is no name for a size", advice)
-    given = f"Dim({name!r}, min={low!r}, max={high!r})"
+    declaration = f"Dim({name!r}, min={low!r}, max={high!r})"
     for bound in (low, high) if high is not None else (low,):
         if isinstance(bound, (bool, np.bool_)) or not isinstance(bound, (int, np.integer)) or bound < 0:
-            raise SpecError(given, f"{bound!r} is not a size", "give integers that are at least 0, or max=None")
+            raise SpecError(declaration, f"{bound!r} is not a size", "give integers that are at least 0, or max=None")
     if high is not None and low > high:
-        raise SpecError(given, "has a range without any size", "give a min that is not above max")
+        raise SpecError(declaration, "has a range without any size", "give a min that is not above max")
     return operator.index(low), None if high is None else operator.index(high)
 
 
 class SymbolicScope(Scope):
-    """Names of unknown sizes with constraints on them, shared by specifications: in one scope, one name is one size.
+    """Names of unknown sizes with constraints, shared by specifications: in one scope, one name is one size.
 
-    `dims` are sizes made by Dim that the texts may name. Constraints may come before the shapes that use their names;
-    a program is traced once each of them says something of a size of some shape, or of `dims`.
+    `dims` are sizes made by Dim that the texts may name. Constraints may come before the shapes that use their names.
+    A trace refuses a constraint that concerns no size of a shape or of `dims`.
 
     >>> scope = SymbolicScope(["a >= 2*b"], dims=[Dim("batch", max=64)])
     >>> symbolic_shape("batch, a + 1, b", scope=scope)
@@ -112,45 +112,45 @@ class SymbolicScope(Scope):
         variables = [_dim_variable(d) for d in dims]
         self.names = {str(v): from_atom(v) for v in variables}
         for v in variables:
-            self.names.setdefault(v.name, from_atom(v))  # `n` for the one that prints as n@2, if there is no other
-        self.used: dict[DimVar, None] = dict.fromkeys(variables)  # those given, and those in sizes that were read
+            self.names.setdefault(v.name, from_atom(v))  # `n` is the Dim that prints as n@2 if there is no other `n`
+        self.used: dict[DimVar, None] = dict.fromkeys(variables)  # variables of `dims` and of sizes that were read
         for text in _texts(constraints):
             self.declare(text)
 
     def declare(self, text: str) -> None:
-        """Believe a relation such as "a >= b" or "b % 8 == 0", and check it when a program is called."""
+        """Declare a relation such as "a >= b" or "b % 8 == 0", which each call of a program checks."""
         names, lookup = self._draft()
-        self._believe(parse_relation(text, lookup).claims, names)
+        self._adopt(parse_relation(text, lookup).claims, names)
 
     def read(self, text: str, constraints: Sequence[str] = (), like: Sequence[Size] | None = None) -> tuple[Size, ...]:
-        """The sizes of a specification, under constraints that may use its names and those of the scope.
+        """Return the sizes of a specification, under constraints on its names and on names of the scope.
 
-        What the text takes for granted becomes a constraint too. After an error the scope is as it was.
+        Claims that the text implies become constraints too. An error leaves the scope unchanged.
         """
         return self.read_all([(text, like, "")], constraints)[0]
 
     def read_all(
         self, texts: Iterable[tuple[str, Sequence[Size] | None, str]], constraints: Sequence[str] = ()
     ) -> list[tuple[Size, ...]]:
-        """The sizes of specifications, each with what it is like and the path of what it describes, or an empty one."""
+        """Return the sizes of specifications, each given as text, sizes for its placeholders, and path for errors."""
         names, lookup = self._draft()
-        found, taken = [], []
+        shapes, implied = [], []
         for text, like, path in texts:
             try:
                 parsed = parse_shape(text, lookup, like)
-                taken += [*parsed.claims, *_not_negative(text, parsed)]
+                implied += [*parsed.claims, *_not_negative(text, parsed)]
             except SpecError as error:
                 if not path:
                     raise
                 raise SpecError(text, f"{error.problem}, in {path}", error.advice, error.column) from error
-            found.append(parsed.sizes)
+            shapes.append(parsed.sizes)
         declared = [c for t in _texts(constraints) for c in parse_relation(t, names.get).claims]
-        self._believe(declared, names, taken)
-        self.used.update(dict.fromkeys(v for sizes in found for size in sizes for v in dims.variables(size)))
-        return found
+        self._adopt(declared, names, implied)
+        self.used.update(dict.fromkeys(v for sizes in shapes for size in sizes for v in dims.variables(size)))
+        return shapes
 
     def check_used(self) -> None:
-        """Refuse a constraint that says nothing of any size, as when its name is spelled in another way."""
+        """Raise SpecError for a constraint that concerns no size, as when a name is misspelt."""
         related = connected_conditions(self.conditions, map(from_atom, self.used))
         for condition in self.conditions:
             if condition not in related:
@@ -160,17 +160,17 @@ class SymbolicScope(Scope):
                 raise SpecError(str(condition.claim), f"no size of its scope mentions {missing}", advice)
 
     def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
-        """The names, and a lookup that makes new ones among them: they become those of the scope if all goes well."""
+        """Return a copy of the names, and a lookup that adds new names to the copy."""
         names = dict(self.names)
         return names, lambda name: names[name] if name in names else names.setdefault(name, dims.variable(name))
 
-    def _believe(self, claims: Sequence[Claim], names: dict[str, Size], taken: Sequence[Claim] = ()) -> None:
-        """Take up the names with the claims, and with those taken for granted that do not follow: all or none."""
+    def _adopt(self, claims: Sequence[Claim], names: dict[str, Size], implied: Sequence[Claim] = ()) -> None:
+        """Adopt names, claims, and those implied claims that are not proved: all of them, or none after an error."""
         where = user_line()
         trial = Scope(conditions=self.conditions)
         for claim in claims:
             trial.constrain(_constraint(claim, where))
-        for claim in taken:
+        for claim in implied:
             if not trial.proves(claim):
                 trial.constrain(_constraint(claim, where))
         for condition in trial.conditions[len(self.conditions) :]:
@@ -188,7 +188,7 @@ class SymbolicScope(Scope):
 
 
 def _dim_variable(dim: Any) -> DimVar:
-    """The variable that a Dim is."""
+    """Return the variable of a Dim."""
     atom = dims.as_atom(dim.expr) if isinstance(dim, SymbolicSize) and dim.scope.free else None
     if not isinstance(atom, DimVar):
         raise ArgumentError("SymbolicScope", "dims", f"holds {dim!r}", 'give sizes made by Dim, as in Dim("n")')
@@ -214,17 +214,17 @@ def _constraint(claim: Claim, where: SourceLine | None) -> Condition:
 
 
 def _texts(constraints: Any) -> Sequence[str]:
-    """The constraints, which must be texts."""
+    """Return the constraints; raise ArgumentError unless they are texts."""
     if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
         advice = 'give a list of texts, as in constraints=["a >= b"]'
         raise ArgumentError("symbolic_shape", "constraints", f"is {constraints!r}", advice)
     return constraints
 
 
-def _not_negative(text: str, found: ParsedSpec) -> list[Claim]:
-    """No axis is negative: an error for numbers, a claim for the rest."""
+def _not_negative(text: str, parsed: ParsedSpec) -> list[Claim]:
+    """Return claims that no axis is negative; raise SpecError for a negative number."""
     claims = []
-    for size, column in zip(found.sizes, found.columns, strict=True):
+    for size, column in zip(parsed.sizes, parsed.columns, strict=True):
         if isinstance(size, int) and size < 0:
             raise SpecError(text, "has a negative size", "give sizes that are at least 0", column)
         claims.append(at_least(size, 0))
@@ -232,7 +232,7 @@ def _not_negative(text: str, found: ParsedSpec) -> list[Claim]:
 
 
 def _range_text(name: str, low: Bound, high: Bound) -> str:
-    """`n`, `n >= 2`, `0 <= n <= 512`."""
+    """Return a range as `n`, `n >= 2` or `0 <= n <= 512`."""
     if high is None:
         return f"{name} >= {low}" if low else name
     return f"{low} <= {name} <= {high}"
@@ -245,9 +245,9 @@ def symbolic_shape(
     scope: Scope | None = None,
     like: Any = None,
 ) -> SymbolicShape:
-    """The shape that a specification such as "batch, 2*n + 1, 3" describes; names are unknown sizes >= 0.
+    """Return the shape of a specification such as "batch, 2*n + 1, 3"; names are unknown sizes >= 0.
 
-    `like` is a shape, or an array, from which `_` takes the size of its axis and `...` those of the axes left over.
+    `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes.
 
     >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
     (b, 2*n, 3)
@@ -260,7 +260,7 @@ def symbolic_shape(
 
 
 def scope_of(scope: Scope | None) -> SymbolicScope:
-    """The scope that was given, also as `n.scope` of one of its sizes; a new one for None."""
+    """Return the declared scope of a scope, such as `n.scope`, or a new one for None."""
     if scope is None:
         return SymbolicScope()
     if isinstance(scope, Scope) and isinstance(scope.root, SymbolicScope):
@@ -271,7 +271,7 @@ def scope_of(scope: Scope | None) -> SymbolicScope:
 def scope_of_sizes(
     sizes: Sequence[SymbolicSize], texts: SymbolicScope, metas: Sequence[TensorMeta], values: Mapping[int, Size]
 ) -> Scope:
-    """The scope of a program whose inputs have these sizes: what their scope says, and that of the texts."""
+    """Return the scope of a program with inputs of these sizes: the constraints of their scopes and of `texts`."""
     declared = [s for s in sizes if not s.scope.free]
     for size in declared[1:]:
         common_scope(declared[0], size)
@@ -279,34 +279,34 @@ def scope_of_sizes(
     root = declared[0].scope.root if declared else texts
     if isinstance(root, SymbolicScope):
         root.check_used()
-    shown = [size for _, size in input_axes(metas, values)]
-    found = Scope(conditions=connected_conditions(conditions, shown), origin=root.origin, root=root)
+    inputs = [size for _, size in input_axes(metas, values)]
+    scope = Scope(conditions=connected_conditions(conditions, inputs), origin=root.origin, root=root)
     for size in sizes:
         claim = at_least(size.expr, 0)
-        if not found.proves(claim):
-            found.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
-    return found
+        if not scope.proves(claim):
+            scope.constrain(Condition("constraint", claim, "constraint", "is a size of the specifications"))
+    return scope
 
 
 def spec_text(function: str, spec: Any) -> str:
-    """A specification as text; None is the shape of `like`."""
+    """Return a specification as text; None stands for the shape of `like`."""
     if spec is not None and not isinstance(spec, str):
         raise ArgumentError(function, "the specification", f"is {spec!r}", 'give a text such as "n, 3"')
     return "..." if spec is None else spec
 
 
 def like_sizes(like: Any, scope: Scope) -> Sequence[Size] | None:
-    """The sizes of a shape or an array whose sizes may enter the scope."""
+    """Return the sizes of a shape or an array; raise ScopeMismatchError for a size of another scope."""
     if like is None:
         return None
     shape = getattr(like, "shape", like)
-    found: list[Size] = []
+    sizes: list[Size] = []
     for size in shape:
         if isinstance(size, SymbolicSize):
             if not scope.may_mix_with(size.scope):
                 origins = size.scope.origin, scope.origin
                 raise ScopeMismatchError([str(size), "the specification"], origins, user_line())
-            found.append(size.expr)
+            sizes.append(size.expr)
         else:
-            found.append(operator.index(size))
-    return found
+            sizes.append(operator.index(size))
+    return sizes

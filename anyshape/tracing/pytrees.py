@@ -1,4 +1,4 @@
-"""Pytrees of arguments and results, through optree: leaves, paths, prefixes, and what of them is no array."""
+"""Flatten pytrees of arguments and results through optree: leaves, paths and prefixes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import optree
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.operands.shape_tuple import Sizes
 
@@ -24,7 +25,7 @@ PYTHON_SCALARS = (bool, int, float, complex)
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """Something that is no array, carried in the structure of a tree instead of among its leaves."""
+    """Value that belongs to the structure of a tree and not to its leaves."""
 
     value: Any
 
@@ -38,7 +39,7 @@ optree.register_pytree_node(
 
 
 def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
-    """Take instances of a class for the tuples that they are."""
+    """Flatten instances of a subclass of tuple as tuples."""
     optree.register_pytree_node(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs), namespace=NAMESPACE)
 
 
@@ -50,11 +51,11 @@ Unflatten: TypeAlias = Callable[[Any, Iterable[Any]], Any]
 
 
 def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: Unflatten | None = None) -> type:
-    """Take instances of a class for trees of arrays: as arguments, as results, and for what gradients are taken in.
+    """Register a class as a pytree for arguments, results and gradients, and return it, as a decorator does.
 
-    `flatten` gives the parts of an instance and what else it holds, which is compared with `==` and has to hash;
-    `unflatten` makes one from what else it holds and the parts. A dataclass needs neither: its fields are the parts,
-    but for those with the metadata `static`. Gives the class, so it is a decorator of dataclasses.
+    - `flatten` returns the children of an instance and its other data, which must hash and compare with `==`.
+    - `unflatten` makes an instance from the other data and the children.
+    - A dataclass needs neither: its fields are the children, except fields with the metadata `static`.
 
     >>> import dataclasses
     >>> import numpy as np
@@ -73,7 +74,9 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         raise ArgumentError("register_pytree_node", "cls", f"is {cls!r:.50}", "give a class")
     if (flatten is None) != (unflatten is None) or (flatten is None and not dataclasses.is_dataclass(cls)):
         advice = "give flatten and unflatten, or make it a dataclass"
-        raise ArgumentError("register_pytree_node", cls.__name__, "is no dataclass, and is not told how", advice)
+        raise ArgumentError(
+            "register_pytree_node", cls.__name__, "is no dataclass and has no flatten and unflatten", advice
+        )
     kind: type[optree.PyTreeEntry] = optree.FlattenedEntry
     if flatten is None or unflatten is None:
         flatten, unflatten = _of_fields(cls)
@@ -96,7 +99,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
 
 
 def _of_fields(cls: type) -> tuple[Callable[[Any], Any], Unflatten]:
-    """How a dataclass is taken apart and made, by its fields."""
+    """Return functions that flatten and unflatten a dataclass by its fields."""
     fields = [f for f in dataclasses.fields(cls) if f.init]
     parts = tuple([f.name for f in fields if not f.metadata.get("static")])
     rest = tuple([f.name for f in fields if f.metadata.get("static")])
@@ -111,41 +114,41 @@ def _of_fields(cls: type) -> tuple[Callable[[Any], Any], Unflatten]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """The name of a function as programs print it."""
+    """Return the name of a function as programs print it."""
     return getattr(function, "__name__", type(function).__name__)
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure of a pytree."""
+    """Return the leaves and the structure of a pytree."""
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     return leaves, structure
 
 
 def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
-    """Leaves, None among them, structure, and the path of each leaf: `args[0]['w']`."""
+    """Return the leaves, with None as a leaf, the structure, and the path of each leaf: `args[0]['w']`."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
     accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
     return leaves, structure, [accessor.codify("args") for accessor in accessors]
 
 
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
-    """The pytree of this structure with these leaves."""
+    """Return the pytree of a structure with these leaves."""
     return optree.tree_unflatten(structure, leaves)
 
 
-def flatten_prefix(prefix: Any, tree: Any, function: str, what: str) -> list[Any]:
-    """The entries of `prefix` (ints or None), repeated for every leaf of `tree` below them."""
+def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str) -> list[Any]:
+    """Return the entries of `prefix` (ints or None), repeated for every leaf of `tree` below them."""
     try:
         return optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
         first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
-        text = " ".join(str(first(what)).split()).removeprefix("pytree structure error: ") if first else str(error)
+        text = " ".join(str(first(argument)).split()).removeprefix("pytree structure error: ") if first else str(error)
         advice = "give one entry per argument, or a tree that is a prefix of the arguments"
-        raise ArgumentError(function, what, f"does not match the arguments: {text}", advice) from error
+        raise ArgumentError(function, argument, f"does not match the arguments: {text}", advice) from error
 
 
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    """How to reach each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
+    """Return the path of each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
     paths = []
     for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):  # type: ignore[arg-type]
         head, key, *rest = accessor
@@ -155,7 +158,7 @@ def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """The names of the positional parameters, as far as they can be known."""
+    """Return the names of the positional parameters, none for a function without a signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -164,26 +167,27 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def named(path: str, names: Sequence[str]) -> str:
-    """The path of a leaf by the name of its parameter: `x`, `params['w']`."""
-    found = re.match(r"args\[(\d+)\]", path)
-    return names[int(found[1])] + path[found.end() :] if found and int(found[1]) < len(names) else path
+    """Return the path of a leaf by the name of its parameter: `x`, `params['w']`."""
+    position = re.match(r"args\[(\d+)\]", path)
+    if position is None or int(position[1]) >= len(names):
+        return path
+    return names[int(position[1])] + path[position.end() :]
 
 
 def readable(path: str, names: Sequence[str]) -> str:
-    """An identifier for a leaf from its path: `x`, `params_w`."""
-    text = re.sub(r"\W+", "_", named(path, names)).strip("_")
-    return text if text[:1].isalpha() else f"x{text}"
+    """Return an identifier for a leaf from its path: `x`, `params_w`."""
+    return identifier(named(path, names))
 
 
 def check_callable(transform: str, function: Any) -> None:
-    """Refuse to transform what is no function."""
+    """Raise ArgumentError unless the argument of a transform is callable."""
     if not callable(function):
         advice = "pass the function itself, not the result of calling it"
         raise ArgumentError(transform, "its argument", f"is of type {type(function).__name__}, not a function", advice)
 
 
 def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
-    """A leaf of the arguments as an array of numbers."""
+    """Return a leaf of the arguments as an array of numbers; raise ArgumentError for anything else."""
     if isinstance(x, Traced):
         if x.builder.closed:
             raise x.leaked()
@@ -202,10 +206,10 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
 
 
 def is_array(x: Any) -> bool:
-    """Whether x can be a leaf of a result."""
+    """Return True if x can be a leaf of a result."""
     return isinstance(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
 
 
 def is_python_scalar(x: Any) -> bool:
-    """Whether x takes the dtype of what it meets: a plain Python number."""
+    """Return True for a plain Python number, which takes the dtype of the array that it is combined with."""
     return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)

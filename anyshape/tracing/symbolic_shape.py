@@ -1,4 +1,4 @@
-"""Shapes as values: bound to numbers, partly or in full, substituted, compared by structure and reshaped by proof."""
+"""Bind, substitute, compare and reshape shapes of symbolic sizes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NUMBERS = (int, np.integer)
 
 
 class SymbolicShape(Sizes):
-    """A tuple of ints and symbolic sizes. It never changes: binding and substituting give a new shape.
+    """Immutable tuple of ints and symbolic sizes.
 
-    Equality is that of structure and asks nothing: shapes that are not equal may have equal sizes in a call.
+    Equality compares structure and decides nothing: unequal shapes may have equal sizes in a call.
 
     >>> from anyshape import symbolic_shape
     >>> shape = symbolic_shape("n, 2*n + m, 3")
@@ -55,41 +55,41 @@ class SymbolicShape(Sizes):
 
     @property
     def rank(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self)
 
     @property
     def numel(self) -> Any:
-        """The number of elements."""
+        """Number of elements."""
         return math.prod(self)
 
     @property
     def variables(self) -> tuple[SymDim, ...]:
-        """The distinct unknown sizes that occur, in order of appearance."""
-        found = {v: s.scope for s in self if isinstance(s, SymDim) for v in expr.variables(s.expr)}
-        return tuple([SymDim(expr.from_atom(v), scope) for v, scope in found.items()])
+        """Distinct unknown sizes, in order of appearance."""
+        scopes = {v: s.scope for s in self if isinstance(s, SymDim) for v in expr.variables(s.expr)}
+        return tuple([SymDim(expr.from_atom(v), scope) for v, scope in scopes.items()])
 
     @property
     def is_static(self) -> bool:
-        """No size is unknown."""
+        """True if no size is unknown."""
         return not any(isinstance(s, SymDim) for s in self)
 
     def is_fully_bound(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> bool:
-        """Every size has a value for these bindings, as `evaluate` gives it; what constraints imply counts."""
+        """Return True if `evaluate` gives every size a value; values implied by constraints count."""
         return self.bind(bindings, **names).is_static
 
     # -- values for its variables
 
     def bind(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> SymbolicShape:
-        """The shape with ints in place of unknown sizes, which are given by name or as sizes; the others stay."""
+        """Return the shape with ints in place of some unknown sizes, which are named by text or as sizes."""
         values = self._values(bindings, names)
         for variable, value in values.items():
             if isinstance(value, bool) or not isinstance(value, _NUMBERS):
                 raise SpecError(str(self), f"{variable} = {value!r} is not an integer", "bind sizes to integers")
-        return self._put({v: operator.index(n) for v, n in values.items()})
+        return self._substituted({v: operator.index(n) for v, n in values.items()})
 
     def evaluate(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> tuple[int, ...]:
-        """The sizes as ints. Every unknown size must be bound."""
+        """Return the sizes as ints; every unknown size must be bound."""
         bound = self.bind(bindings, **names)
         if not bound.is_static:
             missing = " and ".join(map(str, bound.variables))
@@ -98,31 +98,31 @@ class SymbolicShape(Sizes):
         return tuple(bound)
 
     def partially_evaluate(self, bindings: Mapping[Any, int] | None = None, /, **names: int) -> tuple[int | None, ...]:
-        """The sizes as ints, None where an unknown size has no value."""
+        """Return the sizes as ints, None where an unknown size has no value."""
         return tuple([None if isinstance(s, SymDim) else s for s in self.bind(bindings, **names)])
 
     def substitute(self, sizes: Mapping[Any, Any]) -> SymbolicShape:
-        """The shape with sizes, ints or symbolic ones, in place of unknown ones."""
-        return self._put({v: _checked(s) for v, s in self._values(sizes, {}).items()})
+        """Return the shape with ints or symbolic sizes in place of some unknown sizes."""
+        return self._substituted({v: _checked(s) for v, s in self._values(sizes, {}).items()})
 
     def _values(self, bindings: Mapping[Any, Any] | None, names: Mapping[str, Any]) -> dict[DimVar, Any]:
-        """The variables that are meant, with their values."""
+        """Return the bindings by variable."""
         variables = dict.fromkeys(self._known_variables())
         names_of = [v.name for v in variables]
         known = {v.name: v for v in variables if names_of.count(v.name) == 1} | {str(v): v for v in variables}
-        found: dict[DimVar, Any] = {}
+        values: dict[DimVar, Any] = {}
         for key, value in [*(bindings or {}).items(), *names.items()]:
             variable = known.get(key) if isinstance(key, str) else _variable(key)
             if variable is None:
                 advice = f"it has {', '.join(known) or 'no unknown size'}"
                 raise SpecError(str(self), f"{key} is no unknown size of it", advice)
-            if variable in found and not _alike(found[variable], value):
+            if variable in values and not _same_value(values[variable], value):
                 raise SpecError(str(self), f"{variable} is given twice", "give it one value")
-            found[variable] = value
-        return found
+            values[variable] = value
+        return values
 
     def _known_variables(self) -> Iterator[DimVar]:
-        """Those that occur, and those declared with them."""
+        """Yield the variables of the sizes, of their scopes, and of all constraints."""
         for size in self:
             yield from expr.variables(_expr(size))
             for named in size.scope.root.names.values() if isinstance(size, SymDim) else ():
@@ -130,11 +130,11 @@ class SymbolicShape(Sizes):
         for condition in _conditions(self):
             yield from condition.claim.variables()
 
-    def _put(self, values: Mapping[DimVar, Any]) -> SymbolicShape:
-        """The shape with these sizes for variables, in a scope that knows what follows for the others."""
+    def _substituted(self, values: Mapping[DimVar, Any]) -> SymbolicShape:
+        """Return the shape with these sizes for variables, in a scope with the constraints on the others."""
         scope, replace = _derived(self, values), _replacement(values)
         shown = ", ".join(f"{v} = {s}" for v, s in values.items())
-        found = []
+        sizes = []
         for size in self:
             try:
                 new = substitute(_expr(size), replace)
@@ -143,13 +143,13 @@ class SymbolicShape(Sizes):
             new = symdim(new, scope)
             if isinstance(new, int) and new < 0:
                 raise SpecError(str(self), f"{size} is {new} for {shown}", "bind sizes that give none below 0")
-            found.append(new)
-        return SymbolicShape(found)
+            sizes.append(new)
+        return SymbolicShape(sizes)
 
     # -- reshaping
 
     def resolve_reshape(self, to_shape: Iterable[Any]) -> SymbolicShape:
-        """`to_shape` with its -1 worked out, if it is proved that NumPy would reshape so for all sizes.
+        """Return `to_shape` with its -1 resolved, if NumPy provably accepts the reshape for all sizes.
 
         >>> from anyshape import symbolic_shape
         >>> symbolic_shape("4*n, 3").resolve_reshape((6, SymbolicShape.infer))
@@ -160,13 +160,13 @@ class SymbolicShape(Sizes):
         scope = Scope(conditions=_conditions([*self, *to]), root=base.root)
         known = len(scope.conditions)
         context = ShapeGuardContext(scope, "reshape", user_line())
-        found = infer_reshape(context, _key(self), _key(tuple(to)))
+        sizes = infer_reshape(context, _key(self), _key(tuple(to)))
         if len(scope.conditions) > known:
             needed = scope.conditions[known]
             advice = "declare it as a constraint, or bind the sizes"
             problem = f"{needed.why}, unless {needed.claim}, which does not follow"
             raise SpecError(f"{self} to {_tuple_text(to)}", problem, advice)
-        return SymbolicShape([symdim(s, base) for s in found])
+        return SymbolicShape([symdim(s, base) for s in sizes])
 
     # -- as a tuple
 
@@ -184,7 +184,7 @@ register_as_tuple(SymbolicShape)
 
 
 def _checked(size: Any) -> Any:
-    """A size that a shape can have."""
+    """Return a size of a shape; raise SpecError for anything else."""
     if isinstance(size, SymDim):
         return size
     if isinstance(size, (bool, np.bool_)) or not isinstance(size, _NUMBERS) or size < 0:
@@ -195,8 +195,8 @@ def _checked(size: Any) -> Any:
     return int(size)
 
 
-def _alike(a: Any, b: Any) -> bool:
-    """Two values given for one variable are one; asks nothing of sizes."""
+def _same_value(a: Any, b: Any) -> bool:
+    """Return True if two values of one variable agree, by structure."""
     kinds = (*_NUMBERS, SymbolicSize)
     return a is b or (isinstance(a, kinds) and isinstance(b, kinds) and bool(_expr(a) == _expr(b)))
 
@@ -218,7 +218,7 @@ def _tuple_text(sizes: Sequence[Any]) -> str:
 
 
 def _variable(size: Any) -> DimVar | None:
-    """The variable that a size is."""
+    """Return the variable of a size that is one, else None."""
     atom = expr.as_atom(size.expr) if isinstance(size, SymbolicSize) else None
     return atom if isinstance(atom, DimVar) else None
 
@@ -228,24 +228,24 @@ def _replacement(values: Mapping[DimVar, Any]) -> Callable[[expr.Atom], Size | N
 
 
 def _joint(sizes: Sequence[Any]) -> Scope:
-    """The scope of all the sizes, which must be one."""
+    """Return the common scope of sizes; raise ScopeMismatchError if there is none."""
     symbolic = [s for s in sizes if isinstance(s, SymDim)]
     if not symbolic:
         return Scope(free=True)
-    found = symbolic[0]
+    joint = symbolic[0]
     for size in symbolic[1:]:
-        found = SymDim(found.expr, common_scope(found, size))
-    return found.scope
+        joint = SymDim(joint.expr, common_scope(joint, size))
+    return joint.scope
 
 
 def _conditions(sizes: Sequence[Any]) -> list[Condition]:
-    """What is declared of the sizes."""
+    """Return the constraints of the scopes of sizes."""
     scopes = dict.fromkeys(s.scope for s in sizes if isinstance(s, SymDim))
     return list(dict.fromkeys(c for scope in scopes for c in scope.conditions))
 
 
 def _derived(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> Scope:
-    """A scope of what is declared of the shape, once its variables have these values; refused if they break it."""
+    """Return a scope with the constraints of a shape after substitution; raise SpecError for a contradiction."""
     base = _joint([*shape, *values.values()])
     scope = Scope(origin=base.origin, root=base.root, free=base.free)
     for condition in [*_conditions(shape), *_conditions(list(values.values())), *_in_range(shape, values)]:
@@ -264,8 +264,8 @@ def _derived(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> Scope:
 
 
 def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condition]:
-    """That the sizes given for variables are in the ranges of these."""
-    found = []
+    """Return the conditions that sizes lie in the ranges of the variables that they replace."""
+    conditions = []
     for variable, size in values.items():
         low, high = variable.bounds()
         if isinstance(size, int) and size > LARGEST_SIZE:
@@ -275,5 +275,5 @@ def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condit
             advice = f"its range is {low} to {high}" if high is not None else f"it is at least {low}"
             raise SpecError(str(shape), f"{variable} = {size} is out of range", advice)
         claims = [at_least(_expr(size), variable.lower)] + ([at_least(high, _expr(size))] if high is not None else [])
-        found += [Condition("constraint", c, "substitute", f"the range of {variable}") for c in claims]
-    return found
+        conditions += [Condition("constraint", c, "substitute", f"the range of {variable}") for c in claims]
+    return conditions
