@@ -21,6 +21,7 @@ from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.apply import apply
+from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 
 Rule: TypeAlias = Callable[..., Any]
@@ -79,6 +80,11 @@ def find_shift_rule(op: Op) -> Rule | None:
 def add_tangents(a: Any, b: Any) -> Any:
     """Return a + b; None is zero."""
     return b if a is None else a if b is None else add(a, b)
+
+
+def zeros_like(ctx: ShapeGuardContext, x: Any) -> Any:
+    """Return zeros of the shape and dtype of x, which may be `Linear`."""
+    return full(ctx.shape(x), 0, x.dtype)
 
 
 # -- verbs -------------------------------------------------------------------------------------------------------

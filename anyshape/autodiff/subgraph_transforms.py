@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from anyshape.autodiff.batching.movement import stretch
 from anyshape.autodiff.jvp import push
 from anyshape.autodiff.linearize_transpose import transpose
+from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Value
@@ -23,9 +25,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.ops.creation import full
 from anyshape.ops.elementwise import lift
-from anyshape.ops.movement import broadcast_in_dim
 
 Handle = type[Traced]
 
@@ -90,7 +90,7 @@ def batched_graphs(
         with _derived(graph, metas, handle) as (builder, inputs):
             outputs = batch(builder, graph, inputs, batched, inner)
             ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
-            stretched = [y if flag else _stretch(ctx, y, inner) for y, flag in outputs]
+            stretched = [y if flag else stretch(ctx, inner, y) for y, flag in outputs]
             derived.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
         carries.append([flag for _, flag in outputs])
     flags = [any(column) for column in zip(*carries, strict=True)]
@@ -135,15 +135,9 @@ def _types(values: Sequence[Value], flags: Sequence[bool]) -> list[TensorMeta]:
 def _filled(builder: Builder, metas: Sequence[TensorMeta], cotangents: Sequence[Any]) -> list[Any]:
     """Return the cotangents, with zeros of these types in place of None."""
     ctx = ShapeGuardContext(builder.scope, "zeros", rule="transpose")
-    pairs = zip(metas, cotangents, strict=True)
-    return [full(ctx.shape(meta), 0, meta.dtype) if ct is None else ct for meta, ct in pairs]
+    return [zeros_like(ctx, meta) if ct is None else ct for meta, ct in zip(metas, cotangents, strict=True)]
 
 
 def _stacked(meta: TensorMeta, size: Size) -> TensorMeta:
     """Return the type of a stack of arrays."""
     return TensorMeta(meta.dtype, (Exact(size), *meta.extents))
-
-
-def _stretch(ctx: ShapeGuardContext, x: Any, size: Size) -> Any:
-    """Return x repeated along a new first axis."""
-    return broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, 1 + ctx.rank(x)))

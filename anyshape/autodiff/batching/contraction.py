@@ -1,4 +1,4 @@
-"""Batching of products: an operand that is batched has one more axis, which the result has too."""
+"""Batching of products: a batched operand has one more axis, and so has the result."""
 
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.shapes.shape_rules import free_axes
@@ -16,12 +16,12 @@ def _dot_general(ctx, size, batched, x, y, *, contract, batch):
         return dot_general(x, y, (_later(cx), _later(cy)), ((0, *_later(bx)), (0, *_later(by))))
     if batched[0]:
         out = dot_general(x, y, (_later(cx), cy), (_later(bx), by))
-        place = len(bx)  # the new axis is the first free one of x
+        axis = len(bx)  # the batch is the first free axis of x
     else:
         out = dot_general(x, y, (cx, _later(cy)), (bx, _later(by)))
-        place = len(bx) + len(free_axes(ctx.rank(x), cx, bx))
+        axis = len(bx) + len(free_axes(ctx.rank(x), cx, bx))
     rank = ctx.rank(out)
-    return transpose(out, (place, *[a for a in range(rank) if a != place]))
+    return transpose(out, (axis, *[a for a in range(rank) if a != axis]))
 
 
 def _einsum(ctx, size, batched, *xs, equation):

@@ -1,1 +1,1 @@
-"""Batching of creation ops: they have no operand, so none can carry a batch, and they are replayed as they are."""
+"""Batching of creation ops: without operands none carries a batch, so they are replayed unchanged."""

@@ -1,8 +1,10 @@
-"""Batching of gather and scatter. Where only the operand carries the batch, it is one more axis of every window; where
-the indices do, their examples go together with those of the operand by batching axes.
+"""Batching of gather and scatter.
+
+Where the operand alone carries the batch, it is one more axis of every window. Where the indices carry it, batching
+axes pair examples of indices and operand.
 """
 
-from anyshape.autodiff.batching.movement import spread
+from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import gathering as ga
 
@@ -12,19 +14,19 @@ def _later(axes):
 
 
 def _in_windows(w):
-    """Windows of an operand with one more axis, the first, that they run over."""
+    """Return windows with one more axis of the operand, the first, which they cover."""
     batches = (_later(w.operand_batch), w.indices_batch)
     return ga.Windows((0, *_later(w.offset)), _later(w.collapsed), _later(w.starts), w.vector, *batches)
 
 
 def _in_indices(w):
-    """Windows of indices with one more axis, the first."""
+    """Return windows for indices with one more axis, the first."""
     batches = (w.operand_batch, _later(w.indices_batch))
     return ga.Windows(_later(w.offset), w.collapsed, w.starts, w.vector + 1, *batches)
 
 
 def _in_both(w):
-    """Windows of operand and indices with one more axis each, the first, along which they go together."""
+    """Return windows for operand and indices with one more axis each, the first, along which they are paired."""
     batches = ((0, *_later(w.operand_batch)), (0, *_later(w.indices_batch)))
     return ga.Windows(_later(w.offset), _later(w.collapsed), _later(w.starts), w.vector + 1, *batches)
 
@@ -43,7 +45,7 @@ def _gather(ctx, size, batched, operand, indices, *, slice_sizes, mode, fill_val
 def _scatter(kind):
     def rule(ctx, size, batched, operand, indices, updates, *, mode, unique_indices, **numbers):
         w = ga.windows_of(numbers, ga.SCATTER)
-        operand, updates = spread(ctx, size, batched[::2], (operand, updates))
+        operand, updates = stretch_all(ctx, size, batched[::2], (operand, updates))
         w = _in_both(w) if batched[1] else _in_windows(w)
         return ga.scatter_windows(kind, operand, indices, updates, w, mode, unique_indices)
 

@@ -1,6 +1,6 @@
-"""Batching of take and put_add: where the indices carry the batch, its own position is one more index array."""
+"""Batching of take and put_add: where the indices carry the batch, its positions are one more index array."""
 
-from anyshape.autodiff.batching.movement import spread
+from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -8,24 +8,24 @@ from anyshape.ops.creation import iota
 
 
 def _batch_index(ctx, size, index):
-    """The position in the batch, in the shape of a batched index array."""
+    """Return the positions in the batch, in the shape of a batched index array."""
     shape = (size, *ctx.shape(index, field="indices")[1:])
     return mv.broadcast_in_dim(iota(size), shape, (0,))
 
 
 def _take_batch(ctx, size, batched, x, *indices, axes):
-    """The axes of the indices come out where NumPy puts them, and go where they are in one example."""
+    """Move the axes of the indices from where NumPy puts them to where one example has them."""
     later = tuple([axis + 1 for axis in axes])
     at = ix.first_index_axis(axes)
     if not any(batched[1:]):
         out = ix.take_at(x, indices, later)
         rank = ctx.rank(indices[0])
         return ix.reposition(out, rank, ix.first_index_axis(later), at + 1)
-    found = spread(ctx, size, batched[1:], indices)
-    rank = ctx.rank(found[0])
+    stretched = stretch_all(ctx, size, batched[1:], indices)
+    rank = ctx.rank(stretched[0])
     if not batched[0]:
-        return ix.reposition(ix.take_at(x, found, axes), 1, at, 0)
-    out = ix.take_at(x, (_batch_index(ctx, size, found[0]), *found), (0, *later))
+        return ix.reposition(ix.take_at(x, stretched, axes), 1, at, 0)
+    out = ix.take_at(x, (_batch_index(ctx, size, stretched[0]), *stretched), (0, *later))
     return ix.reposition(out, rank - 1, 1, at + 1)
 
 
@@ -35,10 +35,10 @@ def _put_add_batch(ctx, size, batched, updates, *indices, axes, sizes):
     if not any(batched[1:]):
         rank = ctx.rank(indices[0])
         return ix.put_add_at(ix.reposition(updates, rank, at + 1, ix.first_index_axis(later)), indices, later, sizes)
-    found = spread(ctx, size, batched[1:], indices)
-    (updates,) = spread(ctx, size, batched[:1], (updates,))
-    updates = ix.reposition(updates, ctx.rank(found[0]) - 1, at + 1, 1)
-    return ix.put_add_at(updates, (_batch_index(ctx, size, found[0]), *found), (0, *later), (size, *sizes))
+    stretched = stretch_all(ctx, size, batched[1:], indices)
+    (updates,) = stretch_all(ctx, size, batched[:1], (updates,))
+    updates = ix.reposition(updates, ctx.rank(stretched[0]) - 1, at + 1, 1)
+    return ix.put_add_at(updates, (_batch_index(ctx, size, stretched[0]), *stretched), (0, *later), (size, *sizes))
 
 
 BATCHERS[ix.take_op] = _take_batch

@@ -1,4 +1,4 @@
-"""Batching of movement ops: the batch is one more axis, the first, that nothing is done to."""
+"""Batching of movement ops: the batch is one more axis, the first, which stays as it is."""
 
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -9,12 +9,14 @@ def _after_batch(axes):
     return tuple([axis + 1 for axis in axes])
 
 
-def spread(ctx: ShapeGuardContext, size, batched, xs):
-    """The operands, each with the batch as its first axis."""
-    return [
-        x if carries else mv.broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
-        for x, carries in zip(xs, batched)
-    ]
+def stretch(ctx: ShapeGuardContext, size, x):
+    """Return a value that carries no batch, repeated along a new first axis."""
+    return mv.broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
+
+
+def stretch_all(ctx: ShapeGuardContext, size, batched, xs):
+    """Return the operands, each with the batch as its first axis."""
+    return [x if carries else stretch(ctx, size, x) for x, carries in zip(xs, batched)]
 
 
 BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(
@@ -30,5 +32,5 @@ BATCHERS[mv.pad_op] = lambda ctx, size, batched, x, *, low, high, interior, valu
     x, (0, *low), (0, *high), (0, *interior), value
 )
 BATCHERS[mv.concatenate_op] = lambda ctx, size, batched, *xs, axis: mv.concatenate(
-    spread(ctx, size, batched, xs), axis + 1
+    stretch_all(ctx, size, batched, xs), axis + 1
 )

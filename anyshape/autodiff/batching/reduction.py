@@ -1,16 +1,9 @@
-"""Batching of reductions: the batch is the first axis and stays, so every axis moves one place on."""
+"""Batching of reductions: the batch stays the first axis, so every other axis moves one place on."""
 
+from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import reduction as rd
 from anyshape.ops.apply import apply
-from anyshape.ops.movement import broadcast_in_dim
-
-
-def repeated(ctx, size, x):
-    """A value that carries no batch, repeated along a new first axis."""
-    rank = ctx.rank(x)
-    return broadcast_in_dim(x, (size, *ctx.shape(x)), free_axes(rank + 1, (0,)))
 
 
 def _along_axes(op):
@@ -22,8 +15,7 @@ def _along_axes(op):
 
 def _along_axis(op):
     def rule(ctx, size, batched, *xs, axis, **params):
-        full = [x if b else repeated(ctx, size, x) for x, b in zip(xs, batched, strict=True)]
-        return apply(op, *full, axis=axis + 1, **params)
+        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
 
     BATCHERS[op] = rule
 

@@ -1,6 +1,6 @@
 """Batching of ops on segments: one more axis after the first, or more segments where each example has its own ids."""
 
-from anyshape.autodiff.batching.movement import spread
+from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.sizes.expr import mul
 from anyshape.ops import creation as cr
@@ -13,7 +13,7 @@ def _batched(op):
     def rule(ctx, count, batched, x, ids, *, size):
         if not batched[1]:
             return mv.move_axes(sg.apply_segments(op, mv.move_axes(x, (0,), (1,)), ids, size), (1,), (0,))
-        x, ids = spread(ctx, count, batched, (x, ids))
+        x, ids = stretch_all(ctx, count, batched, (x, ids))
         (_, n, *rest), shape = ctx.shape(x), ctx.shape(ids)
         offset = mv.broadcast_in_dim(cr.iota(count), shape, (0,)) * mv.broadcast_to(cr.size_value(size), shape)
         flat = mv.reshape(ew.add(ids, offset), (mul(count, n),))

@@ -1,6 +1,6 @@
 """Batching of sorting ops: the axis moves one place on."""
 
-from anyshape.autodiff.batching.reduction import repeated
+from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import sorting as so
 from anyshape.ops.apply import apply
@@ -8,8 +8,7 @@ from anyshape.ops.apply import apply
 
 def _along_axis(op):
     def rule(ctx, size, batched, *xs, axis, **params):
-        full = [x if b else repeated(ctx, size, x) for x, b in zip(xs, batched, strict=True)]
-        return apply(op, *full, axis=axis + 1, **params)
+        return apply(op, *stretch_all(ctx, size, batched, xs), axis=axis + 1, **params)
 
     BATCHERS[op] = rule
 
@@ -21,7 +20,7 @@ for _op in (so.sort_op, so.argsort_op, so.permute_op):
 def _searchsorted(ctx, size, batched, row, values, *, side, batch):
     if not batched[0] and batch == 0:
         return so.searchsorted(row, values, side)  # every axis of the values may be a batch already
-    row, values = (x if b else repeated(ctx, size, x) for x, b in zip((row, values), batched, strict=True))
+    row, values = stretch_all(ctx, size, batched, (row, values))
     return so.searchsorted(row, values, side, batch + 1)
 
 

@@ -1,4 +1,4 @@
-"""Batching of special functions: elementwise ops all of them."""
+"""Batching of special functions, which are elementwise."""
 
 from anyshape.autodiff.batching.elementwise import each_element
 from anyshape.graph.ir.graph import Op

@@ -1,4 +1,4 @@
-"""Derivatives of functions called back: there are none. Naming the sizes of an array is linear."""
+"""Derivatives of callbacks: there are none. Naming the sizes of an array is linear."""
 
 from anyshape.autodiff.jvp import has_tangent
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift
@@ -8,7 +8,7 @@ from anyshape.ops.apply import apply
 
 
 def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):
-    """Integers and booleans have no tangent; of anything else, a function that is not traced does not tell it."""
+    """Return no tangent for integers and booleans; raise for other results, as the function is not traced."""
     if any(has_tangent(dtype) for dtype, _ in results):
         advice = "give it stop_gradient(x), so that its result is a constant, or write it with array operations"
         raise UnsupportedFunctionError(f"pure_callback({function})", "has no derivative", advice, ctx.where)
@@ -19,7 +19,7 @@ JVPS[cb.callback_op] = _callback_jvp
 
 
 def _name_sizes_jvp(ctx, tangents, out, x):
-    """The sizes of a tangent are those of its array."""
+    """Name the sizes of the tangent, and require that they equal the sizes of its array."""
     named = apply(cb.name_sizes_op, tangents[0])
     for a, b in zip(ctx.shape(named), ctx.shape(out)):
         ctx.require_equal(a, b, "a tangent has the shape of its array")

@@ -1,7 +1,7 @@
 """Derivatives of products, which are linear in each operand.
 
-The transpose of a dot_general is another one, and a permutation if it needs one; that of an einsum is the einsum with
-the cotangent in the place of the operand, and the labels of the operand for the result.
+The transpose of a `dot_general` is another one, followed by a permutation where axes are out of order. The transpose of
+an einsum is the einsum with the cotangent in place of the operand, and the labels of the operand for the result.
 """
 
 from anyshape.autodiff import shift_invariance as shifts
@@ -13,18 +13,18 @@ from anyshape.ops.movement import transpose
 
 
 def _back(ctx, ct, x, y, contract, batch, *, first):
-    """The cotangent of x, where `first` says whether x was the first operand of the product."""
+    """Return the cotangent of x; `first` tells whether x was the first operand of the product."""
     (cx, cy), (bx, by) = contract, batch
     free_x, free_y = free_axes(ctx.rank(x), cx, bx), free_axes(ctx.rank(y), cy, by)
     batch_ct = tuple(range(len(bx)))
     start = len(bx) + (len(free_x) if first else 0)
     free_ct = tuple(range(start, start + len(free_y)))
-    # what is left of y are its contracted axes in the order of y: these are the axes of x that they met
-    met = [cx[cy.index(axis)] for axis in sorted(cy)]
-    if [*bx, *met, *free_x] == sorted([*bx, *met, *free_x]):  # y first, and nothing is left to permute
+    # the contracted axes of y remain, in the order of y; in terms of x these are:
+    contracted = [cx[cy.index(axis)] for axis in sorted(cy)]
+    if [*bx, *contracted, *free_x] == sorted([*bx, *contracted, *free_x]):  # with y first, no permutation is needed
         return dot_general(y, ct, (free_y, free_ct), (by, batch_ct))
     out = dot_general(ct, y, (free_ct, free_y), (batch_ct, by))
-    order = (*bx, *free_x, *met)
+    order = (*bx, *free_x, *contracted)
     return transpose(out, sorted(range(len(order)), key=order.__getitem__))
 
 

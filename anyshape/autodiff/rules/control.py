@@ -1,4 +1,4 @@
-"""Derivatives of control ops. Cotangents pass a checkpoint the other way: they enter where values leave it."""
+"""Derivatives of control ops. Cotangents pass a checkpoint in reverse: they enter where values leave it."""
 
 from anyshape.autodiff.rule_tables import linear, no_shift, zero
 from anyshape.ops import control as ct

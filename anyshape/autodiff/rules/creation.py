@@ -1,4 +1,4 @@
-"""Derivatives of creation ops: they have no operand, so nothing can reach them; declared zero."""
+"""Derivatives of creation ops: without operands they have no tangents, so they are declared zero."""
 
 from anyshape.autodiff.rule_tables import no_shift, zero
 from anyshape.ops import creation as cr

@@ -1,7 +1,6 @@
-"""Derivatives of ops whose results depend on data in size or place: positions and sizes have none, parts are linear."""
+"""Derivatives of ops with run-time sizes or positions: positions and sizes have none, and parts are linear."""
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, no_shift, zero
-from anyshape.ops import creation as cr
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear_in_first, no_shift, zero, zeros_like
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 
@@ -11,13 +10,9 @@ zero(dy.repeated_op)
 zero(dy.unique_op)
 
 
-def _zeros(ctx, x):
-    return cr.full(ctx.shape(x), 0, x.dtype)
-
-
 linear_in_first(
     dy.dynamic_slice_op,
-    lambda ctx, ct, x, *starts, sizes, sources=(): dy.update_at(_zeros(ctx, x), ct, starts),
+    lambda ctx, ct, x, *starts, sizes, sources=(): dy.update_at(zeros_like(ctx, x), ct, starts),
 )
 
 
@@ -29,10 +24,10 @@ def _update_jvp(ctx, tangents, out, x, update, *starts):
 
 
 def _update_transpose(ctx, ct, x, update, *starts):
-    """To what was replaced nothing, to the update what came of it."""
-    left = dy.update_at(ct, _zeros(ctx, update), starts) if isinstance(x, Linear) else None
+    """Return the cotangent without the part that was replaced, and this part for the update."""
+    rest = dy.update_at(ct, zeros_like(ctx, update), starts) if isinstance(x, Linear) else None
     part = dy.slice_at(ct, starts, ctx.shape(update)) if isinstance(update, Linear) else None
-    return left, part, *[None] * len(starts)
+    return rest, part, *[None] * len(starts)
 
 
 JVPS[dy.dynamic_update_slice_op] = _update_jvp

@@ -1,7 +1,7 @@
-"""Slopes of elementwise ops. `x, y` are inputs, `out` the output; operands have equal shapes, so nothing is stretched.
+"""Slopes of elementwise ops. `x, y` are inputs and `out` is the output; operands have equal shapes.
 
-At kinks the slope is JAX's: 0 for |x| at 0, a half for each side of a tie. Where a slope has a limit (x**2 at 0,
-logaddexp at two infinities), it is that limit, found without a division by zero on the way.
+At kinks the slope is JAX's: 0 for |x| at 0, and a half for each side of a tie. Where a slope has a limit (x**2 at 0,
+logaddexp at two infinities), it is this limit, computed without a division by zero.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ LN2, LN10 = log(2), log(10)
 
 
 def divided(op, divisor):
-    """op acts on each element; its tangent is the tangent of x divided by `divisor(x, out)`."""
+    """Declare an op that acts on each element. Its tangent is the tangent of x divided by `divisor(x, out)`."""
     JVPS[op] = lambda ctx, tangents, out, x: tangents[0] / divisor(x, out)
 
 
@@ -45,19 +45,20 @@ def _sub_jvp(ctx, tangents, out, x, y):
 
 
 def _if_linear(x, ct):
+    """Return the cotangent of a linear input, None for another."""
     return ct if isinstance(x, Linear) else None
 
 
 def _div_jvp(ctx, tangents, out, x, y):
-    """(tx - ty * out) / y, which divides once; `out / y` would be another full array to keep."""
+    """Return (tx - ty * out) / y, which divides once; `out / y` would be another residual of full size."""
     tx, ty = tangents
     return _sub_jvp(ctx, (tx, None if ty is None else ty * out), out, x, y) / y
 
 
 def _ratio_jvp(ctx, tangents, out, x, y):
     tx, ty = tangents
-    first = ew.ratio(tx, y) if tx is not None else None
-    return add_tangents(first, -(ty * ew.ratio(out, y)) if ty is not None else None)
+    from_x = ew.ratio(tx, y) if tx is not None else None
+    return add_tangents(from_x, -(ty * ew.ratio(out, y)) if ty is not None else None)
 
 
 def _abs_jvp(ctx, tangents, out, x):
@@ -65,7 +66,7 @@ def _abs_jvp(ctx, tangents, out, x):
 
 
 def _sign_jvp(ctx, tangents, out, x):
-    """Zero for real x; a complex sign turns by the part of the tangent across it."""
+    """Return no tangent for real x; a complex sign turns by the part of the tangent across it."""
     if x.dtype.kind != "c":
         return None
     turn = ew.ratio(ew.imag(ew.conj(out) * tangents[0]), ew.absolute(x))
@@ -73,13 +74,13 @@ def _sign_jvp(ctx, tangents, out, x):
 
 
 def _pow_x(x, y, out):
-    """y * x**(y - 1), and 0 where y is 0, also at x = 0."""
+    """Return y * x**(y - 1), and 0 where y is 0, also at x = 0."""
     flat = ew.eq(y, ew.lift(0, y))
     return ew.select(flat, 0, y * ew.power(x, ew.select(flat, 1, y) - 1))
 
 
 def _pow_y(x, y, out):
-    """out * log(x), and 0 where x is 0."""
+    """Return out * log(x), and 0 where x is 0."""
     return out * ew.log(ew.select(ew.eq(x, ew.lift(0, x)), 1, x))
 
 
@@ -106,15 +107,16 @@ pointwise(ew.hypot_op, lambda x, y, out: ew.ratio(x, out), lambda x, y, out: ew.
 zero(ew.gcd_op)
 zero(ew.lcm_op)
 
-# -- larger and smaller
+# -- extremes
 
 
 def _fmax_share(x, y):
-    """The share of x, all of it where y is NaN."""
+    """Return the share of x in a maximum: 1 where y is NaN."""
     return ew.select(ew.isnan(y), 1, ew.share(x, y))
 
 
 def _fmin_share(x, y):
+    """Return the share of x in a minimum: 1 where y is NaN."""
     return ew.select(ew.isnan(y), 1, ew.share(y, x))
 
 
@@ -174,7 +176,7 @@ def _frexp_jvp(ctx, tangents, out, x):
 
 linear_in_first(ew.ldexp_op, lambda ctx, ct, x, y: ew.ldexp(ct, y))
 JVPS[ew.frexp_op] = _frexp_jvp
-JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # it moves with x, and y is only a direction
+JVPS[ew.nextafter_op] = lambda ctx, tangents, out, x, y: tangents[0]  # y is only a direction
 
 # -- comparison and logic
 
@@ -187,7 +189,7 @@ for _op in (
 ):
     zero(_op)
 
-# -- complex parts, choice and conversion. Transposes are those of the pairing Re(ct * t), as in JAX.
+# -- complex parts, choice and conversion. Transposes are with respect to the pairing Re(ct * t), as in JAX.
 
 
 def _zeros(x):
@@ -227,7 +229,7 @@ TRANSPOSES[ew.select_op] = _select_transpose
 JVPS[ew.convert_op] = _convert_jvp
 TRANSPOSES[ew.convert_op] = lambda ctx, ct, x, *, dtype: (ew.convert(ct, x.dtype),)
 
-# -- what derivatives need at their edges
+# -- ops that derivatives use
 
 zero(ew.share_op)
 zero(ew.narrow_op)

@@ -1,11 +1,14 @@
 """Derivatives of gather and scatter: each is the other's transpose. Indices and shape sources have none.
 
-Where several updates meet in one element: sums go to each of them, a `set` to the one that stayed, which is that of the
-last window in C order of the index vectors, a product to each with the product of the others, an extreme in equal parts
-to all that attain it, the element itself among them.
+Several updates may meet in one element of the operand. The cotangent of this element then goes
+
+- in a sum: to each of them;
+- in a `set`: to the update that stayed, of the last window in C order of the index vectors;
+- in a product: to each, times the product of the others;
+- in an extreme: in equal parts to all that attain it, the element itself included.
 """
 
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift, zeros_like
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
@@ -18,21 +21,17 @@ from anyshape.ops.creation import full, iota
 _DROPPED, _FILLED = {"fill": "drop"}, {"drop": "fill"}
 
 
-def _zeros(ctx, x):
-    return full(ctx.shape(x), 0, x.dtype)
-
-
-# -- gather ------------------------------------------------------------------------------------------------------
+# -- gather
 
 
 def _gather(op):
     def jvp(ctx, tangents, out, operand, indices, *, fill_value, **params):
-        """What is filled has no tangent."""
+        """Gather the tangent; filled elements have none."""
         return apply(op, tangents[0], indices, fill_value=operand.dtype.type(0).item(), **params)
 
     def transpose(ctx, ct, operand, indices, *, slice_sizes, mode, fill_value, sources=(), **numbers):
         windows = ga.windows_of(numbers, ga.GATHER)
-        zeros = _zeros(ctx, operand)
+        zeros = zeros_like(ctx, operand)
         return ga.scatter_windows("add", zeros, indices, ct, windows, _DROPPED.get(mode, mode)), None
 
     JVPS[op], TRANSPOSES[op] = jvp, transpose
@@ -41,11 +40,11 @@ def _gather(op):
 _gather(ga.gather_op)
 _gather(ga.gather_dynamic_op)
 
-# -- scatter: add and set ----------------------------------------------------------------------------------------
+# -- scatter: add and set
 
 
 def _read(ctx, x, operand, indices, updates, params, fill=0):
-    """The elements of x, of the shape of the operand, where the updates go: windows have the sizes of the updates."""
+    """Gather from x, which has the shape of the operand, the elements that the updates go to."""
     numbers = dict(params)
     mode: str = numbers.pop("mode")
     numbers.pop("unique_indices")
@@ -60,7 +59,7 @@ def _add_jvp(ctx, tangents, out, operand, indices, updates, **params):
     t, _, u = tangents
     if u is None:
         return t
-    return apply(ga.scatter_add_op, _zeros(ctx, operand) if t is None else t, indices, u, **params)
+    return apply(ga.scatter_add_op, zeros_like(ctx, operand) if t is None else t, indices, u, **params)
 
 
 def _add_transpose(ctx, ct, operand, indices, updates, **params):
@@ -72,24 +71,24 @@ def _add_transpose(ctx, ct, operand, indices, updates, **params):
 
 
 def _set_jvp(ctx, tangents, out, operand, indices, updates, **params):
-    t, u = (_zeros(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
+    t, u = (zeros_like(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
     return apply(ga.scatter_set_op, t, indices, u, **params)
 
 
 def _set_transpose(ctx, ct, operand, indices, updates, **params):
     to_operand = to_updates = None
     if isinstance(operand, Linear):
-        to_operand = apply(ga.scatter_set_op, ct, indices, _zeros(ctx, updates), **params)
+        to_operand = apply(ga.scatter_set_op, ct, indices, zeros_like(ctx, updates), **params)
     if isinstance(updates, Linear):
         to_updates = _read(ctx, ct, operand, indices, updates, params)
         if not params["unique_indices"]:
-            stayed = _stayed(ctx, operand, indices, updates, params)
-            to_updates = ew.select(stayed, to_updates, _zeros(ctx, updates))
+            stays = _is_written(ctx, operand, indices, updates, params)
+            to_updates = ew.select(stays, to_updates, zeros_like(ctx, updates))
     return to_operand, None, to_updates
 
 
-def _stayed(ctx, operand, indices, updates, params):
-    """Which updates are in the result: those whose number is, where numbers are written as they are."""
+def _is_written(ctx, operand, indices, updates, params):
+    """Return a mask of the updates that are in the result: their numbers are, if numbers are written as they are."""
     shape = ctx.shape(updates)
     numbers = mv.reshape(iota(numel(shape)), shape)
     written = apply(ga.scatter_set_op, full(ctx.shape(operand), -1, numbers.dtype), indices, numbers, **params)
@@ -99,7 +98,7 @@ def _stayed(ctx, operand, indices, updates, params):
 JVPS[ga.scatter_add_op], TRANSPOSES[ga.scatter_add_op] = _add_jvp, _add_transpose
 JVPS[ga.scatter_set_op], TRANSPOSES[ga.scatter_set_op] = _set_jvp, _set_transpose
 
-# -- scatter: mul, min and max -----------------------------------------------------------------------------------
+# -- scatter: mul, min and max
 
 
 def _mul_jvp(ctx, tangents, out, operand, indices, updates, **params):
@@ -112,47 +111,47 @@ def _mul_jvp(ctx, tangents, out, operand, indices, updates, **params):
         slope = u * _read(ctx, operand, operand, indices, updates, params)
         if not params["unique_indices"]:
             slope = slope * _others(ctx, operand, indices, updates, params)
-        total = add_tangents(total, apply(ga.scatter_add_op, _zeros(ctx, operand), indices, slope, **params))
+        total = add_tangents(total, apply(ga.scatter_add_op, zeros_like(ctx, operand), indices, slope, **params))
     return total
 
 
 def _others(ctx, operand, indices, updates, params):
-    """For each update the product of the others that meet it, without a division: zeros are exact at every order.
+    """Return for each update the product of the others that meet it.
 
-    Updates in the order of the elements that they go to: the product of those before in a group, times that of those
-    after.
+    No division occurs, so zeros are exact at every order. Updates are sorted by the elements that they go to. In each
+    group the product of the updates before is multiplied by the product of the updates after.
     """
     shape = ctx.shape(updates)
     count = numel(shape)
     whole = ctx.shape(operand)
-    places = mv.reshape(iota(numel(whole)), whole)
-    place = mv.reshape(_read(ctx, places, operand, indices, updates, params, -1), (count,))
-    order = so.argsort(place, 0, stable=True)
-    factors, place = (so.permute(mv.reshape(x, (count,)), order, 0) for x in (updates, place))
-    after = ew.eq(place, mv.strided(mv.pad(place, (0,), (1,), value=-2), (1,), (count,)))
-    before = ew.eq(place, mv.strided(mv.pad(place, (1,), (0,), value=-2), (0,), (count,)))
+    positions = mv.reshape(iota(numel(whole)), whole)
+    target = mv.reshape(_read(ctx, positions, operand, indices, updates, params, -1), (count,))
+    order = so.argsort(target, 0, stable=True)
+    factors, target = (so.permute(mv.reshape(x, (count,)), order, 0) for x in (updates, target))
+    after = ew.eq(target, mv.strided(mv.pad(target, (0,), (1,), value=-2), (1,), (count,)))
+    before = ew.eq(target, mv.strided(mv.pad(target, (1,), (0,), value=-2), (0,), (count,)))
     product = _product(factors, before, after, reverse=False) * _product(factors, after, before, reverse=True)
     return mv.reshape(so.permute(product, order, 0, inverse=True), shape)
 
 
 def _product(factors, before, after, *, reverse):
-    """The product of the factors before each one in its group.
+    """Return for each factor the product of the factors before it in its group.
 
-    `before` and `after` tell whether the neighbour on that side is of the same group. The recurrence starts from 0, so
-    that the 1 which each group starts from is put in beside it.
+    `before` and `after` tell whether the neighbour on that side belongs to the same group. The recurrence starts from
+    0, so the initial 1 of each group is added separately.
     """
     first = ew.convert(ew.logical_not(before), factors.dtype)
-    kept = ew.select(after, factors, ew.lift(0, factors))
-    return rd.recurrence(kept, kept * first, 0, reverse=reverse) + first
+    inner = ew.select(after, factors, ew.lift(0, factors))
+    return rd.recurrence(inner, inner * first, 0, reverse=reverse) + first
 
 
 def _extreme_jvp(ctx, tangents, out, operand, indices, updates, **params):
-    t, u = (_zeros(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
-    kept = ew.eq(operand, out)
+    t, u = (zeros_like(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
+    stays = ew.eq(operand, out)
     won = ew.eq(updates, _read(ctx, out, operand, indices, updates, params))
     add = lambda x, y: apply(ga.scatter_add_op, x, indices, y, **params)
-    count = add(ew.convert(kept, operand.dtype), ew.convert(won, operand.dtype))
-    return add(ew.select(kept, t, _zeros(ctx, operand)), ew.select(won, u, _zeros(ctx, updates))) / count
+    count = add(ew.convert(stays, operand.dtype), ew.convert(won, operand.dtype))
+    return add(ew.select(stays, t, zeros_like(ctx, operand)), ew.select(won, u, zeros_like(ctx, updates))) / count
 
 
 JVPS[ga.scatter_mul_op] = _mul_jvp

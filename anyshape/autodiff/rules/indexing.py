@@ -1,4 +1,4 @@
-"""Derivatives of indexing ops: take and put_add are each other's transpose, and linear in their first input."""
+"""Derivatives of indexing ops: `take` and `put_add` are linear in their first input, and each other's transpose."""
 
 from anyshape.autodiff.rule_tables import linear_in_first, no_shift
 from anyshape.ops import indexing as ix

@@ -1,4 +1,4 @@
-"""Derivatives of movement ops: all are linear; each one's transpose is another movement op or a sum."""
+"""Derivatives of movement ops: all are linear, and the transpose of each is another movement op or a sum."""
 
 import numpy as np
 
@@ -16,10 +16,10 @@ linear(mv.transpose_op, lambda ctx, ct, x, *, axes: mv.transpose(ct, np.argsort(
 
 
 def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
-    """What was left out comes back as zeros."""
-    low, found, steps = (ctx.bind(p, field=f) for p, f in ((starts, "starts"), (sizes, "sizes"), (steps, "steps")))
+    """Return the cotangent with zeros for the elements that the slice left out."""
+    low, counts, steps = (ctx.bind(p, field=f) for p, f in ((starts, "starts"), (sizes, "sizes"), (steps, "steps")))
     interior = [step - 1 for step in steps]
-    spans = [a + dilated_size(n, k) for a, n, k in zip(low, found, interior)]
+    spans = [a + dilated_size(n, k) for a, n, k in zip(low, counts, interior)]
     high = [whole - span for whole, span in zip(ctx.shape(x), spans)]
     return mv.pad_unchecked(ct, low, high, interior)
 
@@ -46,7 +46,7 @@ TRANSPOSES[mv.pad_op] = _pad_transpose
 
 
 def _concatenate_jvp(ctx, tangents, out, *xs, axis):
-    """Zeros at either end are left to a pad; those between tangents are operands."""
+    """Concatenate the tangents: zeros between them are operands, and zeros at either end a pad."""
     live = [i for i, t in enumerate(tangents) if t is not None]
     first, last = live[0], live[-1] + 1
     joined = mv.concatenate(
@@ -62,16 +62,16 @@ def _concatenate_jvp(ctx, tangents, out, *xs, axis):
 
 
 def _concatenate_transpose(ctx, ct, *xs, axis):
-    """To each operand its own part."""
-    found, start = [], 0
+    """Return for each linear operand its part of the cotangent."""
+    parts, start = [], 0
     whole = sizes_of(ctx, ct)
     for x in xs:
         size = ctx.exact(x, axis, field="axis")
         starts = [start if i == axis else 0 for i in range(len(whole))]
         sizes = [size if i == axis else s for i, s in enumerate(whole)]
-        found.append(mv.strided(ct, starts, sizes) if isinstance(x, Linear) else None)
+        parts.append(mv.strided(ct, starts, sizes) if isinstance(x, Linear) else None)
         start = start + size
-    return tuple(found)
+    return tuple(parts)
 
 
 JVPS[mv.concatenate_op] = _concatenate_jvp

@@ -1,5 +1,7 @@
-"""Derivatives of reductions and cumulative ops. Those of products never divide, so zeros among the factors are exact
-at every order: cumulative products and their derivatives are linear recurrences, whose derivatives are recurrences.
+"""Derivatives of reductions and cumulative ops.
+
+Derivatives of products never divide, so zeros among the factors are exact at every order. Cumulative products and their
+derivatives are linear recurrences, and derivatives of recurrences are recurrences.
 """
 
 from anyshape.autodiff import shift_invariance as shifts
@@ -11,23 +13,23 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.control import stop_gradient
 
 
-def spread(ctx, reduced, x, axes):
-    """A reduced array repeated along the reduced axes, in the shape of x."""
+def repeat_along(ctx, reduced, x, axes):
+    """Return a reduced array repeated along the reduced axes, in the shape of x."""
     return mv.broadcast_in_dim(reduced, ctx.shape(x), free_axes(ctx.rank(x), axes))
 
 
-linear(rd.reduce_sum_op, lambda ctx, ct, x, *, axes: spread(ctx, ct, x, axes))
+linear(rd.reduce_sum_op, lambda ctx, ct, x, *, axes: repeat_along(ctx, ct, x, axes))
 linear(rd.sum_to_op, lambda ctx, ct, x, *, shape, axes, sources=(): mv.broadcast_in_dim(ct, ctx.shape(x), axes))
 
 
 def _others(ctx, x, axes):
-    """For each element of x, the product of the other ones along the axes."""
+    """Return for each element of x the product of the others along the axes."""
     axis, *rest = axes
     others = rd.cumprod(x, axis, exclusive=True) * rd.cumprod(x, axis, reverse=True, exclusive=True)
     if not rest:
         return others
     outer = _others(ctx, rd.reduce_prod(x, (axis,)), [a - 1 for a in rest])
-    return others * spread(ctx, outer, x, (axis,))
+    return others * repeat_along(ctx, outer, x, (axis,))
 
 
 def _prod_jvp(ctx, tangents, out, x, *, axes):
@@ -35,8 +37,8 @@ def _prod_jvp(ctx, tangents, out, x, *, axes):
 
 
 def _extreme_jvp(ctx, tangents, out, x, *, axes, empty):
-    """Equal parts for all elements that attain the extreme, as JAX does."""
-    attained = ew.eq(x, spread(ctx, out, x, axes))
+    """Return the mean tangent of all elements that attain the extreme, as JAX does."""
+    attained = ew.eq(x, repeat_along(ctx, out, x, axes))
     count = rd.reduce_sum(ew.convert(attained, x.dtype), axes)
     if empty:
         count = ew.maximum(count, ew.lift(1, count))
@@ -45,17 +47,17 @@ def _extreme_jvp(ctx, tangents, out, x, *, axes, empty):
 
 def _logsumexp_jvp(ctx, tangents, out, x, *, axes):
     finite = _without_least(out)
-    return rd.reduce_sum(tangents[0] * ew.exp(x - spread(ctx, finite, x, axes)), axes)
+    return rd.reduce_sum(tangents[0] * ew.exp(x - repeat_along(ctx, finite, x, axes)), axes)
 
 
 def _without_least(y):
-    """-inf, the logarithm of no sum at all, as 0: its terms are exp(-inf) and have no weight."""
+    """Return y with 0 for -inf, the logarithm of an empty sum: its terms exp(-inf) have no weight."""
     return ew.select(ew.eq(y, ew.lift(float("-inf"), y)), ew.lift(0, y), y)
 
 
 def _softmax_jvp(ctx, tangents, out, x, *, axes):
     scaled = out * tangents[0]
-    return scaled - out * spread(ctx, rd.reduce_sum(scaled, axes), x, axes)
+    return scaled - out * repeat_along(ctx, rd.reduce_sum(scaled, axes), x, axes)
 
 
 JVPS[rd.reduce_prod_op] = _prod_jvp
@@ -67,7 +69,7 @@ zero(rd.reduce_or_op)
 zero(rd.argmax_op)
 zero(rd.argmin_op)
 
-# -- cumulative --------------------------------------------------------------------------------------------------
+# -- cumulative
 
 linear(
     rd.cumsum_op,
@@ -76,13 +78,13 @@ linear(
 
 
 def _states(a, b, axis, reverse, exclusive):
-    """The states before each step s -> a s + b, or after it."""
+    """Return the states after each step s -> a s + b; if `exclusive`, before it."""
     before = rd.recurrence(a, b, axis, reverse=reverse)
     return before if exclusive else a * before + b
 
 
 def _shift(t, axis, reverse):
-    """The elements moved one place on, the first one 0."""
+    """Return the elements moved one place on, with 0 as the first."""
     return rd.recurrence(ew.lift(0, t), t, axis, reverse=reverse)
 
 
@@ -92,7 +94,7 @@ def _cumprod_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
 
 
 def _cumulative_extreme(function):
-    """Equal parts for all elements so far that attain the extreme, as in a reduction."""
+    """Return the JVP rule of a cumulative extreme: the mean tangent of all elements so far that attain it."""
 
     def jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
         x = stop_gradient(x)

@@ -1,4 +1,4 @@
-"""Derivatives of ops on segments, as those of reductions: by what each element adds to its segment."""
+"""Derivatives of ops on segments: like reductions, from the contribution of each element to its segment."""
 
 from anyshape.autodiff.rule_tables import JVPS, no_shift
 from anyshape.graph.sizes.expr import add
@@ -12,23 +12,23 @@ from anyshape.ops import sorting as so
 
 
 def _extreme_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
-    """Equal parts for all elements that attain the extreme, as in a reduction."""
+    """Return the mean tangent of all elements of a segment that attain the extreme, as in a reduction."""
     count = ctx.shape(out)[0]
     attained = ew.eq(x, ix.take(out, ids))
-    share = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
-    moved = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
-    return moved / ew.select(ew.eq(share, ew.lift(0, share)), ew.lift(1, share), share)
+    count_attained = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
+    total = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
+    return total / ew.maximum(count_attained, ew.lift(1, count_attained))
 
 
 def _along_rows(row, shape):
-    """One value for each element of the first axis, in the shape of an array."""
+    """Repeat one value for each element of the first axis along the other axes of a shape."""
     return mv.broadcast_in_dim(row, shape, (0,))
 
 
 def _before(ctx, x, starts):
-    """For each element, the product of those before it in its segment; at `starts` segments begin."""
+    """Return for each element the product of the elements before it in its segment, which begin at `starts`."""
     zeros, ones = ew.lift(0, x), ew.lift(1, x)
-    step = ew.select(starts, zeros, x)  # after element k: what a product becomes, or that it begins anew
+    step = ew.select(starts, zeros, x)  # the factor of element k, or 0 where a product begins anew
     drive = ew.select(starts, ones, zeros)
     head = ctx.shape(x)
     first = (1, *head[1:])
@@ -39,17 +39,17 @@ def _before(ctx, x, starts):
 
 
 def _others(ctx, x, ids):
-    """For each element, the product of the other ones of its segment: of those before it and those after it."""
+    """Return for each element the product of the others of its segment: before it times after it."""
     shape = ctx.shape(x)
     order = so.argsort(ids, 0, stable=True)
     rows = _along_rows(order, shape)
     ordered, keys = so.permute(x, rows, 0), so.permute(ids, order, 0)
     (n,) = ctx.shape(ids)
-    place = cr.iota(n)
-    neighbour = ew.minimum(ew.add(place, ew.lift(1, place)), mv.broadcast_to(cr.size_value(add(n, -1)), (n,)))
+    position = cr.iota(n)
+    neighbour = ew.minimum(ew.add(position, ew.lift(1, position)), mv.broadcast_to(cr.size_value(add(n, -1)), (n,)))
     changes = ew.ne(keys, ix.take(keys, neighbour))
     before = _before(ctx, ordered, _along_rows(changes, shape))
-    previous = ew.maximum(ew.sub(place, ew.lift(1, place)), ew.lift(0, place))
+    previous = ew.maximum(ew.sub(position, ew.lift(1, position)), ew.lift(0, position))
     begins = mv.rev(ew.ne(keys, ix.take(keys, previous)), (0,))
     after = mv.rev(_before(ctx, mv.rev(ordered, (0,)), _along_rows(begins, shape)), (0,))
     return so.permute(before * after, rows, 0, inverse=True)

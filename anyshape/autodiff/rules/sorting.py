@@ -1,4 +1,4 @@
-"""Derivatives of sorting: the tangent is rearranged as the elements are, and a cotangent is put back by the inverse."""
+"""Derivatives of sorting: tangents take the order of the elements, and cotangents the inverse permutation."""
 
 from anyshape.autodiff.rule_tables import JVPS, linear_in_first, no_shift, zero
 from anyshape.ops import sorting as so

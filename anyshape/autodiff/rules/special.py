@@ -12,12 +12,12 @@ ROOT_TWO_PI = sqrt(2 * pi)
 
 
 def _gauss(x):
-    """exp(-x**2)."""
+    """Return exp(-x**2)."""
     return ew.exp(-ew.square(x))
 
 
 def slope_in_last(op, slope):
-    """op acts on each element and has a closed slope in its last input alone: `slope(*inputs, out)`."""
+    """Declare an op that acts on each element and has a closed slope in its last input alone: `slope(*inputs, out)`."""
 
     def jvp(ctx, tangents, out, *xs):
         if any(t is not None for t in tangents[:-1]):
@@ -28,12 +28,12 @@ def slope_in_last(op, slope):
 
 
 def _gamma_density(x, y):
-    """y**(x - 1) exp(-y) / gamma(x)."""
+    """Return y**(x - 1) exp(-y) / gamma(x)."""
     return ew.exp(sp.xlogy(x - 1, y) - y - sp.gammaln(x))
 
 
 def _beta_density(a, b, x):
-    """x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
+    """Return x**(a - 1) (1 - x)**(b - 1) / beta(a, b)."""
     return ew.exp(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b))
 
 
@@ -55,7 +55,7 @@ pointwise(
     lambda x, y, out: ew.exp(-0.5 * ew.square(x) * (1 + ew.square(y))) / (2 * pi * (1 + ew.square(y))),
 )
 
-# -- gamma and its kin
+# -- gamma and related functions
 
 pointwise(sp.gamma_op, lambda x, out: out * sp.digamma(x))
 pointwise(sp.gammaln_op, lambda x, out: sp.digamma(x))
@@ -94,16 +94,17 @@ pointwise(sp.expi_op, lambda x, out: ew.exp(x) / x)
 
 
 def _mean(function, order, x):
-    """The mean of the neighbouring orders."""
+    """Return the mean of the neighbouring orders."""
     return 0.5 * (function(order - 1, x) + function(order + 1, x))
 
 
-def _half_gap(function, order, x):
+def _half_difference(function, order, x):
+    """Return half the difference of the neighbouring orders."""
     return 0.5 * (function(order - 1, x) - function(order + 1, x))
 
 
-pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_gap(sp.bessel_j, order, x))
-pointwise(sp.bessel_y_op, lambda x, out, *, order: _half_gap(sp.bessel_y, order, x))
+pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_difference(sp.bessel_j, order, x))
+pointwise(sp.bessel_y_op, lambda x, out, *, order: _half_difference(sp.bessel_y, order, x))
 pointwise(sp.bessel_i_op, lambda x, out, *, order: _mean(sp.bessel_i, order, x))
 pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x))
 pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyshape.autodiff.batching.reduction import repeated
+from anyshape.autodiff.batching.movement import stretch
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, Linear
 from anyshape.autodiff.subgraph_transforms import batched_graphs, jvp_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
@@ -131,7 +131,7 @@ def select_batch(ctx, size, batched, predicate, *operands, branches):
 
     def apply_to(chosen):
         results = apply_derived(ctx, graphs, branches, metas, chosen, operands)
-        return [y if flag else repeated(ctx, size, y) for y, flag in zip(results, flags, strict=True)]
+        return [y if flag else stretch(ctx, size, y) for y, flag in zip(results, flags, strict=True)]
 
     if batched[0]:
         pairs = zip(apply_to(np.asarray(True)), apply_to(np.asarray(False)), strict=True)
