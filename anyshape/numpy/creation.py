@@ -19,8 +19,17 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.joining import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
-from anyshape.numpy.operands import promotion as cv
-from anyshape.numpy.operands.promotion import as_traced, is_int
+from anyshape.numpy.operands import promotion
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    cast_operand,
+    is_int,
+    is_traced,
+    new_shape,
+    result_type,
+    size_of,
+    sizes,
+)
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -42,7 +51,7 @@ def asarray(
     Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `device`, `copy` and `like` have
     no effect.
     """
-    if not cv.is_traced(a):
+    if not is_traced(a):
         return np.asarray(a, dtype, order, device=device, copy=copy)
     x = stack([asarray(member) for member in a]) if isinstance(a, (list, tuple)) else a
     return as_traced(x, dtype)
@@ -57,7 +66,7 @@ def array(
     Nested lists may hold traced arrays, which are stacked. For traced arrays `copy`, `order`, `subok` and `like` have
     no effect. NumPy's `ndmax` is not taken.
     """
-    if not cv.is_traced(object):
+    if not is_traced(object):
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     x = asarray(object, dtype)
     return mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
@@ -68,7 +77,7 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
     NumPy's `device`, `copy` and `like` are not taken.
     """
-    return asarray(a, dtype) if cv.is_traced(a) else np.asanyarray(a, dtype, order)
+    return asarray(a, dtype) if is_traced(a) else np.asanyarray(a, dtype, order)
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
@@ -76,12 +85,12 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
 
     Traced arrays have no memory layout. NumPy's `like` is not taken.
     """
-    return array(a, dtype, ndmin=1) if cv.is_traced(a) else np.ascontiguousarray(a, dtype)
+    return array(a, dtype, ndmin=1) if is_traced(a) else np.ascontiguousarray(a, dtype)
 
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Return a copy of `a`; a value of a program never changes, so a traced array is returned itself."""
-    return asarray(a) if cv.is_traced(a) else np.copy(a, order, subok)
+    return asarray(a) if is_traced(a) else np.copy(a, order, subok)
 
 
 # -- filled ------------------------------------------------------------------------------------------------------
@@ -89,10 +98,10 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 
 def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
-    target = cv.new_shape(shape, "full")
+    target = new_shape(shape, "full")
     if isinstance(value, (int, float, complex, np.generic)):
         return cr.full(target, value, dtype)
-    return mv.broadcast_to(cv.typed(value, dtype), target)
+    return mv.broadcast_to(cast_operand(value, dtype), target)
 
 
 def full(
@@ -103,7 +112,7 @@ def full(
     Sizes may be symbolic and the value may be traced; it broadcasts to the shape. The dtype is `dtype` or that of the
     value. `order`, `device` and `like` have no effect.
     """
-    if not cv.is_traced(shape, fill_value):
+    if not is_traced(shape, fill_value):
         return np.full(shape, fill_value, dtype)
     return _filled(shape, fill_value, np.dtype(dtype) if dtype is not None else as_traced(fill_value).dtype)
 
@@ -114,7 +123,7 @@ def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     The dtype is float64 by default. `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 0, np.dtype(dtype)) if cv.is_traced(shape) else np.zeros(shape, dtype)
+    return _filled(shape, 0, np.dtype(dtype)) if is_traced(shape) else np.zeros(shape, dtype)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -123,7 +132,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     The dtype is float64 by default. `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 1, np.dtype(dtype)) if cv.is_traced(shape) else np.ones(shape, dtype)
+    return _filled(shape, 1, np.dtype(dtype)) if is_traced(shape) else np.ones(shape, dtype)
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -132,13 +141,13 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     In a program it holds zeros, so that runs agree. The dtype is float64 by default. `order`, `device` and `like` have
     no effect.
     """
-    return zeros(shape, dtype) if cv.is_traced(shape) else np.empty(shape, float if dtype is None else dtype)
+    return zeros(shape, dtype) if is_traced(shape) else np.empty(shape, float if dtype is None else dtype)
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Any:
     """Return a filled array with the shape and dtype of another array, or with `shape` and `dtype`."""
-    x = as_traced(a) if cv.is_traced(a) else np.asarray(a)
-    target = cv.sizes(x) if shape is None else shape
+    x = as_traced(a) if is_traced(a) else np.asarray(a)
+    target = sizes(x) if shape is None else shape
     return _filled(target, value, np.dtype(dtype) if dtype is not None else x.dtype)
 
 
@@ -150,7 +159,7 @@ def full_like(
 
     The value may be traced. `order`, `subok` and `device` have no effect.
     """
-    if not cv.is_traced(a, fill_value, shape):
+    if not is_traced(a, fill_value, shape):
         return np.full_like(a, fill_value, dtype, shape=shape)
     return _like("full_like", a, fill_value, dtype, shape)
 
@@ -162,7 +171,7 @@ def zeros_like(
 
     `order`, `subok` and `device` have no effect.
     """
-    if not cv.is_traced(a, shape):
+    if not is_traced(a, shape):
         return np.zeros_like(a, dtype, shape=shape)
     return _like("zeros_like", a, 0, dtype, shape)
 
@@ -174,7 +183,7 @@ def ones_like(
 
     `order`, `subok` and `device` have no effect.
     """
-    if not cv.is_traced(a, shape):
+    if not is_traced(a, shape):
         return np.ones_like(a, dtype, shape=shape)
     return _like("ones_like", a, 1, dtype, shape)
 
@@ -186,7 +195,7 @@ def empty_like(
 
     In a program it holds zeros. `order`, `subok` and `device` have no effect.
     """
-    if not cv.is_traced(prototype, shape):
+    if not is_traced(prototype, shape):
         return np.empty_like(prototype, dtype, shape=shape)
     return _like("empty_like", prototype, 0, dtype, shape)
 
@@ -201,7 +210,7 @@ def _exact(x: Any, function: str) -> Size | Fraction:
         if fraction is not None and max(abs(fraction.numerator), fraction.denominator) <= _EXACT:
             return fraction.numerator if fraction.denominator == 1 else fraction
     elif isinstance(x, (int, np.integer, SymbolicSize)):
-        return cv.size_of(x)
+        return size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
     advice = "use integers, or scale: step * arange(n); a length cannot depend on data"
     raise UnsupportedFunctionError(function, f"a symbolic range with bound or step {shown}", advice, user_line())
@@ -215,11 +224,11 @@ def arange(
     Bounds and step may be symbolic sizes, or traced integer scalars, which give a new symbolic size. Next to symbolic
     ones, floats must be fractions with numerator and denominator up to 1024. The dtype is `dtype` or the promoted one.
     """
-    if not cv.is_traced(start, stop, step):
+    if not is_traced(start, stop, step):
         return np.arange(start, stop, step, dtype) if stop is not None else np.arange(0, start, step, dtype)
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
-    target = np.dtype(dtype) if dtype is not None else cv.result_type(start, stop, step)
+    target = np.dtype(dtype) if dtype is not None else result_type(start, stop, step)
     if any(isinstance(x, Traced) for x in (start, stop, step)):
         return _value_range(start, stop, step, target)
     first, last, by = (_exact(x, "arange") for x in (start, stop, step))
@@ -235,13 +244,13 @@ def _value_range(start: Any, stop: Any, step: Any, target: np.dtype) -> Any:
         _check_integer_scalar(x)
     from_zero, by_one = is_int(start, 0), is_int(step, 1)
     if from_zero and by_one:
-        return cr.iota(dy.count_of(stop), target)
-    first, last, by = (as_traced(cv.asarray(x, np.int64)) for x in (start, stop, step))
+        return cr.iota(dy.size_from_count(stop), target)
+    first, last, by = (as_traced(promotion.asarray(x, np.int64)) for x in (start, stop, step))
     if isinstance(step, Traced):
         check(ew.ne(by, cr.full((), 0, np.int64)), "arange: the step of a range cannot be zero")
     elif is_int(step, 0):
         raise context_of("arange").fail("the step of a range cannot be zero")
-    count = dy.count_of(ew.neg(ew.floor_divide(ew.sub(first, last), by)))
+    count = dy.size_from_count(ew.neg(ew.floor_divide(ew.sub(first, last), by)))
     values = cr.iota(count, target)
     scaled = values if by_one else values * ew.convert(by, target)
     return scaled if from_zero else scaled + ew.convert(first, target)
@@ -283,14 +292,14 @@ def linspace(
     Bounds may be traced arrays, which broadcast, and `num` may be symbolic. With `endpoint` the last number is `stop`.
     `retstep` also returns the step. Integers are rounded down. `device` has no effect.
     """
-    if not cv.is_traced(start, stop, num):
+    if not is_traced(start, stop, num):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    (count,) = cv.new_shape(num, "linspace")
-    inexact = np.result_type(cv.result_type(start, stop), 0.0)
+    (count,) = new_shape(num, "linspace")
+    inexact = np.result_type(result_type(start, stop), 0.0)
     first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
     step = ew.div(ew.sub(last, first), _scalar(gaps, inexact))
-    shape = (count, *cv.sizes(first))
+    shape = (count, *sizes(first))
     position = mv.broadcast_in_dim(cr.iota(count), shape, (0,))
     values = ew.add(ew.mul(ew.convert(position, inexact), step), first)
     if endpoint:
@@ -314,7 +323,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     With indexing "xy" the first two axes are exchanged; `sparse` gives arrays that broadcast to the grid.
     For traced arrays `copy` has no effect.
     """
-    if not cv.is_traced(*xi):
+    if not is_traced(*xi):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
     if indexing not in ("xy", "ij"):
         raise UnsupportedFunctionError("meshgrid", f"indexing={indexing!r}", "use 'xy' or 'ij'", user_line())
@@ -323,7 +332,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         order[:2] = [1, 0]
     flat = [ravel(as_traced(x)) for x in xi]
     open_grid = [
-        mv.reshape(x, [cv.sizes(x)[0] if axis == own_axis else 1 for axis in range(len(xi))])
+        mv.reshape(x, [sizes(x)[0] if axis == own_axis else 1 for axis in range(len(xi))])
         for x, own_axis in zip(flat, order, strict=True)
     ]
     return tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
@@ -334,9 +343,9 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
     `sparse` gives a tuple of arrays that broadcast to the grid.
     """
-    if not cv.is_traced(dimensions):
+    if not is_traced(dimensions):
         return np.indices(dimensions, dtype, sparse)
-    shape = cv.new_shape(dimensions, "indices")
+    shape = new_shape(dimensions, "indices")
     rank = len(shape)
     lines = [cr.iota(size, dtype) for size in shape]
     if sparse:
@@ -349,7 +358,7 @@ def ix_(*args: Any) -> Any:
 
     A traced mask raises UnsupportedFunctionError.
     """
-    if not cv.is_traced(*args):
+    if not is_traced(*args):
         return np.ix_(*args)
     arrays = [as_traced(x) for x in args]
     if any(x.dtype.kind == "b" for x in arrays):
@@ -367,12 +376,12 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))
-    return ew.add(i, cv.typed(k, np.dtype(np.int64))) if not (isinstance(k, int) and k == 0) else i, j
+    return ew.add(i, cast_operand(k, np.dtype(np.int64))) if not (isinstance(k, int) and k == 0) else i, j
 
 
 def _count(x: Any) -> Size:
     """Return a number of rows or columns as a size, 0 if it is negative."""
-    return dy.count_of(x) if isinstance(x, Traced) else expr.maximum(cv.size_of(x), 0)
+    return dy.size_from_count(x) if isinstance(x, Traced) else expr.maximum(size_of(x), 0)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
@@ -380,7 +389,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
     Sizes and k may be symbolic or traced integer scalars. `like` has no effect.
     """
-    if not cv.is_traced(N, M, k):
+    if not is_traced(N, M, k):
         return np.tri(N, M, k, dtype)
     rows = _count(N)
     columns = rows if M is None else _count(M)
@@ -391,22 +400,22 @@ def _triangle(m: Any, k: Any, below: bool) -> Any:
     """Return the elements on and below diagonal k, or on and above it, with zeros elsewhere."""
     x = as_traced(m)
     if x.meta.rank == 1:
-        x = mv.broadcast_to(x, (cv.sizes(x)[0],) * 2)
+        x = mv.broadcast_to(x, (sizes(x)[0],) * 2)
     if x.meta.rank == 0:
         raise context_of("tril" if below else "triu", x).fail("an array with at least one axis is needed")
-    rows, columns = cv.sizes(x)[-2:]
+    rows, columns = sizes(x)[-2:]
     i, j = _offsets(rows, columns, k)
     return ew.select(ew.ge(i, j) if below else ew.ge(j, i), x, cr.full((), 0, x.dtype))
 
 
 def tril(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros above diagonal k; a vector counts as each row of one."""
-    return _triangle(m, k, True) if cv.is_traced(m, k) else np.tril(m, k)
+    return _triangle(m, k, True) if is_traced(m, k) else np.tril(m, k)
 
 
 def triu(m: Any, k: Any = 0) -> Any:
     """Return the matrices of an array with zeros below diagonal k; a vector counts as each row of one."""
-    return _triangle(m, k, False) if cv.is_traced(m, k) else np.triu(m, k)
+    return _triangle(m, k, False) if is_traced(m, k) else np.triu(m, k)
 
 
 def eye(
@@ -416,22 +425,22 @@ def eye(
 
     `order`, `device` and `like` have no effect.
     """
-    if not cv.is_traced(N, M, k):
+    if not is_traced(N, M, k):
         return np.eye(N, M, k, dtype)
-    (rows,) = cv.new_shape(N, "eye")
-    columns = rows if M is None else cv.new_shape(M, "eye")[0]
+    (rows,) = new_shape(N, "eye")
+    columns = rows if M is None else new_shape(M, "eye")[0]
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the identity matrix with n rows; n may be symbolic. `like` has no effect."""
     dtype = float if dtype is None else dtype
-    return eye(n, dtype=dtype) if cv.is_traced(n) else np.identity(n, dtype)
+    return eye(n, dtype=dtype) if is_traced(n) else np.identity(n, dtype)
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Return a square matrix with the flattened elements of `v` on diagonal k and zeros elsewhere."""
-    return diagonal_matrix(ravel(v), cv.size_of(k)) if cv.is_traced(v, k) else np.diagflat(v, k)
+    return diagonal_matrix(ravel(v), size_of(k)) if is_traced(v, k) else np.diagflat(v, k)
 
 
 def diagonal_matrix(x: Any, k: Size) -> Any:
@@ -439,9 +448,9 @@ def diagonal_matrix(x: Any, k: Size) -> Any:
 
     It is built as rows of n + 1 elements that are read as rows of n.
     """
-    (n,) = cv.sizes(x)
+    (n,) = sizes(x)
     rows = mv.pad(mv.expand(x, (1,)), (0, 0), (0, n))
-    flat = mv.reshape(rows, (numel(cv.sizes(rows)),))
+    flat = mv.reshape(rows, (numel(sizes(rows)),))
     square = mv.reshape(mv.strided(flat, (0,), (expr.mul(n, n),)), (n, n))
     right, down = expr.maximum(k, 0), expr.maximum(expr.mul(-1, k), 0)
     return mv.pad(square, (down, right), (right, down))

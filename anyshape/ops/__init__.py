@@ -1,4 +1,4 @@
-"""The primitives: what a program can say. Operands are traced arrays, or NumPy arrays outside a trace."""
+"""The primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
 from anyshape.ops.contraction import dot_general, einsum
 from anyshape.ops.control import stop_gradient

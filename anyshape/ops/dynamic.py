@@ -1,8 +1,7 @@
-"""Ops whose results have sizes or places that depend on data. Each such size is a variable of its own, bound by what is
-known.
+"""Ops whose results have sizes or positions that depend on data.
 
-A size that is computed as a number becomes the size of a token: an array that is there for its size alone, so that
-sizes are read from arrays everywhere.
+Each run-time size is a new dimension variable with the bounds that are known. A size that a program computes as a
+number becomes the size of a token, an array that has no other use: so sizes are read from arrays everywhere.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def _nonzero_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta | tuple[T
     if not x.rank:
         raise ctx.fail("a scalar has no positions")
     count = ctx.new_size("count", numel(x.sizes) if x.sizes is not None else None)
-    found = tensor(_POSITION, [count])
-    return (found,) * x.rank if x.rank > 1 else found
+    positions = tensor(_POSITION, [count])
+    return (positions,) * x.rank if x.rank > 1 else positions
 
 
 def _size_token_type(ctx: ShapeGuardContext, x: TensorMeta, *, limit: Size | None, rounds: bool) -> TensorMeta:
@@ -67,11 +66,11 @@ def _repeated_type(ctx: ShapeGuardContext, counts: TensorMeta) -> TensorMeta:
 
 
 def _unique_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, equal_nan: bool) -> tuple[TensorMeta, ...]:
-    """The positions of the first of each kind, the kind of each, and how many there are of each kind."""
+    """Return the types of first positions, of the kind of each slice, and of counts; a kind is a distinct slice."""
     if not x.rank:
         raise ctx.fail("an array with at least one axis is needed")
-    found = tensor(_POSITION, [ctx.new_size("kinds", exact_size(x.extents[axis]))])
-    return found, TensorMeta(_POSITION, (x.extents[axis],)), found
+    per_kind = tensor(_POSITION, [ctx.new_size("kinds", exact_size(x.extents[axis]))])
+    return per_kind, TensorMeta(_POSITION, (x.extents[axis],)), per_kind
 
 
 def _check_starts(ctx: ShapeGuardContext, x: TensorMeta, starts: Sequence[TensorMeta]) -> None:
@@ -92,7 +91,7 @@ def _fit(ctx: ShapeGuardContext, whole: Sequence[Any], part: Sequence[Any]) -> N
 def _dynamic_slice_type(
     ctx: ShapeGuardContext, x: TensorMeta, *starts: TensorMeta, sizes: tuple[Size, ...]
 ) -> TensorMeta:
-    """`sizes` elements of each axis from its start on, which is moved so that they exist."""
+    """Return the type of `sizes` elements of each axis; starts move so that these exist."""
     _check_starts(ctx, x, starts)
     if len(sizes) != x.rank:
         raise ctx.fail(f"{len(sizes)} sizes for {x.rank} axes")
@@ -104,7 +103,7 @@ def _dynamic_slice_type(
 def _dynamic_update_slice_type(
     ctx: ShapeGuardContext, x: TensorMeta, update: TensorMeta, *starts: TensorMeta
 ) -> TensorMeta:
-    """x with the update in place of what `dynamic_slice` would read."""
+    """Return the type of x, which the update must fit."""
     _check_starts(ctx, x, starts)
     if update.dtype != x.dtype:
         raise ctx.bad_dtype(f"operands are {x.dtype} and {update.dtype}", "convert them to one dtype with astype")
@@ -170,44 +169,44 @@ dynamic_update_slice_op = define(
 
 
 def size_token(x: Operand, limit: Size | None = None, *, rounds: bool = False) -> Any:
-    """A token of the size that a scalar gives by its value, brought into 0..limit; without a limit it must be >= 0.
+    """Return a token whose size is the value of a scalar, clamped to 0..limit; without a limit it must be >= 0.
 
-    With `rounds`, a float is rounded half to even; NaN is an error.
+    With `rounds`, a float is rounded half to even, and NaN is an error.
     """
     local, sources = localise(limit, (x,))
     return apply(size_token_op, x, sources=sources, limit=local, rounds=rounds)
 
 
 def runtime_size(x: Operand, limit: Size | None = None, *, rounds: bool = False) -> Size:
-    """The size that a scalar gives by its value, as sizes are written."""
+    """Return the value of a scalar as a size; see `size_token`."""
     return meta_of(size_token(x, limit, rounds=rounds)).sizes[0]
 
 
-def count_of(x: Operand) -> Size:
-    """The size that an integer scalar gives by its value: 0 where that is negative."""
+def size_from_count(x: Operand) -> Size:
+    """Return the value of an integer scalar as a size: 0 if it is negative."""
     return runtime_size(x, LARGEST)
 
 
 def count_beyond(largest: Operand) -> Size:
-    """How many positions there are up to a largest one, an int64 scalar: none if that is negative."""
-    return count_of(ew.add(ew.minimum(largest, cr.full((), LARGEST, _POSITION)), cr.full((), 1, _POSITION)))
+    """Return the number of positions up to the largest, an int64 scalar: 0 if that is negative."""
+    return size_from_count(ew.add(ew.minimum(largest, cr.full((), LARGEST, _POSITION)), cr.full((), 1, _POSITION)))
 
 
-def given_size(x: Any, function: str) -> Size:
-    """A size that is an int, a size of a program, or an integer scalar, none of which may be negative."""
+def nonnegative_size(x: Any, function: str) -> Size:
+    """Return an int, a size of the program or an integer scalar as a size; a negative one is an error."""
     if isinstance(x, Traced):
         if x.meta.rank or x.dtype.kind not in "iu":
             raise context_of(function).bad_dtype(f"a size is {x.meta}, not an integer", "use astype(int)")
         if x.dtype.kind == "i":
             check(ew.ge(x, cr.full((), 0, x.dtype)), f"{function}: a size cannot be negative")
-        return count_of(x)
+        return size_from_count(x)
     size = plain_size(x, function)
     context_of(function).require(at_least(size, 0), "a size cannot be negative")
     return size
 
 
 def plain_size(x: Any, function: str) -> Size:
-    """An int or a size of a program as ops take it."""
+    """Return an int or a size of the program as ops take it."""
     if isinstance(x, DimExpr):
         return x
     if isinstance(x, SymbolicSize):
@@ -218,7 +217,7 @@ def plain_size(x: Any, function: str) -> Size:
 
 
 def _clamped(x: Any, limit: Size, function: str) -> Size:
-    """A size scalar brought into 0..limit: integers clamp; floats are rounded half to even, then clamp."""
+    """Return a number as a size clamped to 0..limit; floats are rounded half to even first."""
     if isinstance(x, Traced):
         if x.meta.rank or x.dtype.kind not in "iuf":
             raise context_of(function).bad_dtype(f"a size is {x.meta}", "pass an integer or a float without axes")
@@ -236,39 +235,42 @@ def _clamped(x: Any, limit: Size, function: str) -> Size:
 
 
 def nonzero(x: Operand) -> tuple[Any, ...]:
-    """The positions of the elements that are not 0, in C order: an index array for each axis, all of one size."""
+    """Return the positions of nonzero elements in C order: an index array for each axis, all of one size."""
     return apply_all(nonzero_op, x)
 
 
 def repeated(counts: Operand) -> Any:
-    """0, 1, ..., each as often as its count says, which may not be negative: the positions that a repetition reads."""
+    """Return 0, 1, ..., each as often as its count says; a negative count is an error."""
     return apply(repeated_op, counts)
 
 
 def unique(x: Operand, axis: int = 0, *, equal_nan: bool = True) -> tuple[Any, Any, Any]:
-    """Of the slices along an axis, in sorted order: the position of the first of each kind, the kind of each slice,
-    and how many there are of each kind.
+    """Return the distinct slices along an axis, in sorted order: positions, kinds and counts.
+
+    The three are the position of the first slice of each kind, the kind of each slice, and the number of slices of each
+    kind.
     """
-    first, kind, counts = apply_all(unique_op, x, axis=axis, equal_nan=equal_nan)
-    return first, kind, counts
+    first_positions, kinds_of_slices, counts = apply_all(unique_op, x, axis=axis, equal_nan=equal_nan)
+    return first_positions, kinds_of_slices, counts
 
 
 def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
-    """The k largest elements along the last axis, in descending order, and their positions; of equal ones the first.
+    """Return the k largest elements along the last axis, in descending order, and their positions.
 
-    NaN counts as the largest. k may be an int, a size, or an integer scalar; it must be in 0..n.
+    Among equals, the first comes first; NaN counts as the largest. k may be an int, a size, or an integer scalar; it
+    must be in 0..n.
     """
     rank = meta_of(x).rank
     ctx = context_of("top_k", x)
     if not rank:
         raise ctx.fail("an array with at least one axis is needed")
-    size, shape = given_size(k, "top_k"), list(sizes_of(ctx, x))
+    size, shape = nonnegative_size(k, "top_k"), list(sizes_of(ctx, x))
     ctx.require(at_least(shape[-1], size), f"an axis of size {shape[-1]} has no {size} elements")
     last, zeros = (rank - 1,), [0] * rank
     ascending = mv.rev(so.argsort(mv.rev(x, last), rank - 1, stable=True), last)
-    found = mv.strided(ascending, zeros, [*shape[:-1], size])
-    top = mv.broadcast_to(cr.size_value(shape[-1] - 1), sizes_of(ctx, found))
-    positions = ew.sub(top, found)
+    from_end = mv.strided(ascending, zeros, [*shape[:-1], size])
+    top = mv.broadcast_to(cr.size_value(shape[-1] - 1), sizes_of(ctx, from_end))
+    positions = ew.sub(top, from_end)
     return ix.take_along_axis(x, positions, rank - 1), positions
 
 
@@ -276,7 +278,7 @@ def top_k(x: Operand, k: Any) -> tuple[Any, Any]:
 
 
 def dynamic_truncate(x: Operand, size: Any, axis: int = 0) -> Any:
-    """The first elements along an axis, min(max(size, 0), n) of n; the size may be a scalar of the program.
+    """Return the first min(max(size, 0), n) of n elements along an axis; the size may be a scalar of the program.
 
     A float is rounded half to even first; NaN, complex numbers and booleans are errors. The size has no gradient.
     """
@@ -288,14 +290,14 @@ def dynamic_truncate(x: Operand, size: Any, axis: int = 0) -> Any:
     return mv.strided(x, [0] * rank, shape)
 
 
-def _starts(x: Operand, given: Any, function: str) -> list[Any]:
-    """A start for each axis, as int64 scalars."""
+def _starts(x: Operand, starts: Any, function: str) -> list[Any]:
+    """Return a start for each axis, as int64 scalars."""
     rank = meta_of(x).rank
-    if isinstance(given, (Traced, np.ndarray)):
-        if meta_of(given).rank != 1 or sizes_of(context_of(function, given), given) != (rank,):
-            raise context_of(function, x, given).fail(f"one start for each of {rank} axes is needed")
-        given = [mv.reshape(mv.strided(given, (i,), (1,)), ()) for i in range(rank)]
-    return [_start(s, function) for s in given]
+    if isinstance(starts, (Traced, np.ndarray)):
+        if meta_of(starts).rank != 1 or sizes_of(context_of(function, starts), starts) != (rank,):
+            raise context_of(function, x, starts).fail(f"one start for each of {rank} axes is needed")
+        starts = [mv.reshape(mv.strided(starts, (i,), (1,)), ()) for i in range(rank)]
+    return [_start(s, function) for s in starts]
 
 
 def _start(x: Any, function: str) -> Any:
@@ -310,32 +312,32 @@ def _start(x: Any, function: str) -> Any:
 
 
 def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Sequence[Any]) -> Any:
-    """`slice_sizes` elements of each axis from its start on; starts and sizes may be scalars of the program.
+    """Return `slice_sizes` elements of each axis from its start on; starts and sizes may be scalars of the program.
 
-    A negative start counts from the end; one that leaves too few elements is moved until there are enough.
+    A negative start counts from the end. A start that leaves too few elements moves until there are enough.
     """
     starts = _starts(x, start_indices, "dynamic_slice")
-    return slice_at(x, starts, [given_size(s, "dynamic_slice") for s in slice_sizes])
+    return slice_at(x, starts, [nonnegative_size(s, "dynamic_slice") for s in slice_sizes])
 
 
 def slice_at(x: Operand, starts: Sequence[Operand], sizes: Sequence[Size]) -> Any:
-    """`dynamic_slice` from int64 scalars on."""
+    """Return `dynamic_slice` from starts that are int64 scalars."""
     local, sources = localise(tuple(sizes), (x, *starts))
     return apply(dynamic_slice_op, x, *starts, sources=sources, sizes=local)
 
 
 def dynamic_update_slice(x: Operand, update: Operand, start_indices: Any) -> Any:
-    """x with the update in place of the elements that `dynamic_slice` would read with its sizes."""
+    """Return x with the update in place of the elements that `dynamic_slice` would read with its sizes."""
     return update_at(x, update, _starts(x, start_indices, "dynamic_update_slice"))
 
 
 def update_at(x: Operand, update: Operand, starts: Sequence[Operand]) -> Any:
-    """`dynamic_update_slice` from int64 scalars on."""
+    """Return `dynamic_update_slice` from starts that are int64 scalars."""
     return apply(dynamic_update_slice_op, x, update, *starts)
 
 
 def place(x: Operand, mask: Operand, values: Operand) -> Any:
-    """x with the elements where the mask holds replaced, in C order, by the values, which begin anew when they end."""
+    """Return x with the elements where the mask holds replaced, in C order, by the values, which repeat."""
     ctx = context_of("place", x, mask, values)
     shape = sizes_of(ctx, x)
     if mask.dtype.kind != "b":
@@ -345,12 +347,12 @@ def place(x: Operand, mask: Operand, values: Operand) -> Any:
     for axis, (mine, theirs) in enumerate(zip(shape, sizes_of(ctx, mask), strict=True)):
         ctx.require_equal(mine, theirs, f"axis {axis} of the mask has another size than that of the array")
     total, count = numel(shape), numel(sizes_of(ctx, values))
-    given = mv.reshape(ew.convert(values, x.dtype), (count,))
-    given = mv.concatenate([given, cr.full((1,), 0, x.dtype)], 0)  # so that there is something to read
-    chosen = mv.reshape(mask, (total,))
-    none = ew.logical_not(rd.reduce_or(chosen, (0,)))
+    source = mv.reshape(ew.convert(values, x.dtype), (count,))
+    source = mv.concatenate([source, cr.full((1,), 0, x.dtype)], 0)  # so that there is something to read
+    selected = mv.reshape(mask, (total,))
+    none = ew.logical_not(rd.reduce_or(selected, (0,)))
     check(ew.logical_or(none, ew.ge(cr.size_value(count), cr.full((), 1, _POSITION))), "place: there are no values")
-    before = rd.cumsum(ew.convert(chosen, _POSITION), 0, exclusive=True)
-    turn = mv.broadcast_to(cr.size_value(expr.maximum(count, 1)), (total,))
-    new = mv.reshape(ix.take(given, ew.remainder(before, turn)), shape)
+    before = rd.cumsum(ew.convert(selected, _POSITION), 0, exclusive=True)
+    period = mv.broadcast_to(cr.size_value(expr.maximum(count, 1)), (total,))
+    new = mv.reshape(ix.take(source, ew.remainder(before, period)), shape)
     return ew.select(mask, new, x)

@@ -1,5 +1,7 @@
-"""Ops that act on each element alone. Operands of the core ops have equal shapes and the dtypes named by their kind;
-the public functions broadcast first, so no rule ever meets a stretch. Dtypes are converted before, in `anyshape.numpy`.
+"""Elementwise ops.
+
+Operands of the core ops have equal shapes, as the public functions broadcast first. `anyshape.numpy` converts dtypes
+before it calls these functions.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from anyshape.ops.movement import broadcast_to
 
 BOOL = np.dtype(bool)
 PER_RESULT = per_result(1)
-PYTHON_INTS = {  # Python's operators whose results int64 may not hold, by NumPy's names; how many operands they take
+PYTHON_INTS = {  # number of operands by NumPy's name, for operators of Python ints whose results int64 may not hold
     **dict.fromkeys(("add", "subtract", "multiply", "floor_divide", "remainder", "power"), 2),
     **dict.fromkeys(("left_shift", "right_shift"), 2),
     **dict.fromkeys(("negative", "absolute"), 1),
@@ -31,7 +33,7 @@ PYTHON_INTS = {  # Python's operators whose results int64 may not hold, by NumPy
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of the real part."""
+    """Return the dtype of the real part."""
     return np.zeros((), dtype).real.dtype
 
 
@@ -41,7 +43,7 @@ def _check_equal(ctx: ShapeGuardContext, first: TensorMeta, rest: tuple[TensorMe
 
 
 def same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, **params: Any) -> TensorMeta:
-    """All operands and the result have one dtype; params do not matter."""
+    """Require one dtype of all operands, which the result has too."""
     _check_equal(ctx, x, others)
     for other in others:
         if other.dtype != x.dtype:
@@ -50,12 +52,12 @@ def same_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, **para
 
 
 def bool_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta) -> TensorMeta:
-    """All operands have one dtype; the result is bool."""
+    """Require one dtype of all operands; the result is bool."""
     return TensorMeta(BOOL, same_type(ctx, x, *others).extents)
 
 
 def _compare_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> TensorMeta:
-    """As `bool_type`, and integers compare with integers of any dtype, as NumPy does without losing any."""
+    """Require one dtype of both operands, or any two integer dtypes, which NumPy compares exactly."""
     _check_equal(ctx, x, (y,))
     if x.dtype != y.dtype and not (x.dtype.kind in "iu" and y.dtype.kind in "iu"):
         raise ctx.bad_dtype(f"operands are {x.dtype} and {y.dtype}", "convert them to one dtype with astype")
@@ -63,7 +65,7 @@ def _compare_type(ctx: ShapeGuardContext, x: TensorMeta, y: TensorMeta) -> Tenso
 
 
 def real_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
-    """The result has the dtype of the real part."""
+    """Give the result the dtype of the real part."""
     return TensorMeta(real_dtype(x.dtype), x.extents)
 
 
@@ -76,7 +78,7 @@ def _count_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
 
 
 def _first_type(ctx: ShapeGuardContext, x: TensorMeta, exponent: TensorMeta) -> TensorMeta:
-    """The result has the dtype of x; the exponent is of an integer dtype."""
+    """Give the result the dtype of x; the exponent must be an integer."""
     if exponent.dtype.kind not in "iu":
         raise ctx.bad_dtype(f"the exponent is {exponent.dtype}", "convert it to an integer dtype with astype")
     _check_equal(ctx, x, (exponent,))
@@ -99,7 +101,7 @@ def _convert_type(ctx: ShapeGuardContext, x: TensorMeta, *, dtype: np.dtype) -> 
 
 
 def _python_int_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta, operator: str) -> TensorMeta:
-    """Integers of any dtypes make an int64."""
+    """Require integers of any dtypes; the result is int64."""
     _check_equal(ctx, x, others)
     for operand in (x, *others):
         if operand.dtype.kind not in "iu":
@@ -108,14 +110,14 @@ def _python_int_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta,
 
 
 def lift(x: Any, like: Operand) -> Any:
-    """A Python scalar as an array of the dtype and shape of `like`; an array stays."""
+    """Return a Python scalar as an array of the dtype and shape of `like`; an array stays."""
     if isinstance(x, (Traced, np.ndarray)):
         return x
     return full(sizes_of(context_of("full", like), like), x, like.dtype)
 
 
 def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any]:
-    """Operands stretched to their common shape; Python scalars take `dtype`, or that of the first array among them."""
+    """Return operands broadcast to their common shape; Python scalars take `dtype`, or the dtype of the first array."""
     arrays = [x for x in operands if isinstance(x, (Traced, np.ndarray))]
     ctx = context_of(name, *arrays)
     shapes = [sizes_of(ctx, x) for x in arrays]
@@ -152,7 +154,7 @@ def pointwise(
 def unary(
     name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any], Any]]:
-    """An op of one operand and the function that applies it."""
+    """Define an op of one operand; return it with the function that applies it."""
     op = pointwise(name, rule, (1, 1), family=family, cost=cost)
 
     def function(x: Any) -> Any:
@@ -165,7 +167,7 @@ def unary(
 def binary(
     name: str, doc: str, rule: ShapeRule = same_type, family: str = "elementwise", cost: OpCost = PER_RESULT
 ) -> tuple[Op, Callable[[Any, Any], Any]]:
-    """An op of two operands and the function that stretches them to one shape and applies it."""
+    """Define an op of two operands; return it with the function that broadcasts them and applies it."""
     op = pointwise(name, rule, (2, 2), family=family, cost=cost)
 
     def function(x: Any, y: Any) -> Any:
@@ -294,7 +296,7 @@ convert_op = pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds
 narrow_op = pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
 python_int_op = pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
 
-# -- what derivatives need at their edges
+# -- for derivatives at edges
 
 share_op, share = binary("share", "The share of x in max(x, y): 1 if it is larger, 0.5 if equal, 0 if smaller.")
 ratio_op, ratio = binary("ratio", "x / y, and 0 where both are 0.")
@@ -302,22 +304,22 @@ gap_op, gap = binary("gap", "x - y, and 0 where both are the same infinity.")
 
 
 def real(x: Any) -> Any:
-    """The real part of x; x itself when it is real."""
+    """Return the real part of x; x itself if it is real."""
     return _real(x) if x.dtype.kind == "c" else x
 
 
 def imag(x: Any) -> Any:
-    """The imaginary part of x; zeros when it is real."""
+    """Return the imaginary part of x; zeros if it is real."""
     return _imag(x) if x.dtype.kind == "c" else lift(0, x)
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate of x; x itself when it is real."""
+    """Return the complex conjugate of x; x itself if it is real."""
     return _conj(x) if x.dtype.kind == "c" else x
 
 
 def power_by(x: Any, exponent: int | float | complex) -> Any:
-    """x to the power of a literal number, by the cheapest op that gives it."""
+    """Return x to the power of a literal number, by the cheapest op that gives it."""
     if isinstance(exponent, float) and exponent.is_integer() and abs(exponent) < 2**53:
         exponent = int(exponent)
     if exponent == 0:
@@ -331,34 +333,34 @@ def power_by(x: Any, exponent: int | float | complex) -> Any:
 
 
 def round(x: Any, decimals: int = 0) -> Any:
-    """x rounded to that many decimals, half to even."""
+    """Return x rounded to so many decimals, half to even."""
     return apply(round_op, x, decimals=decimals)
 
 
 def frexp(x: Any) -> tuple[Any, Any]:
-    """(m, e) with x = m * 2**e and 0.5 <= |m| < 1."""
+    """Return (m, e) with x = m * 2**e and 0.5 <= |m| < 1."""
     mantissa, exponent = apply_all(frexp_op, x)
     return mantissa, exponent
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y; one of the two may be a Python scalar."""
+    """Return x where the condition holds, else y; one of the two may be a Python scalar."""
     dtype = x.dtype if isinstance(x, (Traced, np.ndarray)) else y.dtype
     return apply(select_op, *broadcast_operands("select", condition, x, y, dtype=dtype))
 
 
 def convert(x: Any, dtype: Any) -> Any:
-    """x in another dtype; complex to real drops the imaginary part."""
+    """Return x in another dtype; complex to real drops the imaginary part."""
     dtype = np.dtype(dtype)
     return x if x.dtype == dtype else apply(convert_op, x, dtype=dtype)
 
 
 def narrow(x: Any, dtype: Any) -> Any:
-    """Integers in another integer dtype; OverflowError when the program runs if one is out of its bounds."""
+    """Return integers in another integer dtype; the program raises OverflowError for one out of its bounds."""
     dtype = np.dtype(dtype)
     return x if x.dtype == dtype else apply(narrow_op, x, dtype=dtype)
 
 
 def python_int(operator: str, *xs: Any) -> Any:
-    """What Python's operator makes of Python ints, exactly; an error when the program runs if no int64 holds it."""
+    """Apply an operator of Python ints exactly; the program raises an error if no int64 holds the result."""
     return apply(python_int_op, *broadcast_operands(operator, *xs), operator=operator)

@@ -32,7 +32,7 @@ Shape: TypeAlias = tuple[Size, ...]
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """One application of an op: the shapes of its operands and results, as sizes, and its parameters."""
+    """Application of an op: the shapes of its operands and results, and its params."""
 
     inputs: tuple[Shape, ...]
     outputs: tuple[Shape, ...]
@@ -76,14 +76,14 @@ class CeilLog2(DimVar):
 
 
 def ceil_log2(size: Size) -> Size:
-    """The smallest k >= 0 with 2**k >= size."""
+    """Return the smallest k >= 0 with 2**k >= size."""
     if isinstance(size, int):
         return (size - 1).bit_length() if size > 1 else 0
     return expr.from_atom(CeilLog2(size))
 
 
 def elements(shape: Shape) -> Size:
-    """How many elements an array of this shape has."""
+    """Return the number of elements of an array of this shape."""
     count: Size = 1
     for size in shape:
         count = expr.mul(count, size)

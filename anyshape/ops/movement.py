@@ -1,4 +1,4 @@
-"""Ops that move elements and compute nothing: broadcast_in_dim, reshape, transpose, slice, rev, pad, concatenate."""
+"""Movement ops, which move elements and compute nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anyshape.ops.flop_counts import MOVES, PICKS
 def _broadcast_in_dim_type(
     ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...], axes: tuple[int, ...]
 ) -> TensorMeta:
-    """Axis i of x becomes axis axes[i] of the result, where it has the size of the result or 1."""
+    """Make axis i of x axis axes[i] of the result; its size must be that of the result, or 1."""
     extents = tuple([ctx.resolve(s) for s in shape])
     for extent, axis in zip(x.extents, axes, strict=True):
         new = extents[axis]
@@ -51,7 +51,7 @@ def _slice_type(
     sizes: tuple[Size, ...],
     steps: tuple[Size, ...],
 ) -> TensorMeta:
-    """Along each axis the elements start, start + step, ..., `size` of them; whoever applies it keeps them in range."""
+    """Take `size` elements start, start + step, ... along each axis; the caller keeps them in range."""
     if not x.rank == len(starts) == len(sizes) == len(steps):
         raise ctx.fail("a slice needs a start, a size and a step for each axis")
     return TensorMeta(x.dtype, tuple([ctx.resolve(s) for s in sizes]))
@@ -70,7 +70,7 @@ def _pad_type(
     interior: tuple[Size, ...],
     value: Any,
 ) -> TensorMeta:
-    """Each axis with `low` fills before it, `high` after it and `interior` between neighbours."""
+    """Put `low` fills before each axis, `high` after it, and `interior` between neighbours."""
     extents = []
     for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
         size = expr.input_axis(0, axis)
@@ -87,11 +87,11 @@ def _concatenate_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta
     extents = list(x.extents)
     for i, extent in enumerate(extents):
         for other in others if i != axis else ():
-            found = other.extents[i]
-            if isinstance(extent, Exact) and isinstance(found, Exact):
-                ctx.require_equal(extent.size, found.size, f"axes {i} have sizes {extent} and {found}")
-            elif isinstance(found, Exact):
-                extents[i] = extent = found
+            further = other.extents[i]
+            if isinstance(extent, Exact) and isinstance(further, Exact):
+                ctx.require_equal(extent.size, further.size, f"axes {i} have sizes {extent} and {further}")
+            elif isinstance(further, Exact):
+                extents[i] = extent = further
     axes: list[Size] = [expr.input_axis(k, axis) for k in range(1 + len(others))]
     extents[axis] = ctx.resolve(sum(axes[1:], axes[0]))
     return TensorMeta(x.dtype, tuple(extents))
@@ -186,13 +186,13 @@ concatenate_op = define(
 
 
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
-    """x with axis i as axis axes[i] of an array of the given shape, repeated along all other axes."""
+    """Return x with axis i as axis axes[i] of an array of this shape, repeated along all other axes."""
     local, sources = localise(tuple(shape), (x,))
     return apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=tuple(axes))
 
 
 def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
-    """x stretched to the given shape, aligned at the last axis as NumPy does; x itself when it has that shape."""
+    """Return x broadcast to this shape, aligned at the last axis as in NumPy; x itself if it has that shape."""
     shape = tuple(shape)
     meta = meta_of(x)
     if meta.sizes == shape:
@@ -205,7 +205,7 @@ def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
 
 
 def reshape(x: Operand, shape: Sequence[Size]) -> Any:
-    """The elements of x, in C order, in another shape; one size may be -1."""
+    """Return the elements of x, in C order, in another shape; one size may be -1."""
     ctx = context_of("reshape", x)
     old = sizes_of(ctx, x)
     new = infer_reshape(ctx, old, tuple(shape))
@@ -216,14 +216,14 @@ def reshape(x: Operand, shape: Sequence[Size]) -> Any:
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> Any:
-    """x with its axes in the given order (reversed by default)."""
+    """Return x with its axes in this order, reversed by default."""
     rank = meta_of(x).rank
     order = tuple(range(rank)[::-1]) if axes is None else tuple(axes)
     return x if order == tuple(range(rank)) else apply(transpose_op, x, axes=order)
 
 
 def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
-    """The elements start, start + step, ... along each axis; the caller has made sure that they exist."""
+    """Return the elements start, start + step, ... along each axis; the caller ensures that they exist."""
     meta = meta_of(x)
     steps = (1,) * meta.rank if steps is None else tuple(steps)
     starts, sizes = tuple(starts), tuple(sizes)
@@ -234,7 +234,7 @@ def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Se
 
 
 def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
-    """The elements start, start + step, ... along each axis, `size` of them; an element out of range is an error."""
+    """Return `size` elements start, start + step, ... along each axis; an element out of range is an error."""
     ctx = context_of("slice", x)
     steps = (1,) * len(starts) if steps is None else tuple(steps)
     for axis, (start, size, step) in enumerate(zip(starts, sizes, steps, strict=True)):
@@ -247,14 +247,14 @@ def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequ
 
 
 def rev(x: Operand, axes: Sequence[int]) -> Any:
-    """x with the order of elements reversed along the axes."""
+    """Return x with the elements along the axes in reverse order."""
     return apply(rev_op, x, axes=tuple(sorted(axes))) if axes else x
 
 
 def pad(
     x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size] | None = None, value: Any = 0
 ) -> Any:
-    """x with a literal value before and after each axis and between its elements; no amount may be negative."""
+    """Return x with a literal before and after each axis and between its elements; no amount may be negative."""
     ctx = context_of("pad", x)
     interior = (0,) * len(low) if interior is None else tuple(interior)
     amounts = (tuple(low), tuple(high), interior)
@@ -268,19 +268,19 @@ def pad(
 def pad_unchecked(
     x: Operand, low: Sequence[Size], high: Sequence[Size], interior: Sequence[Size], value: Any = 0
 ) -> Any:
-    """`pad` by amounts that the caller has made sure are not negative."""
+    """Pad by amounts that the caller ensures are not negative."""
     (low, high, interior), sources = localise((tuple(low), tuple(high), tuple(interior)), (x,))
     literal = meta_of(x).dtype.type(value).item()
     return apply(pad_op, x, sources=sources, low=low, high=high, interior=interior, value=literal)
 
 
 def concatenate(operands: Sequence[Operand], axis: int) -> Any:
-    """The operands joined along an axis that they have."""
+    """Return the operands joined along an axis that they have."""
     return operands[0] if len(operands) == 1 else apply(concatenate_op, *operands, axis=axis)
 
 
 def expand(x: Operand, axes: Sequence[int]) -> Any:
-    """x with new axes of size 1 at these positions of the result."""
+    """Return x with new axes of size 1 at these positions of the result."""
     if not axes:
         return x
     old = iter(sizes_of(context_of("reshape", x), x))
@@ -289,14 +289,14 @@ def expand(x: Operand, axes: Sequence[int]) -> Any:
 
 
 def drop(x: Operand, axes: Sequence[int]) -> Any:
-    """x without these axes, which have size 1."""
-    kept = [s for axis, s in enumerate(sizes_of(context_of("reshape", x), x)) if axis not in axes]
-    return reshape(x, kept) if axes else x
+    """Return x without these axes, which have size 1."""
+    shape = [s for axis, s in enumerate(sizes_of(context_of("reshape", x), x)) if axis not in axes]
+    return reshape(x, shape) if axes else x
 
 
 def move_axes(x: Operand, old: Sequence[int], new: Sequence[int]) -> Any:
-    """x with its axes `old` at the positions `new`, the others in order."""
+    """Return x with its axes `old` at the positions `new`, the others in order."""
     rank = meta_of(x).rank
-    place = dict(zip(new, old, strict=True))
+    source = dict(zip(new, old, strict=True))
     rest = iter([axis for axis in range(rank) if axis not in old])
-    return transpose(x, [place[axis] if axis in place else next(rest) for axis in range(rank)])
+    return transpose(x, [source[axis] if axis in source else next(rest) for axis in range(rank)])

@@ -37,7 +37,7 @@ def problem(node: Node) -> str:
 
 
 def claims(node: Node, scope: Scope) -> list[Claim]:
-    """Return the claims on sizes that the kernel of a node relies on, beyond those of its shape rule."""
+    """Return the claims on sizes that the kernel of a node relies on and its shape rule does not make."""
     declared = find_definition(node.op).claims
     if declared is None:
         return []

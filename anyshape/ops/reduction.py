@@ -1,5 +1,7 @@
-"""Ops that combine elements along axes: reductions, which drop the axes, cumulative ones, which keep them, the
-recurrence that the derivatives of the latter need, and sum_to, the transpose of stretching.
+"""Reductions and cumulative ops.
+
+Reductions drop the axes, cumulative ops keep them. The derivatives of cumulative ops need the recurrence, and sum_to is
+the transpose of broadcasting.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def _reduce_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]
 
 
 def _not_empty(ctx: ShapeGuardContext, x: TensorMeta, axes: tuple[int, ...]) -> None:
-    """An operation without a value for no elements asserts that there are some."""
+    """Assert that the axes are not empty, for an op without a neutral element."""
     for axis in axes:
         extent = x.extents[axis]
         if isinstance(extent, Exact):
@@ -93,13 +95,13 @@ def _recurrence_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, ax
 def _sum_to_type(
     ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...], axes: tuple[int, ...]
 ) -> TensorMeta:
-    """Axis axes[i] of x becomes axis i of the result, summed where the result has size 1; other axes are summed."""
+    """Make axis axes[i] of x axis i of the result, summed if it has size 1 there; other axes are summed."""
     extents = tuple([ctx.resolve(s) for s in shape])
     for extent, axis in zip(extents, axes, strict=True):
-        old = x.extents[axis]
-        if isinstance(extent, Exact) and isinstance(old, Exact) and not ctx.same(extent.size, old.size):
-            claim = Claim("stretches", extent.size, old.size)
-            ctx.require(claim, f"an axis of size {old.size} cannot be summed to size {extent.size}")
+        summed = x.extents[axis]
+        if isinstance(extent, Exact) and isinstance(summed, Exact) and not ctx.same(extent.size, summed.size):
+            claim = Claim("stretches", extent.size, summed.size)
+            ctx.require(claim, f"an axis of size {summed.size} cannot be summed to size {extent.size}")
     return TensorMeta(x.dtype, extents)
 
 
@@ -185,41 +187,45 @@ def _cumulative(
 
 # Reducing over no axis gives x itself.
 reduce_sum_op, reduce_sum = _reduction(
-    "reduce_sum", "The sum over the axes, which disappear.", _reduce_type, per_operand(1)
+    "reduce_sum", "Return the sum over the axes, which disappear.", _reduce_type, per_operand(1)
 )
 reduce_prod_op, reduce_prod = _reduction(
-    "reduce_prod", "The product over the axes, which disappear.", _reduce_type, per_operand(1)
+    "reduce_prod", "Return the product over the axes, which disappear.", _reduce_type, per_operand(1)
 )
 reduce_max_op, reduce_max = _extreme(
-    "reduce_max", "The maximum over the axes; NaN if any element is. With `empty`, no elements give the least value."
+    "reduce_max",
+    "Return the maximum over the axes; NaN if any element is. With `empty`, no elements give the least value.",
 )
 reduce_min_op, reduce_min = _extreme(
-    "reduce_min", "The minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value."
+    "reduce_min",
+    "Return the minimum over the axes; NaN if any element is. With `empty`, no elements give the largest value.",
 )
-reduce_and_op, reduce_and = _reduction("reduce_and", "Whether all elements are true.", _logical_type, per_operand(1))
-reduce_or_op, reduce_or = _reduction("reduce_or", "Whether any element is true.", _logical_type, per_operand(1))
+reduce_and_op, reduce_and = _reduction(
+    "reduce_and", "Return whether all elements are true.", _logical_type, per_operand(1)
+)
+reduce_or_op, reduce_or = _reduction("reduce_or", "Return whether any element is true.", _logical_type, per_operand(1))
 reduce_logsumexp_op, reduce_logsumexp = _reduction(
     "reduce_logsumexp",
-    "The logarithm of the sum of exponentials; no elements give -inf.",
+    "Return the logarithm of the sum of exponentials; no elements give -inf.",
     _logsumexp_type,
     OpCost(_logsumexp_flops),
 )
-argmax_op, argmax = _position("argmax", "The index of the first maximum along the axis, or of the first NaN.")
-argmin_op, argmin = _position("argmin", "The index of the first minimum along the axis, or of the first NaN.")
+argmax_op, argmax = _position("argmax", "Return the index of the first maximum along the axis, or of the first NaN.")
+argmin_op, argmin = _position("argmin", "Return the index of the first minimum along the axis, or of the first NaN.")
 
 softmax_op, softmax = _reduction(
     "softmax",
-    "exp(x) divided by its sum over the axes, without overflow.",
+    "Return exp(x) divided by its sum over the axes, without overflow.",
     _softmax_type,
     per_operand(5),  # max, -, exp, + and / for each element
 )
 
-cumsum_op, cumsum = _cumulative("cumsum", "The sum of the elements up to each one.")
-cumprod_op, cumprod = _cumulative("cumprod", "The product of the elements up to each one.")
-cummax_op, cummax = _cumulative("cummax", "The maximum of the elements up to each one.")
-cummin_op, cummin = _cumulative("cummin", "The minimum of the elements up to each one.")
+cumsum_op, cumsum = _cumulative("cumsum", "Return the sum of the elements up to each one.")
+cumprod_op, cumprod = _cumulative("cumprod", "Return the product of the elements up to each one.")
+cummax_op, cummax = _cumulative("cummax", "Return the maximum of the elements up to each one.")
+cummin_op, cummin = _cumulative("cummin", "Return the minimum of the elements up to each one.")
 cumlogsumexp_op, cumlogsumexp = _cumulative(
-    "cumlogsumexp", "The logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
+    "cumlogsumexp", "Return the logarithm of the sum of exponentials up to each element.", _cumlogsumexp_type
 )
 recurrence_op = define(
     "recurrence",
@@ -244,12 +250,15 @@ sum_to_op = define(
 
 
 def recurrence(a: Operand, b: Operand, axis: int, *, reverse: bool = False) -> Any:
-    """s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis; from the end if `reverse`. The last state is left out."""
+    """Return s with s[0] = 0, s[k + 1] = a[k] * s[k] + b[k] along the axis, without the last state.
+
+    It runs from the end if `reverse`.
+    """
     return apply(recurrence_op, a, b, axis=axis, reverse=reverse)
 
 
 def sum_to(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
-    """x summed to `shape`, undoing `broadcast_in_dim(_, x.shape, axes)` by the actual sizes."""
+    """Return x summed to `shape`: the transpose of `broadcast_in_dim(_, x.shape, axes)` at the actual sizes."""
     shape = tuple(shape)
     if meta_of(x).sizes == shape:
         return x

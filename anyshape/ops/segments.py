@@ -1,7 +1,7 @@
-"""Ops that combine the elements of each segment of the first axis, which an id for each element names.
+"""Segment reductions: combine elements along the first axis that have the same id.
 
-The core ops take ids in 0..size-1. The public functions drop elements of other ids, as JAX does: these go to one more
-segment, which is left out of the result.
+The core ops take ids in 0..size-1. The public functions drop elements with other ids, as JAX does: these go to one more
+segment, which the result leaves out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.definition import define
-from anyshape.ops.dynamic import LARGEST, count_beyond, given_size
+from anyshape.ops.dynamic import LARGEST, count_beyond, nonnegative_size
 from anyshape.ops.flop_counts import per_operand
 from anyshape.ops.reduction import reduce_max
 
@@ -59,18 +59,18 @@ segment_prod_op = _define_segments("segment_prod")
 
 
 def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:
-    """One of the core ops on ids that are in 0..size-1."""
+    """Apply one of the core ops to ids in 0..size-1."""
     local, sources = localise(size, (x, ids))
     return apply(op, x, ids, sources=sources, size=local)
 
 
 def add_segments(x: Operand, ids: Operand, size: Size) -> Any:
-    """The sums of segments, for ids that are in 0..size-1."""
+    """Return the sums of segments, for ids in 0..size-1."""
     return ix.put_add(x, ids, size)
 
 
-def _prepared(data: Operand, segment_ids: Operand, num_segments: Any, function: str) -> tuple[Any, Size]:
-    """The ids, those out of range as the number of segments, and this number."""
+def _prepare_ids(data: Operand, segment_ids: Operand, num_segments: Any, function: str) -> tuple[Any, Size]:
+    """Return ids and the number of segments; ids out of range become this number."""
     ctx = context_of(function, data, segment_ids)
     if meta_of(segment_ids).rank != 1 or not meta_of(data).rank:
         raise ctx.fail("an array and one id for each element of its first axis are needed")
@@ -85,56 +85,56 @@ def _prepared(data: Operand, segment_ids: Operand, num_segments: Any, function: 
     if num_segments is None:
         size = count_beyond(reduce_max(ids, (0,), empty=True))
     else:
-        size = given_size(num_segments, function)
+        size = nonnegative_size(num_segments, function)
     last = mv.broadcast_to(cr.size_value(size), sizes_of(ctx, ids))
     valid = ew.logical_and(ew.ge(ids, ew.lift(0, ids)), ew.lt(ids, last))
     return ew.select(valid, ids, last), size
 
 
-def _without_rest(x: Any, size: Size) -> Any:
+def _drop_last_segment(x: Any, size: Size) -> Any:
     shape = sizes_of(context_of("segment", x), x)
     return mv.strided(x, [0] * len(shape), (size, *shape[1:]))
 
 
 def _segments(name: str, doc: str, compute: Callable[[Any, Any, Size], Any]) -> Callable[..., Any]:
     def function(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
-        ids, size = _prepared(data, segment_ids, num_segments, name)
-        return _without_rest(compute(data, ids, expr.add(size, 1)), size)
+        ids, size = _prepare_ids(data, segment_ids, num_segments, name)
+        return _drop_last_segment(compute(data, ids, expr.add(size, 1)), size)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"{doc} Ids out of range are dropped. The number of segments may be an int, a size, or an integer scalar; "
-        f"without it, it is the largest id and 1."
+        f"by default it is the largest id plus 1."
     )
     return function
 
 
-segment_sum = _segments("segment_sum", "The sum of each segment of the first axis, 0 for none.", add_segments)
+segment_sum = _segments("segment_sum", "Return the sum of each segment of the first axis, 0 for none.", add_segments)
 segment_max = _segments(
     "segment_max",
-    "The maximum of each segment of the first axis, the least value for none.",
+    "Return the maximum of each segment of the first axis, the least value for none.",
     lambda x, ids, size: apply_segments(segment_max_op, x, ids, size),
 )
 segment_min = _segments(
     "segment_min",
-    "The minimum of each segment of the first axis, the largest value for none.",
+    "Return the minimum of each segment of the first axis, the largest value for none.",
     lambda x, ids, size: apply_segments(segment_min_op, x, ids, size),
 )
 segment_prod = _segments(
     "segment_prod",
-    "The product of each segment of the first axis, 1 for none.",
+    "Return the product of each segment of the first axis, 1 for none.",
     lambda x, ids, size: apply_segments(segment_prod_op, x, ids, size),
 )
 
 
 def segment_mean(data: Operand, segment_ids: Operand, num_segments: Any = None) -> Any:
-    """The mean of each segment of the first axis, NaN for none. Otherwise as `segment_sum`."""
-    ids, size = _prepared(data, segment_ids, num_segments, "segment_mean")
+    """Return the mean of each segment of the first axis, NaN for none. Otherwise as `segment_sum`."""
+    ids, size = _prepare_ids(data, segment_ids, num_segments, "segment_mean")
     x = data if data.dtype.kind in "fc" else ew.convert(data, np.float64)
-    sums = _without_rest(add_segments(x, ids, expr.add(size, 1)), size)
+    sums = _drop_last_segment(add_segments(x, ids, expr.add(size, 1)), size)
     real = np.dtype(np.empty(0, x.dtype).real.dtype)
     ones = cr.full(sizes_of(context_of("segment", ids), ids), 1, real)
-    counts = _without_rest(add_segments(ones, ids, expr.add(size, 1)), size)
+    counts = _drop_last_segment(add_segments(ones, ids, expr.add(size, 1)), size)
     some = ew.gt(counts, ew.lift(0, counts))
     counts = ew.convert(ew.select(some, counts, ew.lift(1, counts)), x.dtype)
     shape = sizes_of(context_of("segment", sums), sums)

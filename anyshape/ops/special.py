@@ -1,5 +1,6 @@
-"""Special functions: elementwise ops named as in `scipy.special`. Orders of Bessel and polygamma functions are literal
-integers, so that each derivative is the same op at a neighbouring order.
+"""Special functions: elementwise ops named as in `scipy.special`.
+
+Orders of Bessel and polygamma functions are literal integers, so each derivative is the same op at an adjacent order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _binary = functools.partial(ew.binary, family="special")
 
 
 def _ordered(name: str) -> Any:
-    """An op of one operand with a literal order."""
+    """Define an op of one operand with a literal order."""
     return ew.pointwise(name, ew.same_type, (1, 1), family="special", order=kinds.order)
 
 
@@ -34,7 +35,7 @@ ndtri_op, ndtri = _unary("ndtri", "The quantile of the standard normal.")
 owens_t_op, owens_t = _binary("owens_t", "Owen's T function: P(X > x, 0 < Y < y X) of standard normals X and Y.")
 log_ndtr_op, log_ndtr = _unary("log_ndtr", "log(ndtr(x)), accurate for very negative x.")
 
-# -- gamma and its kin
+# -- gamma and beta functions
 
 gamma_op, gamma = _unary("gamma", "The gamma function.")
 gammaln_op, gammaln = _unary("gammaln", "log(|gamma(x)|).")
@@ -73,47 +74,47 @@ sinc_op = _ordered("sinc")
 
 
 def polygamma(order: int, x: Any) -> Any:
-    """The derivative of digamma of this order; digamma itself for order 0."""
+    """Return the derivative of digamma of this order; digamma itself for order 0."""
     return apply(polygamma_op, x, order=order) if order else digamma(x)
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The regularised incomplete beta function of x, of parameters a and b."""
+    """Return the regularised incomplete beta function of x, with parameters a and b."""
     return apply(betainc_op, *ew.broadcast_operands("betainc", a, b, x))
 
 
 def bessel_j(order: int, x: Any) -> Any:
-    """The Bessel function of the first kind."""
+    """Return the Bessel function of the first kind."""
     value = apply(bessel_j_op, x, order=abs(order))
     return ew.neg(value) if order < 0 and order % 2 else value
 
 
 def bessel_y(order: int, x: Any) -> Any:
-    """The Bessel function of the second kind."""
+    """Return the Bessel function of the second kind."""
     value = apply(bessel_y_op, x, order=abs(order))
     return ew.neg(value) if order < 0 and order % 2 else value
 
 
 def bessel_i(order: int, x: Any) -> Any:
-    """The modified Bessel function of the first kind."""
+    """Return the modified Bessel function of the first kind."""
     return apply(bessel_i_op, x, order=abs(order))
 
 
 def bessel_k(order: int, x: Any) -> Any:
-    """The modified Bessel function of the second kind."""
+    """Return the modified Bessel function of the second kind."""
     return apply(bessel_k_op, x, order=abs(order))
 
 
 def scaled_bessel_i(order: int, x: Any) -> Any:
-    """exp(-|x|) * bessel_i(order, x)."""
+    """Return exp(-|x|) * bessel_i(order, x)."""
     return apply(scaled_bessel_i_op, x, order=abs(order))
 
 
 def scaled_bessel_k(order: int, x: Any) -> Any:
-    """exp(x) * bessel_k(order, x)."""
+    """Return exp(x) * bessel_k(order, x)."""
     return apply(scaled_bessel_k_op, x, order=abs(order))
 
 
 def sinc(x: Any, order: int = 0) -> Any:
-    """sin(pi x) / (pi x), or its derivative of this order; smooth at 0."""
+    """Return sin(pi x) / (pi x), or its derivative of this order; smooth at 0."""
     return apply(sinc_op, x, order=order)

@@ -29,7 +29,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops.apply import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
-from anyshape.ops.dynamic import given_size
+from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import convert, narrow
 
 NUMERIC = "biufc"
@@ -39,7 +39,7 @@ _PYTHON_TYPES = (bool, int, float, complex)
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
-def enter(size: SymbolicSize) -> Size:
+def resolve_size(size: SymbolicSize) -> Size:
     """Return a size as ops take it.
 
     Raises ScopeMismatchError or SpecError for a size of another program or of other specifications.
@@ -82,7 +82,7 @@ def dtype_of(x: Any) -> Any:
     return type(x) if is_weak(x) else np.asarray(x).dtype
 
 
-def own_dtype(x: Any) -> np.dtype:
+def default_dtype(x: Any) -> np.dtype:
     """Return the dtype of a weak operand where it counts as an array: 2**63 alone is uint64."""
     if isinstance(x, Traced):
         return x.dtype
@@ -92,7 +92,7 @@ def own_dtype(x: Any) -> np.dtype:
 def result_type(*xs: Any) -> np.dtype:
     """Return the dtype to which operands and dtypes promote by NumPy 2; Python scalars are weak."""
     if len(xs) == 1 and is_weak(xs[0]):
-        return own_dtype(xs[0])
+        return default_dtype(xs[0])
     samples = []
     for x in xs:
         kind = x if isinstance(x, (np.dtype, type)) else dtype_of(x)
@@ -114,7 +114,7 @@ def operand(x: Any, function: str = "array") -> Any:
     if isinstance(x, Traced):
         return x
     if isinstance(x, SymbolicSize):
-        value = size_value(enter(x))
+        value = size_value(resolve_size(x))
         return value if x.numpy_dtype is None else convert(value, x.numpy_dtype)
     if isinstance(x, (list, tuple)) and is_traced(*x):
         raise UnsupportedFunctionError(
@@ -126,7 +126,7 @@ def operand(x: Any, function: str = "array") -> Any:
     return array
 
 
-def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
+def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     """Return x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
         return full((), x, dtype)
@@ -141,8 +141,8 @@ def typed(x: Any, dtype: np.dtype, function: str = "array") -> Any:
 
 def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
     """Return x as an operand of its own dtype or of `dtype`."""
-    target = np.dtype(dtype) if dtype is not None else own_dtype(x) if is_weak(x) else operand(x, function).dtype
-    return typed(x, target, function)
+    target = np.dtype(dtype) if dtype is not None else default_dtype(x) if is_weak(x) else operand(x, function).dtype
+    return cast_operand(x, target, function)
 
 
 def as_traced(x: Any, dtype: Any = None) -> Any:
@@ -155,7 +155,7 @@ def as_traced(x: Any, dtype: Any = None) -> Any:
 def size_of(x: Any) -> Size:
     """Return a size as ops take it: a Python int, or the expression of a symbolic size."""
     if isinstance(x, SymbolicSize):
-        return enter(x)
+        return resolve_size(x)
     if isinstance(x, DimExpr):
         return x
     return operator_index(x)
@@ -175,7 +175,7 @@ def operator_index(x: Any) -> int:
         raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
 
 
-def fixed(x: Any, function: str, field: str) -> int:
+def static_int(x: Any, function: str, field: str) -> int:
     """Return x as a Python int, for an argument that decides the number of operations or axes."""
     if isinstance(x, SymbolicSize):
         return ShapeGuardContext(x.scope, function, user_line()).fixed(x.expr, field=field)
@@ -186,7 +186,7 @@ def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
     """Return a shape argument: one size or a sequence of them; each may be an integer scalar of the program."""
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
     entries = list(shape) if several else [shape]
-    return tuple([given_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
+    return tuple([nonnegative_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
 
 
 def _is_integer(x: Any) -> bool:
@@ -209,7 +209,7 @@ def sizes(x: Any) -> tuple[Size, ...]:
 
 def axis_of(axis: Any, rank: int, function: str) -> int:
     """Return a possibly negative axis as one in 0..rank-1."""
-    index = fixed(axis, function, "the axis")
+    index = static_int(axis, function, "the axis")
     if not -rank <= index < rank:
         raise AxisError(function, index, rank, user_line())
     return index % rank
@@ -232,14 +232,14 @@ def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
         return _default_dtypes(ufunc, xs, kinds)
     kinds = [np.dtype(bool) if k is bool else k for k in kinds]
     if ufunc in _COMPARISONS and all(map(_is_integral, kinds)):  # by value; a literal takes the dtype of the array
-        return [own_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
+        return [default_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
     return kinds
 
 
 def _default_dtypes(ufunc: np.ufunc, xs: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
     """Return the default dtypes that a ufunc of Python scalars alone takes."""
     if len(xs) == 1 or ufunc in _COMPARISONS:
-        return [own_dtype(x) for x in xs]
+        return [default_dtype(x) for x in xs]
     return [np.dtype(k) for k in kinds]
 
 
@@ -263,7 +263,9 @@ def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dty
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
     """Return the operands in the dtypes of the loop that NumPy's ufunc would choose."""
     dtypes = loop_dtypes(ufunc, *xs, dtype=dtype)
-    return [typed(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)]
+    return [
+        cast_operand(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)
+    ]
 
 
 def _default(x: Any) -> Any:
