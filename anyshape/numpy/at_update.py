@@ -17,7 +17,7 @@ from anyshape.numpy import elementwise
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.index_parser import Key, Target, fit_mask, mask_alone
 from anyshape.numpy.movement import ravel, reshape
-from anyshape.numpy.operands.promotion import as_traced, axis_of, is_weak, sizes, typed
+from anyshape.numpy.operands.promotion import as_traced, axis_of, cast_operand, is_weak, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
@@ -219,7 +219,7 @@ def _cast(x: Any, values: Any, kind: str) -> Any:
         advice = f"convert the values, or the array: x.astype({array.dtype})"
         raise context_of("at").bad_dtype(f"values of {array.dtype} for an array of {x.dtype}", advice)
     if isinstance(array, Traced) or array.ndim:
-        return typed(array, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(array, x.dtype)
+        return cast_operand(array, x.dtype, "at") if x.dtype.kind in "iu" else ew.convert(array, x.dtype)
     number = np.asarray(values, x.dtype) if is_weak(values) else array.astype(x.dtype)  # of a Python int all counts
     return full((), number[()], x.dtype)
 

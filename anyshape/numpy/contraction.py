@@ -14,7 +14,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
-from anyshape.numpy.operands.promotion import asarray, axis_of, fixed, is_traced, promoted, sizes
+from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.reduction_args import identity_like, in_common_dtype, refuse_traced_list
 from anyshape.ops import elementwise as ew
@@ -220,7 +220,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     """Return the axes to sum, from a number of them or from one list (or one axis) for each operand."""
     if not isinstance(axes, (Sequence, np.ndarray)):
-        count = fixed(axes, "tensordot", "the number of axes")
+        count = static_int(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
             raise ArgumentError("tensordot", f"axes={count}", "is more than an operand has", "name fewer axes")
         return list(range(rank_x - count, rank_x)), list(range(count))
@@ -318,7 +318,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     """
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
-    x, power = asarray(a), fixed(n, "matrix_power", "the power")
+    x, power = asarray(a), static_int(n, "matrix_power", "the power")
     if x.ndim < 2:
         raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
     if power < 0:

@@ -21,14 +21,14 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
-    fixed,
+    cast_operand,
     is_traced,
     is_weak,
     loop_dtypes,
     promoted,
     result_type,
     sizes,
-    typed,
+    static_int,
 )
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
@@ -92,7 +92,7 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
         if exponent < 0:
             why, advice = "integers to negative integer powers are not integers", "use a float exponent"
             raise DTypeError(ufunc.__name__, why, advice, user_line())
-    return ew.power_by(typed(args[0], target), exponent)
+    return ew.power_by(cast_operand(args[0], target), exponent)
 
 
 @signed_as(ufunc_signature(np.power))
@@ -192,7 +192,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if not is_traced(a):
         return np.round(a, decimals, out)
     refuse_out("round", out)
-    digits = fixed(0 if decimals is None else decimals, "round", "the number of decimals")
+    digits = static_int(0 if decimals is None else decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
     if x.dtype.kind in "iu":
         return x if digits >= 0 else ew.round(x, digits)
@@ -311,12 +311,19 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """
     if not is_traced(a, b, rtol, atol):
         return np.isclose(a, b, rtol, atol, equal_nan)
-    number = _literal(b)
-    y = typed(b, result_type(b, 1.0), "isclose") if number is None else number if number.imag else float(number.real)
+    y = _inexact_operand(b)
     difference = ew.gap(*promoted(np.subtract, a, y))
     near = less_equal(absolute(difference), add(atol, multiply(rtol, absolute(y))))
     result = logical_or(logical_and(near, isfinite(y)), equal(a, y))
     return logical_or(result, logical_and(isnan(a), isnan(y))) if equal_nan else result
+
+
+def _inexact_operand(b: Any) -> Any:
+    """Return an operand as floats or complex numbers; a known Python number stays one."""
+    number = _literal(b)
+    if number is None:
+        return cast_operand(b, result_type(b, 1.0), "isclose")
+    return number if number.imag else float(number.real)
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
@@ -397,4 +404,4 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     if asarray(x).dtype.kind == "c" and target.kind not in "cb":
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
-    return typed(x, target, "astype")
+    return cast_operand(x, target, "astype")

@@ -21,7 +21,7 @@ from anyshape.numpy.creation import asarray, diagonal_matrix
 from anyshape.numpy.index_parser import Key
 from anyshape.numpy.joining import concatenate
 from anyshape.numpy.movement import broadcast_to, ravel, slice_axis
-from anyshape.numpy.operands.promotion import as_traced, axis_of, fixed, is_int, is_traced, size_of, sizes
+from anyshape.numpy.operands.promotion import as_traced, axis_of, is_int, is_traced, size_of, sizes, static_int
 from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
@@ -42,7 +42,7 @@ def getitem(x: Any, key: Any) -> Any:
     return Key(as_traced(x), key if isinstance(key, tuple) else (key,)).read()
 
 
-# -- take and its kin --------------------------------------------------------------------------------------------
+# -- take -------------------------------------------------------------------------------------------------------
 
 
 def _as_index(x: Any) -> Any:
@@ -278,7 +278,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     """
     if not is_traced(a, prepend, append):
         return np.diff(a, n, axis, prepend, append)
-    x, n = as_traced(a), fixed(n, "diff", "the order")
+    x, n = as_traced(a), static_int(n, "diff", "the order")
     if x.meta.rank == 0 or n < 0:
         raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     if n == 0:

@@ -14,7 +14,7 @@ from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
-from anyshape.numpy.operands.promotion import as_traced, axis_of, fixed, is_traced, size_of, sizes
+from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, size_of, sizes, static_int
 from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import context_of
@@ -177,7 +177,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     size = sizes(x)[split_axis]
     if _are_positions(indices_or_sections):
         return _split_at(x, indices_or_sections, split_axis, size)
-    count = fixed(indices_or_sections, "array_split", "the number of parts")
+    count = static_int(indices_or_sections, "array_split", "the number of parts")
     if count <= 0:
         raise context_of("array_split", x).fail("the number of sections must be at least 1")
     each, more = expr.floordiv(size, count), expr.mod(size, count)
@@ -220,7 +220,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     x = as_traced(ary)
     split_axis = axis_of(axis, x.meta.rank, "split")
     if not _are_positions(indices_or_sections):
-        count = fixed(indices_or_sections, "split", "the number of parts")
+        count = static_int(indices_or_sections, "split", "the number of parts")
         size, ctx = sizes(x)[split_axis], context_of("split", x)
         if count > 0:
             ctx.require(equal(expr.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
-from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, result_type, typed
+from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, is_weak, operand, result_type
 from anyshape.numpy.reduction_args import ABSENT, extreme_value
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
@@ -31,7 +31,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if not is_traced(condition, x, y):
         return np.where(condition, x, y)
     dtype = result_type(x, y)
-    return ew.select(typed(condition, np.dtype(bool)), typed(x, dtype, "where"), typed(y, dtype, "where"))
+    mask = cast_operand(condition, np.dtype(bool))
+    return ew.select(mask, cast_operand(x, dtype, "where"), cast_operand(y, dtype, "where"))
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
@@ -46,11 +47,11 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         problem = f"has {len(choicelist)} choices for {len(condlist)} conditions"
         raise ArgumentError("select", "choicelist", problem, "pass one choice for each condition")
     dtype = result_type(*choicelist, default)
-    result = typed(default, dtype, "select")
+    result = cast_operand(default, dtype, "select")
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         if result_type(condition).kind != "b":
             raise DTypeError("select", "a condition is not boolean", "compare it to make it bool", user_line())
-        result = ew.select(typed(condition, np.dtype(bool)), typed(choice, dtype, "select"), result)
+        result = ew.select(cast_operand(condition, np.dtype(bool)), cast_operand(choice, dtype, "select"), result)
     return result
 
 
@@ -65,7 +66,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         return np.piecewise(x, condlist, funclist, *args, **kw)
     x = asarray(x, function="piecewise")
     condition_list = condlist if isinstance(condlist, (list, tuple)) else [condlist]
-    conditions = [typed(c, np.dtype(bool)) for c in condition_list]
+    conditions = [cast_operand(c, np.dtype(bool)) for c in condition_list]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         problem = f"has {len(funclist)} functions for {len(conditions)} conditions"
         raise ArgumentError("piecewise", "funclist", problem, "pass one for each condition and perhaps a default")
@@ -80,7 +81,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
     """Return one function of `piecewise` applied to all of x, in the shape and dtype of x."""
     value = function(x, *args, **kw) if callable(function) else function
-    return ew.broadcast_operands("piecewise", x, typed(value, x.dtype, "piecewise"))[1]
+    return ew.broadcast_operands("piecewise", x, cast_operand(value, x.dtype, "piecewise"))[1]
 
 
 # -- limits
@@ -106,7 +107,7 @@ def clip(
     limits = {-1: (low, ew.maximum), 1: (high, ew.minimum)}
     limits = {sign: pair for sign, pair in limits.items() if pair[0] is not None and _cuts(pair[0], dtype, sign)}
     target = result_type(dtype, *[limit for limit, _ in limits.values()])
-    clipped = typed(a, target, "clip")
+    clipped = cast_operand(a, target, "clip")
     for sign, (limit, nearer) in limits.items():
         clipped = nearer(clipped, _limit_operand(limit, dtype, target, sign))
     return clipped
@@ -134,10 +135,10 @@ def _limit_operand(bound: Any, dtype: np.dtype, target: np.dtype, sign: int) -> 
     runs.
     """
     if dtype.kind not in "iu" or not is_weak(bound) or not is_traced(bound):
-        return typed(bound, target, "clip")
+        return cast_operand(bound, target, "clip")
     limit = operand(bound, "clip")
     if limit.dtype.kind not in "iu" or limit.dtype == dtype == target:
-        return typed(bound, target, "clip")
+        return cast_operand(bound, target, "clip")
     compare, nearer = (greater_equal, ew.minimum) if sign > 0 else (less_equal, ew.maximum)
     is_idle, extreme = compare(limit, extreme_value(dtype, sign)), extreme_value(target, sign)
     if target.kind not in "iu":
@@ -168,5 +169,5 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         (ew.eq(x, ew.lift(np.inf, x)), high),
         (ew.eq(x, ew.lift(-np.inf, x)), low),
     ):
-        x = ew.select(condition, typed(value, x.dtype), x)
+        x = ew.select(condition, cast_operand(value, x.dtype), x)
     return x

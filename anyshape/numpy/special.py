@@ -16,7 +16,7 @@ import scipy.special as sc
 
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.operands.promotion import asarray, is_traced, loop_dtypes, promoted, result_type, typed
+from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
@@ -180,7 +180,7 @@ def _bessel(
         argument_dtype = loop_dtypes(ufunc, *args, dtype=dtype)[-1]
         if argument_dtype.kind == "c":
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
-        return apply(order, typed(args[1], argument_dtype, name))
+        return apply(order, cast_operand(args[1], argument_dtype, name))
 
     doc = _BESSEL_DOC.format(summary=summary, name=name, order=operands[0], argument=operands[-1])
     return publish(function, name, __name__, doc, ufunc_signature(ufunc, operands))
@@ -215,7 +215,7 @@ def sinc(x: Any) -> Any:
     """
     if not is_traced(x):
         return np.sinc(x)
-    return sp.sinc(typed(x, result_type(x, 1.0), "sinc"))
+    return sp.sinc(cast_operand(x, result_type(x, 1.0), "sinc"))
 
 
 def numpy_i0(x: Any) -> Any:

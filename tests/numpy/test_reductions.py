@@ -1,4 +1,4 @@
-"""Test reductions with all their options on arrays of every kind of dtype: NumPy's result, down to the sign of a zero."""
+"""Test reductions with all options on every kind of dtype: NumPy's result, down to the sign of a zero."""
 
 import functools
 import warnings

@@ -18,7 +18,7 @@ from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
-from anyshape.numpy.operands.promotion import is_weak, typed
+from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.operands.shape_tuple import as_shape
 from anyshape.numpy.operands.size_operands import check_divisor
@@ -111,7 +111,7 @@ def _unary(name: str) -> Callable[..., Any]:
         if x.weak and are_python_ints(name, x):
             return of_python_ints(name, x)
         if name == "invert" and x.weak and x.dtype.kind == "u":
-            x = typed(x, np.dtype(int))
+            x = cast_operand(x, np.dtype(int))
         return _weakly(NAMESPACE[name](x), self)
 
     return operate
@@ -190,7 +190,7 @@ def _is_size(x: Any) -> bool:
 class Array(Traced):
     """Array of a program under construction.
 
-    `weak` says that it stands for a Python scalar. `exact` is the size, quotient of sizes or question about sizes that
+    `weak` says that it stands for a Python scalar. `exact` is the size, quotient of sizes or comparison of sizes that
     it stands for, if any; Python may ask for the value of that one.
     """
 

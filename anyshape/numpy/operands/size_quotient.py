@@ -45,20 +45,22 @@ class Quotient:
     def __bool__(self) -> bool:
         return bool(self.size)
 
-    def compared(self, name: str, other: Any) -> Question | None:
-        """Return a comparison as a question about sizes; None where sizes cannot decide it."""
-        ask = _COMPARISONS[name]
+    def compare(self, name: str, other: Any) -> DeferredComparison | None:
+        """Return a comparison that sizes decide; None where they cannot."""
+        compare = _COMPARISONS[name]
         if isinstance(other, Quotient):
-            return Question(lambda: ask(self.size * other.by, other.size * self.by))
+            return DeferredComparison(lambda: compare(self.size * other.by, other.size * self.by))
         if _of_python(other):
-            return Question(lambda: ask(self.size, other * self.by))
+            return DeferredComparison(lambda: compare(self.size, other * self.by))
         if type(other) is not float:
             return None
         if not isinstance(self.by, int) and math.isfinite(other):
-            return self.compared(name, int(other)) if other == int(other) else None
-        return Question(lambda: self._beside(name, other) if math.isfinite(other) else ask(0, other))
+            return self.compare(name, int(other)) if other == int(other) else None
+        if not math.isfinite(other):
+            return DeferredComparison(lambda: compare(0, other))  # all sizes compare alike with it
+        return DeferredComparison(lambda: self._compare_with_float(name, other))
 
-    def _beside(self, name: str, other: float) -> bool:
+    def _compare_with_float(self, name: str, other: float) -> bool:
         """Return a comparison with a float.
 
         It compares the size with the sizes whose quotients, rounded as Python rounds, lie on either side of the float.
@@ -74,19 +76,19 @@ class Quotient:
 
 
 @dataclass(frozen=True)
-class Question:
+class DeferredComparison:
     """Comparison that is decided when its truth value is needed; as an array it works undecided."""
 
-    ask: Callable[[], bool]
+    answer: Callable[[], bool]
 
     def __bool__(self) -> bool:
-        return self.ask()
+        return self.answer()
 
     def __int__(self) -> int:
-        return int(self.ask())
+        return int(self.answer())
 
     def __float__(self) -> float:
-        return float(self.ask())
+        return float(self.answer())
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -99,13 +101,13 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def exactly(name: str, a: Any, b: Any) -> Quotient | Question | None:
-    """Return the quotient or question that an operator on sizes and quotients gives; None for other numbers."""
+def exactly(name: str, a: Any, b: Any) -> Quotient | DeferredComparison | None:
+    """Return the quotient or comparison that an operator on sizes and quotients gives; None for other numbers."""
     if name == "divide":
         return _quotient(a, b)
     if isinstance(a, Quotient):
-        return a.compared(name, b)
-    return Quotient(a, 1).compared(name, b) if isinstance(b, Quotient) and _of_python(a) else None
+        return a.compare(name, b)
+    return Quotient(a, 1).compare(name, b) if isinstance(b, Quotient) and _of_python(a) else None
 
 
 def _of_python(x: Any) -> bool:

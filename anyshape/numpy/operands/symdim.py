@@ -19,7 +19,7 @@ from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
-from anyshape.numpy.operands.promotion import enter
+from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.operands.size_operands import (
     INTEGERS,
     as_size,
@@ -241,7 +241,7 @@ class SymDim(SymbolicSize):
             problem = f"the size {self} has a value in a program only"
             advice = "use it in a function that is traced, or give it a value: shape.evaluate(n=3)"
             raise UnsupportedFunctionError("size", problem, advice, user_line())
-        value = size_value(enter(self))
+        value = size_value(resolve_size(self))
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
         value.weak, value.exact = True, self
