@@ -20,7 +20,7 @@ from anyshape import ShapeDtypeStruct, errors, export, grad, jit, load, profile,
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
-from anyshape.inspect.profile import flame, text
+from anyshape.inspect.profile import flame, model
 from anyshape.ops.flop_counts import find_cost
 from anyshape.ops.movement import reshape_op
 from anyshape.transforms import profiler
@@ -425,4 +425,4 @@ def test_views_move_nothing():
 
 
 def test_durations_and_numbers_read_well():
-    assert text.seconds(0.0) == "0 us" and text.quantity(1234) == "1.23 k"
+    assert model.seconds(0.0) == "0 us" and model.quantity(1234) == "1.23 k"

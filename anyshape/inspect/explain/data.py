@@ -1,10 +1,10 @@
-"""What a cache holds, as data that prints: programs with their sizes and conditions, and why each was traced."""
+"""Data of an explanation: the programs of a cache, their sizes and conditions, and why each was traced."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from anyshape.backend.compiler.lower import reliances_of_passes
@@ -19,7 +19,7 @@ from anyshape.tracing.display_names import DisplayNames
 
 
 class CacheInfo(NamedTuple):
-    """What a jitted function has done so far, and how many programs it keeps at most."""
+    """Counts of a jitted function, and how many programs it keeps at most."""
 
     traces: int
     hits: int
@@ -30,12 +30,12 @@ class CacheInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a program was not used for a call.
+    """Reason why a program was not used for a call.
 
-    `kind` is what differed: "structure", "static", "dtype", "rank", "number" (a plain number or an array), "name" (one
-    that the function reads was bound anew), "guard", or "evicted" (nothing did, but the program had been dropped);
-    `subject` is the argument, name or claim, `before` and `now` are its values for the program and for the call,
-    `program` is the number of the program.
+    - `kind` names the difference: "structure", "static", "dtype", "rank", "number" (a plain number or an array), "name"
+      (captured state that changed), "guard", or "evicted" (no difference, but the program had been dropped).
+    - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
+    - `program` is the number of the program.
     """
 
     kind: str
@@ -46,17 +46,17 @@ class Reason:
     where: SourceLine | None = None
 
     def __str__(self) -> str:
-        what = _WHAT[self.kind].format(self.subject)
+        subject = _SUBJECTS[self.kind].format(self.subject)
         line = f" ({self.where})" if self.where is not None else ""
         if self.kind == "evicted":
-            return what
+            return subject
         now = self.now
         if self.kind == "guard" and ", " not in now:  # one size, named once
             now = now.rpartition(" = ")[2]
-        return f"{what}{line}: {self.before} when traced, {now} now"
+        return f"{subject}{line}: {self.before} when traced, {now} now"
 
 
-_WHAT = {
+_SUBJECTS = {
     "structure": "{}",
     "static": "static argument {}",
     "dtype": "dtype of {}",
@@ -70,7 +70,7 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class ArgumentInfo:
-    """An array among the arguments: `number` says which plain number it was, `size` which size its value is."""
+    """Array among the arguments: `number` is the type of a plain number, `size` the size that its value is."""
 
     path: str
     meta: str
@@ -82,7 +82,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """An unknown size: where a call reads it, its value in the call that was traced, and what range is known."""
+    """Unknown size: where a call reads it, its value in the traced call, and its range."""
 
     name: str
     source: str
@@ -93,7 +93,7 @@ class SizeInfo:
 
 @dataclass(frozen=True)
 class ConditionInfo:
-    """What a program relies on; `otherwise` is what holds where a guard does not, `code` the line that asked."""
+    """Condition of a program; `otherwise` is the opposite of a guard, `code` the source line of the decision."""
 
     kind: str
     claim: str
@@ -106,10 +106,10 @@ class ConditionInfo:
 
 @dataclass(frozen=True)
 class RelianceInfo:
-    """What a rule of an op, or a pass, was told, and how often.
+    """Answer that a rule of an op, or a pass, relies on, and how often it was given.
 
-    `rule` is "shape", "jvp", "transpose", "batching" or "pass"; `question` is "exact", "extent", "rank", "same",
-    "resolve", "require" or "new_size"; `size` is the answer.
+    - `rule` is "shape", "jvp", "transpose", "batching" or "pass".
+    - `question` is "exact", "extent", "rank", "same", "resolve", "require" or "new_size", and `size` the answer.
     """
 
     op: str
@@ -122,9 +122,11 @@ class RelianceInfo:
 
 @dataclass(frozen=True)
 class ProgramInfo:
-    """One program: `because` says why it was traced, `retraces` when it does not serve, `stale` why it never will.
+    """One program of the cache.
 
-    `watched` are the names whose binding it was traced with.
+    - `because` says why it was traced, `retraces` for which calls it does not serve.
+    - `stale` lists captured state that changed: the program serves no call any more.
+    - `watched` are the names of its captured state.
     """
 
     number: int
@@ -145,27 +147,26 @@ class ProgramInfo:
 
     @property
     def reliances(self) -> list[RelianceInfo]:
-        """What rules of ops were told while tracing, and passes after it, each once."""
+        """Distinct answers that rules of ops and passes rely on, with their counts."""
         words = self._words
         assert words is not None
-        told = reliances([*self._relied, *([] if self._graph is None else reliances_of_passes(self._graph))])
-        found = Counter((r.primitive, r.rule, r.question, r.field, _answer(r.answer, words)) for r in told)
-        return [RelianceInfo(*what, times) for what, times in found.items()]
+        answers = reliances([*self._relied, *([] if self._graph is None else reliances_of_passes(self._graph))])
+        counts = Counter((r.primitive, r.rule, r.question, r.field, _answer(r.answer, words)) for r in answers)
+        return [RelianceInfo(*answer, times) for answer, times in counts.items()]
 
     def guards(self) -> list[ConditionInfo]:
-        """What must hold of the sizes for the program to be used."""
+        """Return the conditions under which the program serves a call."""
         return [c for c in self.conditions if c.kind == "guard"]
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
-        """All of it as dicts, lists, texts and numbers."""
-        found = to_plain(replace(self, _relied=(), _words=None, _graph=None))
-        found = {k: v for k, v in found.items() if not k.startswith("_")}
-        return found | {"reliances": [to_plain(r) for r in self.reliances]} if reliances else found
+        """Return all of it as dicts, lists, texts and numbers."""
+        public = {f.name: to_plain(getattr(self, f.name)) for f in fields(self) if not f.name.startswith("_")}
+        return public | {"reliances": [to_plain(r) for r in self.reliances]} if reliances else public
 
 
 @dataclass(frozen=True)
 class DroppedInfo:
-    """A program that is not kept any more: why it was traced, and the names bound anew; none if it was evicted."""
+    """Dropped program: why it was traced, and the captured state that changed; none if it was evicted."""
 
     number: int
     because: tuple[Reason, ...]
@@ -174,11 +175,11 @@ class DroppedInfo:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The programs of a function. Prints as text, and as a table in `rich`; `to_dict` gives it as plain data.
+    """Programs of a function. It prints as text, and as tables in `rich`; `to_dict` returns plain data.
 
-    `program` is the number of the one that serves the arguments that were asked about, `traced` says that it was traced
-    to answer, `broken` what it needs of sizes and these arguments do not satisfy. `dropped` are the last programs that
-    are not kept any more.
+    - `program` is the number of the program that serves the queried arguments; `traced` means it was traced for them.
+    - `broken` are the conditions that these arguments do not satisfy.
+    - `dropped` are the programs that were dropped last.
     """
 
     name: str
@@ -191,16 +192,16 @@ class Explanation:
 
     @property
     def reliances(self) -> list[RelianceInfo]:
-        """What rules asked of sizes in the program that serves the arguments, or in the last one."""
-        found = [p for p in self.programs if self.program in (None, p.number)]
-        return found[-1].reliances if found else []
+        """Reliances of the program that serves the queried arguments, or of the last one."""
+        programs = [p for p in self.programs if self.program in (None, p.number)]
+        return programs[-1].reliances if programs else []
 
     def reliance_text(self) -> str:
-        """The reliances as lines, one for each op and rule: what they rely on, and how often they asked."""
+        """Return the reliances as lines, one for each op and rule."""
         return reliance_text(self.reliances)
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
-        """All of it as dicts, lists, texts and numbers, as JSON holds them."""
+        """Return all of it as dicts, lists, texts and numbers, as JSON holds them."""
         return {
             "name": self.name,
             "cache": self.cache._asdict(),
@@ -219,7 +220,7 @@ class Explanation:
 
 
 def _answer(answer: Any, words: DisplayNames) -> str:
-    """What a rule was told, in the words of the caller."""
+    """Return an answer to a rule in the words of the caller."""
     if isinstance(answer, Claim):
         return words.claim(answer)
     if isinstance(answer, (Exact, UpperBound)):

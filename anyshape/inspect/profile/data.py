@@ -1,4 +1,4 @@
-"""What `profile` finds: a call is repeated with and without timers, and readings become rows with what they cost."""
+"""Data of a profile: the times of one call, with a row for each step and its cost."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from anyshape.inspect.profile.text import profile_text
 
 @dataclass(frozen=True)
 class Row:
-    """Where time goes: a step, steps that ran together as tiles, or what a call does outside of steps.
+    """Time of a step, of a fusion group that ran in tiles, or of a call outside of steps.
 
-    `seconds` are a median and `share` is their part of the whole call. `bytes` are read and written, `flops` made, None
-    where that is not known, `at_most` where sizes are bounds. `steps` are those that ran together: their shares add up
-    to that of the row, and what they move does not leave its tiles.
+    - `seconds` is a median, and `share` its part of the whole call.
+    - `bytes` are read and written, `flops` computed; None where that is not known. `at_most`: they are bounds.
+    - `steps` are the steps of a group. Their shares add up to the share of the row, and their bytes stay in tiles.
     """
 
     name: str
@@ -40,22 +40,23 @@ class Row:
 
     @property
     def bytes_per_second(self) -> float | None:
-        """None where the bytes or the time are nothing."""
+        """Bytes per second, None where bytes or time are 0 or the bytes are a bound."""
         return self.bytes / self.seconds if self.bytes and self.seconds > 0 and not self.at_most else None
 
     @property
     def flops_per_second(self) -> float | None:
-        """None where the operations or the time are nothing."""
+        """Operations per second, None where operations or time are 0 or the operations are a bound."""
         return self.flops / self.seconds if self.flops and self.seconds > 0 and not self.at_most else None
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Where the time of a call went. Prints as a table, also in `rich`; `save` writes it, `to_dict` gives plain data.
+    """Times of one call. It prints as a table, also in `rich`; `save` writes it, and `to_dict` returns plain data.
 
-    `value` is what the function gave, `seconds` the median of calls as they are, `timed` that of calls with timers, of
-    which `overhead` is about what the timers took, which no row has; `rows` are in the order of the run. `sizes` are
-    those of the call, by name.
+    - `value` is the result of the function, and `sizes` are the sizes of the call by name.
+    - `seconds` is the median of calls without timers, `timed` the median of calls with timers.
+    - `overhead` is the estimated cost of the timers, which no row contains.
+    - `rows` are in the order of the run.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Profile:
     rows: tuple[Row, ...] = field(repr=False)
 
     def print(self, rows: int | None = 40, file: TextIO | None = None) -> None:
-        """Write the table, with at most so many rows: in colours where `rich` is installed and writes to a terminal."""
+        """Write the table with at most `rows` rows, in colours where `rich` is installed and writes to a terminal."""
         stream = sys.stdout if file is None else file
         try:
             show(self, rows, stream)
@@ -76,18 +77,18 @@ class Profile:
             stream.write(profile_text(self, rows) + "\n")
 
     def html(self) -> str:
-        """One page that shows the time as nested bars, with nothing loaded from elsewhere."""
+        """Return one self-contained page that shows the time as nested bars."""
         return to_page(self)
 
     def save(self, file: str | Path) -> None:
-        """Write the page, or, where the name ends in .json, the data."""
+        """Write the page, or the data if the name ends in .json."""
         path = Path(file)
         path.write_text(json.dumps(self.to_dict(), indent=2) if path.suffix == ".json" else self.html(), "utf-8")
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the value."""
-        found = {name: getattr(self, name) for name in ("name", "seconds", "timed", "overhead", "repeat")}
-        return {**found, "sizes": dict(self.sizes), "rows": [to_plain(row) for row in self.rows]}
+        """Return all but the value as dicts, lists, texts and numbers."""
+        numbers = {name: getattr(self, name) for name in ("name", "seconds", "timed", "overhead", "repeat")}
+        return {**numbers, "sizes": dict(self.sizes), "rows": [to_plain(row) for row in self.rows]}
 
     def __str__(self) -> str:
         return profile_text(self, None)

@@ -1,6 +1,6 @@
-"""A profile as one page of HTML: the time of a call as nested bars, in the order of the run and by line, and a table.
+"""Write a profile as one page of HTML: the time of a call as nested bars, by run order and by source line, and a table.
 
-What users wrote - names, lines, files - is escaped, nothing is loaded from elsewhere, and no other script may run.
+Names, lines and files of the user are escaped. The page loads nothing, and its policy allows no other script.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from string import Template
 from typing import Any
 
 from anyshape.inspect.draw.picture import line_of
-from anyshape.inspect.profile.text import COLUMNS, cells, notes, percent, seconds, summary, title
+from anyshape.inspect.profile.model import COLUMNS, NUMBERS, line, notes, percent, seconds, summary, title
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
 _LEVEL = 23  # pixels from one level of bars to the next
-_NUMBERS = 6  # columns of the table that hold numbers
-_LEAST = 5e-5  # of the width, below which a bar is not drawn; the table has its row
+_LEAST = 5e-5  # share of the width below which a bar is not drawn; the table has its row
 
 
 @dataclass
 class Frame:
-    """A bar: its part of the whole, what stands in it and what is told of it, and the bars below."""
+    """Bar of the picture: label, tooltip (`detail`), share of the time, and the bars below it."""
 
     label: str
     detail: str
@@ -39,7 +38,7 @@ class Frame:
 
 
 def to_page(profile: Any) -> str:
-    """The page of a profile."""
+    """Return the page of a profile."""
     script, style = (_read(f"flame.{kind}") for kind in ("js", "css"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_read("flame.html")).substitute(
@@ -63,22 +62,22 @@ def _read(name: str) -> str:
 
 
 def in_order(profile: Any) -> Frame:
-    """The call, its rows, and the steps inside of groups."""
+    """Return bars for the call, its rows, and the steps inside groups."""
     return _whole(profile, [_frame(row) for row in profile.rows])
 
 
 def by_line(profile: Any) -> Frame:
-    """The call, the functions that users wrote, their lines, and what these became."""
+    """Return bars for the call, the functions of the user, their lines, and the rows of each line."""
     functions: dict[tuple[str, str], dict[int, list[Any]]] = {}
     elsewhere = []
     for row in [step for whole in profile.rows for step in (whole.steps or (whole,))]:
         if row.where is None:
             elsewhere.append(_frame(row))
         else:
-            place = row.where.file, row.where.function
-            functions.setdefault(place, {}).setdefault(row.where.line, []).append(row)
-    found = [_function(file, name, lines) for (file, name), lines in functions.items()]
-    return _whole(profile, [*sorted(found, key=lambda frame: -frame.share), *elsewhere])
+            function = row.where.file, row.where.function
+            functions.setdefault(function, {}).setdefault(row.where.line, []).append(row)
+    frames = [_function(file, name, rows) for (file, name), rows in functions.items()]
+    return _whole(profile, [*sorted(frames, key=lambda frame: -frame.share), *elsewhere])
 
 
 def _whole(profile: Any, below: list[Frame]) -> Frame:
@@ -91,16 +90,16 @@ def _frame(row: Any) -> Frame:
 
 
 def _detail(row: Any) -> str:
-    """What is known of a row, as one line."""
-    _, _, moved, rate, flops, speed, _, _, _ = cells(row, "")
+    """Return the data of a row on one line."""
+    _, _, moved, rate, flops, speed, _, _, _ = line(row).cells
     costs = [f"{moved}B" if moved else "", f"{rate} GB/s" if rate else "", f"{flops} flops" if flops else ""]
     where = "" if row.where is None else f"{row.where}  {line_of(row.where)}"
     parts = [title(row), row.result, seconds(row.seconds), percent(row.share), *costs]
     return "; ".join([p for p in [*parts, f"{speed} GFLOP/s" if speed else "", where] if p])
 
 
-def _function(file: str, name: str, lines: dict[int, list[Any]]) -> Frame:
-    below = [_line(rows) for _, rows in sorted(lines.items())]
+def _function(file: str, name: str, rows_by_line: dict[int, list[Any]]) -> Frame:
+    below = [_line(rows) for _, rows in sorted(rows_by_line.items())]
     share = sum(frame.share for frame in below)
     label = f"{name or 'module'} ({file.rpartition('/')[2]})"
     return Frame(label, f"{name} in {file}: {percent(share)}", share, "function", below)
@@ -121,10 +120,10 @@ def _flame(root: Frame, name: str) -> str:
 def _bars(frame: Frame, left: float, level: int) -> Iterator[str]:
     if frame.share < _LEAST:
         return
-    place = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;top:{level * _LEVEL}px"
+    box = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;top:{level * _LEVEL}px"
     data = f'data-left="{left:.6f}" data-width="{frame.share:.6f}" data-level="{level}"'
-    told = escape(frame.detail, quote=True)
-    yield f'<button class="bar {frame.kind}" style="{place}" {data} title="{told}">{escape(frame.label)}</button>'
+    tooltip = escape(frame.detail, quote=True)
+    yield f'<button class="bar {frame.kind}" style="{box}" {data} title="{tooltip}">{escape(frame.label)}</button>'
     for inner in frame.below:
         yield from _bars(inner, left, level + 1)
         left += inner.share
@@ -135,7 +134,7 @@ def _bars(frame: Frame, left: float, level: int) -> Iterator[str]:
 
 def _table(profile: Any) -> str:
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    rows = [line for row in profile.rows for line in (_table_row(row, ""), *_inner(row.steps))]
+    rows = [html for row in profile.rows for html in (_table_row(row, ""), *_inner(row.steps))]
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
@@ -145,8 +144,8 @@ def _inner(steps: Iterable[Any]) -> list[str]:
 
 def _table_row(row: Any, kind: str) -> str:
     code = "" if row.where is None else f" <code>{escape(line_of(row.where))}</code>"
-    texts = [escape(cell) for cell in cells(row, "")]
+    texts = [escape(cell) for cell in line(row).cells]
     texts[-1] += code
-    numbers = [f'<td class="number">{text}</td>' for text in texts[:_NUMBERS]]
-    others = [f"<td>{text}</td>" for text in texts[_NUMBERS:]]
+    numbers = [f'<td class="number">{text}</td>' for text in texts[: len(NUMBERS)]]
+    others = [f"<td>{text}</td>" for text in texts[len(NUMBERS) :]]
     return f'<tr class="{kind}">{"".join([*numbers, *others])}</tr>'

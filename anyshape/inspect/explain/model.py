@@ -1,0 +1,166 @@
+"""Table model of an explanation: the facts in the order in which both writers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+WIDTH = 100
+_COMPARED = 3  # programs that were not used for a call
+_LISTED = 12  # sizes, conditions and arguments of one program; dropped programs
+_CHECKED = ("assertion", "constraint")
+
+
+class Fact(NamedTuple):
+    """One line: a statement, and a remark on it."""
+
+    text: str
+    remark: str = ""
+
+
+class Section(NamedTuple):
+    """Facts under a title. `kind` is the kind of conditions, or empty."""
+
+    title: str
+    facts: list[Fact]
+    kind: str = ""
+
+
+class ProgramTable(NamedTuple):
+    """One program: its signature in parts, and the sections that are not empty."""
+
+    number: int
+    head: str
+    arguments: list[str]
+    result: str
+    sections: list[Section]
+
+
+class Report(NamedTuple):
+    """All of an explanation: a title, notes on a call, one table for each program, and dropped programs."""
+
+    title: str
+    notes: list[str]
+    programs: list[ProgramTable]
+    dropped: list[str]
+
+
+def report(explanation: Any) -> Report:
+    """Return the table model of an explanation."""
+    name = explanation.name
+    if not explanation.programs:
+        note = f"  call it, or ask explain({name})(*arguments), which traces and does not run"
+        return Report(f"{name}: no program yet", [note], [], [])
+    programs = [_program(name, program) for program in explanation.programs]
+    dropped = few([_dropped(d) for d in explanation.dropped[::-1]])
+    return Report(f"{name}: {_counts(explanation.cache)}", list(_call(explanation)), programs, dropped)
+
+
+def _call(explanation: Any) -> Iterator[str]:
+    """Yield the program that serves the arguments, and the conditions that they break."""
+    if explanation.program is not None:
+        how = "traced for them now" if explanation.traced else "found"
+        yield f"these arguments are served by program {explanation.program}, {how}"
+        yield from [f"  but a call is an error: {text}" for text in explanation.broken]
+
+
+def _program(name: str, program: Any) -> ProgramTable:
+    """Return the table of one program; one that is stale has only the reasons for that."""
+    arguments = [_argument(a) for a in program.arguments] + [f"{k}={v}" for k, v in program.static.items()]
+    sections = [
+        Section("is of no use any more", [Fact(text) for text in program.stale]),
+        Section("was traced because", [Fact(text) for text in because(program.because)]),
+        *([] if program.stale else _conditions(program)),
+    ]
+    filled = [Section(title, _few_facts(facts), kind) for title, facts, kind in sections if facts]
+    return ProgramTable(program.number, f"program {program.number}: {name}", arguments, cut(program.result), filled)
+
+
+def _conditions(program: Any) -> list[Section]:
+    """Return the sections of a program that can serve calls."""
+    checked = [_condition(c) for c in program.conditions if c.kind in _CHECKED]
+    facts = [_condition(c) for c in program.conditions if c.kind == "fact"]
+    return [
+        Section("is used where", [_condition(c) for c in program.guards()], "guard"),
+        Section("must hold, or a call is an error", checked, "assertion"),
+        Section("is known of sizes that depend on data", facts, "fact"),
+        Section("sizes", [_size(s) for s in program.sizes]),
+        Section("another is traced where", [Fact(text) for text in _retraces(program)]),
+    ]
+
+
+def _dropped(program: Any) -> str:
+    """Return why a dropped program is gone, and why it had been traced."""
+    gone = f"as {program.stale}" if program.stale else "as others were used more lately"
+    return f"  program {program.number}, {gone}; was traced because {'; '.join(because(program.because))}"
+
+
+def _counts(cache: Any) -> str:
+    """Return the numbers of a cache: `2 programs; 3 traces, 5 calls without; 1 dropped, as at most 2 are kept`."""
+    numbers = (cache.entries, "program"), (cache.traces, "trace"), (cache.hits, "call")
+    programs, traces, calls = (f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
+    dropped = f"; {cache.evictions} dropped, as at most {cache.limit} are kept" if cache.evictions else ""
+    return f"{programs}; {traces}, {calls} without{dropped}"
+
+
+def _argument(argument: Any) -> str:
+    """Return an argument as `x: f64[n, 3]`, `k: i64[] = k` or `scale: a Python float`."""
+    value = f" = {argument.size}" if argument.size else ""
+    return f"{argument.path}: {argument.number or argument.meta}{value}"
+
+
+def because(reasons: Sequence[Any]) -> list[str]:
+    """Return why a program was traced, the newest reason first."""
+    lines = [f"program {r.program}: {r}" for r in reversed(reasons)]
+    return few(lines, _COMPARED) or ["there was no program yet"]
+
+
+def _condition(condition: Any) -> Fact:
+    """Return a condition, with its line and its reason."""
+    where = "" if condition.where is None else str(condition.where)
+    if condition.kind == "guard" and condition.code:
+        return Fact(condition.claim, f"{where}  {cut(condition.code)}")
+    named = condition.op not in ("python", condition.kind)
+    reason = f"{condition.op}: {condition.reason}" if named else condition.reason
+    return Fact(condition.claim, f"{where}  {cut(reason)}" if where else f" {cut(reason)}")
+
+
+def _size(size: Any) -> Fact:
+    """Return a size with its value and its range: `n = x.shape[0]`, `5 when traced, 4 or more`."""
+    value = f"{size.value} when traced" if size.value is not None else ""
+    relation = " " if size.source.startswith("where ") else " = "
+    remarks = [text for text in (value, _range(size.low, size.high)) if text]
+    return Fact(f"{size.name}{relation}{size.source}", ", ".join(remarks))
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """Return the range of a size: `5 or more`, `2 to 8`, `always 3`."""
+    if high is None:
+        return f"{low} or more" if low else ""
+    if low == high:
+        return f"always {high}"
+    return f"{low} to {high}" if low else f"{high} or less"
+
+
+def _retraces(program: Any) -> list[str]:
+    """Return which calls the program does not serve, in short."""
+    structure = cut(program.structure)
+    arguments = f"an argument has another dtype or number of axes, or together they are not {structure}"
+    watched = f"one of these is bound anew: {', '.join(few(program.watched))}"
+    return [*few([g.otherwise for g in program.guards()]), arguments, *([watched] if program.watched else [])]
+
+
+def cut(text: str) -> str:
+    """Return the text, cut where it is long."""
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."
+
+
+def few(lines: Sequence[str], most: int = _LISTED) -> list[str]:
+    """Return the lines, or the first of many and their number."""
+    if len(lines) <= most + 1:
+        return list(lines)
+    return [*lines[:most], f"... and {len(lines) - most} more"]
+
+
+def _few_facts(facts: list[Fact]) -> list[Fact]:
+    return facts if len(facts) <= _LISTED + 1 else [*facts[:_LISTED], Fact(f"... and {len(facts) - _LISTED} more")]
