@@ -1,7 +1,8 @@
 """The NumPy kernels of every op, one file per family. Importing this package fills the kernel table.
 
-Ops guarantee: operands have the dtypes and sizes their shape rule accepted, and params are ints, never symbolic.
-Kernels must: return the dtype and shape the rule promised, never write to an operand except `out`, and check nothing.
+Ops guarantee that operands have the dtypes and sizes that the shape rule accepted, and that params are not symbolic.
+Kernels must return the dtype and shape that the rule promised, never write to an operand except `out`, and check
+nothing but values.
 """
 
 from anyshape.backend.numpy import (

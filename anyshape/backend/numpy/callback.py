@@ -1,4 +1,4 @@
-"""Kernels of functions called back: they check what the functions give, of which nothing else is known."""
+"""Kernels of callbacks. They check the dtypes and shapes that functions of the user give."""
 
 import numpy as np
 
@@ -8,18 +8,18 @@ from anyshape.ops.apply import kernel
 
 
 def _callback(*arrays, function, results, loops, vectorized):
-    found = _looped(arrays, function, results, loops)
-    return found if len(found) > 1 else found[0]
+    outputs = _loop(arrays, function, results, loops)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
-def _looped(arrays, function, results, loops):
-    """Over the first axis of some arrays, what each example gives, stacked."""
+def _loop(arrays, function, results, loops):
+    """Call the function for each example along the first axis of some arrays, and stack the results."""
     if not loops:
-        return _called(arrays, function, results)
+        return _call(arrays, function, results)
     carried, inner = loops[0], [(dtype, entries[1:]) for dtype, entries in results]
     size = next(len(a) for a, carries in zip(arrays, carried) if carries)
     each = [
-        _looped([a[i] if carries else a for a, carries in zip(arrays, carried)], function, inner, loops[1:])
+        _loop([a[i] if carries else a for a, carries in zip(arrays, carried)], function, inner, loops[1:])
         for i in range(size)
     ]
     if not each:
@@ -27,13 +27,13 @@ def _looped(arrays, function, results, loops):
     return [np.stack(parts) for parts in zip(*each)]
 
 
-def _called(arrays, function, results):
-    """The results as arrays of their own: what the function keeps, or was given, is not written to."""
-    found = list(function.function(*map(_read_only, arrays)))
-    for i, (x, (dtype, entries)) in enumerate(zip(found, results)):
-        found[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
+def _call(arrays, function, results):
+    """Call the function and copy its results, so that no later step writes to its operands or to its own arrays."""
+    outputs = list(function.function(*map(_read_only, arrays)))
+    for i, (x, (dtype, entries)) in enumerate(zip(outputs, results)):
+        outputs[i] = x = np.array(x, dtype if isinstance(x, (bool, int, float, complex)) else None)
         _check(function.name, i if len(results) > 1 else None, x, dtype, entries)
-    return found
+    return outputs
 
 
 def _read_only(x):

@@ -1,4 +1,4 @@
-"""Kernels of control ops. A check is of values, so its kernel is the one that looks."""
+"""Kernels of control ops."""
 
 import numpy as np
 

@@ -10,12 +10,12 @@ from anyshape.ops.apply import kernel
 
 
 def filled(shape, value, dtype):
-    """Zeros are memory that nothing has touched yet."""
+    """Return an array filled with a number; np.zeros touches no memory."""
     return np.zeros(shape, dtype) if value == 0 and "-" not in repr(value) else np.full(shape, value, dtype)
 
 
 def filling(site, shape, value):
-    """Lines that make the result an array of a shape, filled with a number."""
+    """Return lines that make the result an array of this shape, filled with a number."""
     dtype = site.bind(site.result.dtype)
     if value == 0 and "-" not in repr(value):
         return [f"{site.target} = {site.bind(np.zeros)}({shape}, {dtype})"]
@@ -32,7 +32,7 @@ kernel(cr.iota_op, lambda *, size, dtype: np.arange(size, dtype=dtype))
 
 
 def _size_value(*, size: int) -> np.int64:
-    """The size as an array; one that is computed from others may be too large for that."""
+    """Return the size as an int64; a computed size may be too large for it."""
     try:
         return np.int64(size)
     except OverflowError:
@@ -41,7 +41,7 @@ def _size_value(*, size: int) -> np.int64:
 
 
 def _inline_size_value(site):
-    """A variable is the size of an axis, or given as a number, and fits; what is computed of them may not."""
+    """Inline variables: they are sizes of axes or int64 arguments, so they fit, unlike computed sizes."""
     size = site.params["size"]
     return site.call(np.int64, site.text(size)) if isinstance(expr.as_atom(size), DimVar) else None
 

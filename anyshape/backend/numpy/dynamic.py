@@ -1,4 +1,4 @@
-"""Kernels of ops whose results have sizes that depend on data. Their operands are values, so they do check them."""
+"""Kernels of ops with run-time sizes. They check the values that become sizes."""
 
 import math
 
@@ -25,7 +25,7 @@ def _size_token(x, *, limit, rounds):
 
 
 def _rounded(x):
-    """The nearest integer, the even one of two; infinities are beyond every limit."""
+    """Round half to even; infinities become sizes beyond every limit."""
     value = float(x)
     if math.isnan(value):
         raise CheckError("size: a size cannot be NaN", "nan")
@@ -35,24 +35,24 @@ def _rounded(x):
 def _repeated(counts):
     if counts.size and int(counts.min()) < 0:
         raise CheckError("repeat: a count cannot be negative", str(counts.min()))
-    if counts.sum(dtype=np.float64) >= dy.LARGEST:  # NumPy adds counts up without looking
+    if counts.sum(dtype=np.float64) >= dy.LARGEST:  # np.repeat does not check the sum of the counts
         raise CheckError("repeat: the sum of the counts is too large", str(counts.sum(dtype=np.float64)))
     return np.repeat(np.arange(counts.size), counts.astype(np.int64, copy=False))
 
 
 def _unique(x, *, axis, equal_nan):
     options = {"return_index": True, "return_inverse": True, "return_counts": True, "equal_nan": equal_nan}
-    _, first, kind, counts = np.unique(x, axis=axis if x.ndim > 1 else None, **options)
-    return first, kind.reshape(x.shape[axis]), counts
+    _, first_positions, kinds, counts = np.unique(x, axis=axis if x.ndim > 1 else None, **options)
+    return first_positions, kinds.reshape(x.shape[axis]), counts
 
 
 def _window(shape, starts, sizes):
-    """The part of each axis; a negative start counts from the end, and the part is moved into the axis."""
+    """Return the key of the window; a negative start counts from the end, and the window is moved into the array."""
     parts = []
     for whole, start, size in zip(shape, starts, sizes, strict=True):
-        place = int(start)
-        place = min(max(place + whole if place < 0 else place, 0), whole - size)
-        parts.append(slice(place, place + size))
+        first = int(start)
+        first = min(max(first + whole if first < 0 else first, 0), whole - size)
+        parts.append(slice(first, first + size))
     return (*parts, ...)
 
 

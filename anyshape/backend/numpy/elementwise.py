@@ -1,4 +1,4 @@
-"""Kernels of elementwise ops: NumPy's ufunc of the op wherever there is one."""
+"""Kernels of elementwise ops: the ufunc of NumPy where there is one."""
 
 import math
 import operator
@@ -91,13 +91,13 @@ _SIGNS = {ew.neg_op: "-{}", ew.add_op: "{} + {}", ew.sub_op: "{} - {}", ew.mul_o
 
 
 def _inline_arithmetic(sign):
-    """Of numbers: a ufunc takes ten times as long to find out that they are."""
+    """Inline arithmetic of numbers with Python's operator: a ufunc takes ten times as long to see that they are."""
 
-    def write(site):
+    def inline(site):
         numbers = not any(meta.rank or meta.dtype.char not in "fd" for meta in site.metas)
         return [f"{site.target} = {sign.format(*site.operands)}"] if numbers else None
 
-    return write
+    return inline
 
 
 for _op, _ufunc in UFUNCS.items():
@@ -115,7 +115,7 @@ _POWERS = {
 
 
 def _power_by(x, *, exponent):
-    """Raise x to a literal power; by products where they are as exact as np.power, which is slow."""
+    """Raise x to a literal power, by products where they are as exact as np.power, which is slow."""
     product = _POWERS.get(exponent) if x.dtype.kind != "c" else None
     return product(x) if product is not None else np.power(x, x.dtype.type(exponent))
 
@@ -138,7 +138,7 @@ def _complex(x, y):
 
 
 def _convert(x, *, dtype):
-    """Complex to real silently: who asked for it was warned while tracing."""
+    """Convert without a warning for complex to real: the trace has warned."""
     if x.dtype.kind == "c" and dtype.kind not in "cb":
         x = x.real
     return x.astype(dtype)
@@ -152,17 +152,17 @@ def _convert_case(params, metas):
 
 
 def _inline_convert(site):
-    """NumPy's own types make numbers of numbers."""
-    given, dtype = site.metas[0], site.params["dtype"]
-    if given.dtype.kind == "c":
+    """Inline a conversion; of numbers, by the scalar type of NumPy."""
+    source, dtype = site.metas[0], site.params["dtype"]
+    if source.dtype.kind == "c":
         return None
-    if not given.rank and dtype.char in "fd":
+    if not source.rank and dtype.char in "fd":
         return site.call(dtype.type)
     return [f"{site.target} = {site.operands[0]}.astype({site.bind(dtype)})"]
 
 
 def _narrow(x, *, dtype):
-    """As NumPy refuses a Python int that does not fit: the values exist only now."""
+    """Convert integers; raise NumPy's error for a Python int out of bounds, as the values exist only now."""
     limits = np.iinfo(dtype)
     outside = (x < limits.min) | (x > limits.max)
     if np.any(outside):
@@ -171,7 +171,7 @@ def _narrow(x, *, dtype):
 
 
 def _power_of_ints(x, y):
-    """Of large numbers it is not computed: it could take all memory, and is refused anyway."""
+    """Return x**y, or infinity for numbers so large that no int64 holds it: it could take all memory."""
     if y < 0:
         raise ValueError(f"{x} ** {y} is no integer: make one of them a float")
     return x**y if y <= 64 or abs(x) <= 1 else math.inf
@@ -192,7 +192,7 @@ _PYTHON = {
 
 
 def _within_int64(text, compute):
-    """What Python computes of ints, where an int64 holds it."""
+    """Compute with Python ints; raise OverflowError if no int64 holds the result."""
 
     def function(*xs):
         result = compute(*xs)
@@ -207,7 +207,7 @@ _PYTHON_INTS = {name: _within_int64(*row) for name, row in _PYTHON.items()}
 
 
 def _python_int(*xs, operator):
-    """Of numbers, as most are; of arrays, number by number."""
+    """Apply the operator to numbers, as most operands are; to arrays number by number."""
     compute = _PYTHON_INTS[operator]
     if any(x.ndim for x in xs):
         return np.frompyfunc(compute, len(xs), 1)(*[x.astype(object) for x in xs]).astype(np.int64)
@@ -222,33 +222,33 @@ def _inline_python_int(site):
 
 
 _BITS: dict[str, Any] = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
-_BY_BITS = range(1 << 12, 1 << 17)  # choices: for fewer calls cost more, more are made tile by tile, in less memory
+_BY_BITS = range(1 << 12, 1 << 17)  # elements: fewer do not pay for the calls, more run in tiles with less memory
 
 
 def _select(condition, x, y):
-    """np.where branches on each choice: where they look random, operations on bits take a third of its time or less."""
+    """Choose by operations on bits: np.where branches, and takes three times as long where choices look random."""
     bits = _BITS.get(x.dtype.char)
     if bits is None or condition.size not in _BY_BITS:
         return np.where(condition, x, y)
     dtype, x, y = x.dtype, x.view(bits), y.view(bits)
-    chosen = condition.astype(bits)
-    np.negative(chosen, chosen)
+    mask = condition.astype(bits)
+    np.negative(mask, mask)
     if not y.ndim and y == 0:
-        return np.bitwise_and(x, chosen, _over(chosen, x)).view(dtype)
+        return np.bitwise_and(x, mask, _over(mask, x)).view(dtype)
     if not x.ndim and x == 0:
-        return np.bitwise_and(y, np.invert(chosen, chosen), _over(chosen, y)).view(dtype)
+        return np.bitwise_and(y, np.invert(mask, mask), _over(mask, y)).view(dtype)
     change = np.bitwise_xor(x, y)
-    change = np.bitwise_and(change, chosen, _over(chosen, change))
+    change = np.bitwise_and(change, mask, _over(mask, change))
     return np.bitwise_xor(change, y, _over(change, y)).view(dtype)
 
 
 def _over(target, operand):
-    """An array to write to what comes of it and of an operand, or None where that is of another shape."""
+    """Return the target if it can take the result of it and an operand, None if that has another shape."""
     return target if operand.shape in (target.shape, ()) else None
 
 
 def _select_numbers(condition, x, y):
-    """Two literals, such as the slopes of a choice; a product is several times faster than np.where, and gives +0."""
+    """Choose between two literals: a product is several times faster than np.where where it gives the same bits."""
     if y == 0 and 0 < x < np.inf and not np.signbit(y):
         return np.multiply(condition, x)
     if x == 0 and 0 < y < np.inf and not np.signbit(x):
@@ -257,7 +257,7 @@ def _select_numbers(condition, x, y):
 
 
 def _inline_select(site):
-    """Of numbers, some of them perhaps arrays without axes: np.where copies the chosen one to such an array."""
+    """Inline a choice between numbers as a 0-d array, which np.where gives too."""
     condition, x, y = site.operands
     numbers = not any(meta.rank for meta in site.metas)
     return [f"{site.target} = {site.bind(np.array)}({x} if {condition} else {y})"] if numbers else None
@@ -277,7 +277,7 @@ kernel(ew.convert_op, _convert, specialise=_convert_case, inline=_inline_convert
 kernel(ew.narrow_op, _narrow)
 kernel(ew.python_int_op, _python_int, inline=_inline_python_int)
 
-# -- choices by a mask that is kept as bits: see passes/by_size
+# -- choices by a hoisted mask of bits: see passes/hoist_shape_only
 
 
 def _as_bits(mask, *, dtype, chosen):
@@ -298,10 +298,10 @@ def _masked(x, bits, out=None):
 
 
 def _masked_else(x, bits, rest, out=None):
-    kind = bits.dtype
-    found = np.bitwise_and(x.view(kind), bits, None if out is None else out.view(kind))
-    np.bitwise_or(found, rest, found)
-    return found.view(x.dtype) if out is None else out
+    bits_of_x = x.view(bits.dtype)
+    result = np.bitwise_and(bits_of_x, bits, None if out is None else out.view(bits.dtype))
+    np.bitwise_or(result, rest, result)
+    return result.view(x.dtype) if out is None else out
 
 
 kernel(po.bits_op, _as_bits)
@@ -309,7 +309,7 @@ kernel(po.rest_op, _rest)
 kernel(po.masked_op, _masked, out=True)
 kernel(po.masked_else_op, _masked_else, out=True)
 
-# -- what derivatives need at their edges
+# -- for derivatives at edges
 
 
 def _share(x, y):

@@ -1,4 +1,4 @@
-"""Kernels of take and put_add. Indices are values, so these two do check them, as NumPy does."""
+"""Kernels of take and put_add. Indices are values, so these kernels check them, as NumPy does."""
 
 import math
 
@@ -12,24 +12,24 @@ _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat
 
 
 def _take(x, *indices, axes):
-    # of no elements np.take takes any; what is not in C order it copies first, all of it
+    # np.take accepts any index into no elements, and copies all of an array that is not in C order
     if len(indices) == 1 and x.size and x.flags.c_contiguous:
         return x.take(_index(indices[0]), axes[0])
     scalars = not indices[0].ndim  # then indexing gives a view
     if axes[-1] >= len(axes):
-        found = dict(zip(axes, indices, strict=True))
-        indices = tuple([found.get(axis, slice(None)) for axis in range(axes[-1] + 1)])
+        index_of_axis = dict(zip(axes, indices, strict=True))
+        indices = tuple([index_of_axis.get(axis, slice(None)) for axis in range(axes[-1] + 1)])
     out = x[indices]
     return out.copy() if scalars else out
 
 
 def _index(i):
-    """np.take refuses unsigned 64-bit indices, which indexing accepts."""
+    """Convert unsigned 64-bit indices, which np.take refuses and indexing accepts."""
     return i.astype(np.int64) if i.dtype == np.uint64 else i
 
 
 def _wrapped(i, size):
-    """Positions in 0..size-1; NumPy's error for what lies outside."""
+    """Return positions in 0..size-1; raise NumPy's error for one out of range."""
     if i.size:
         low, high = int(i.min()), int(i.max())
         if low < -size or high >= size:
@@ -41,7 +41,7 @@ def _wrapped(i, size):
 
 
 def _flat(indices, sizes):
-    """Where each element of the index arrays points, in an array of these sizes written in a row."""
+    """Return the flat position of each element of the index arrays, in an array of these sizes."""
     if len(indices) == 1:
         return indices[0].ravel().astype(np.intp, copy=False)
     try:
@@ -54,7 +54,7 @@ def _flat(indices, sizes):
 
 
 def _put_add(updates, *indices, axes, sizes):
-    """Rows of updates added to rows of zeros, by one flat position for all index arrays."""
+    """Add rows of updates to rows of zeros, by one flat position for all index arrays."""
     at, rank = ix.first_index_axis(axes), indices[0].ndim
     if at:
         window = range(at, at + rank)
@@ -71,7 +71,7 @@ def _many(rows):
 
 
 def _sums(rows, position, count):
-    """For each of `count` places the sum of the rows whose position it is: a product with a sparse matrix of ones.
+    """Return for each of `count` positions the sum of its rows: a product with a sparse matrix of ones.
 
     For 3000 rows of 64 that takes 0.4 of the time of np.add.at or np.bincount, and 0.2 of that of a sort and reduceat.
     """
@@ -80,7 +80,7 @@ def _sums(rows, position, count):
 
 
 def summed_rows(rows, position, count):
-    """Zeros with rows[k] added at position[k]. That of a negative row counts from the end, as the row does."""
+    """Return zeros with rows[k] added at position[k]; a negative position counts from the end."""
     if _many(rows):
         return _sums(rows, _wrapped(position, count), count)
     out = np.zeros((count, rows.shape[1]), rows.dtype)
@@ -89,7 +89,7 @@ def summed_rows(rows, position, count):
 
 
 def add_rows(target, position, rows):
-    """target[position[k]] += rows[k], in place: by a sum of all rows where there are many, else element by element."""
+    """Add rows[k] to target[position[k]] in place: summed first if there are many, else element by element."""
     count, width = target.shape
     if _many(rows) and 2 * position.size > count:
         target += _sums(rows, position, count)

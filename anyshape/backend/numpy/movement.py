@@ -1,4 +1,4 @@
-"""Kernels of movement ops: views wherever NumPy has one."""
+"""Kernels of movement ops: views where NumPy has one."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def _key(parts):
 
 
 def _broadcast_in_dim(x, *, shape, axes):
-    if not axes:  # one number, as every mean sends back; np.broadcast_to would take 3 us
+    if not axes:  # a number, as in the derivative of every mean; np.broadcast_to takes 3 us
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
     rank, offset = len(shape), len(shape) - len(axes)
     if axes != tuple(range(offset, rank)):
@@ -23,7 +23,7 @@ def _broadcast_in_dim(x, *, shape, axes):
 
 
 def _parts(starts, sizes, steps):
-    """The key that reads `size` elements, `step` apart, from start on."""
+    """Return the key that reads `size` elements, `step` apart, from start on."""
     return tuple([slice(a, a + n * k, k) for a, n, k in zip(starts, sizes, steps)])
 
 
@@ -31,12 +31,12 @@ def _inline_broadcast(site):
     shape = site.params["shape"]
     if site.params["axes"]:
         return None
-    given = f"{site.text(shape)}, {site.bind(site.result.dtype)}, {site.operands[0]}, 0, {(0,) * len(shape)}"
-    return [f"{site.target} = {site.bind(np.ndarray)}({given})"]
+    arguments = f"{site.text(shape)}, {site.bind(site.result.dtype)}, {site.operands[0]}, 0, {(0,) * len(shape)}"
+    return [f"{site.target} = {site.bind(np.ndarray)}({arguments})"]
 
 
 def _part(site, start, size, step, whole):
-    """The text of the key that reads a part of an axis."""
+    """Return the text of the key that reads a part of an axis."""
     if step != 1:
         first, count, each = map(site.text, (start, size, step))
         return f"{first}:{first} + {count} * {each}:{each}"
@@ -62,12 +62,12 @@ def _inline_reshape(site):
 
 def _inline_transpose(site):
     axes = site.params["axes"]
-    how = "T" if axes == tuple(range(len(axes)))[::-1] else f"transpose({axes})"
-    return [f"{site.target} = {site.operands[0]}.{how}"]
+    view = "T" if axes == tuple(range(len(axes)))[::-1] else f"transpose({axes})"
+    return [f"{site.target} = {site.operands[0]}.{view}"]
 
 
 def _inline_pad(site):
-    """An array of fills that the operand is put into."""
+    """Write the operand into an array of fills."""
     if any(between != 0 for between in site.params["interior"]):
         return None
     (x,), shape, parts = site.operands, [], []
@@ -102,7 +102,7 @@ def _pad(x, *, low, high, interior, value):
     return out
 
 
-# -- a sum with a padded array: what is outside of it has + 0.0, which -0.0 shows
+# -- a sum with a padded array: 0.0 is added outside of it too, as it turns -0.0 into 0.0
 
 
 def _edges(axis, low, size):
@@ -138,17 +138,17 @@ def _inline_add_part(site):
         if size != 0 and site.result.dtype.kind in "fc":
             lines += [f"if {site.text(size)}:", f"    {part} = {out}[{before}{edge}]"]
             lines.append(f"    {add}({part}, {zero}, {part})")
-    lines.append(f"del {part}")  # which keeps all of the array alive
+    lines.append(f"del {part}")  # a view keeps the whole array alive
     return lines if out == site.target else [*lines, f"{site.target} = {out}"]
 
 
-# -- movement that the planner made one view, of an operand in C order (np.ndarray takes one in Fortran order for that)
+# -- movement collapsed to one view of an operand in C order; np.ndarray reads a Fortran-ordered one in C order
 
 
 def _view(x, *, shape, strides, offset):
-    """None where NumPy refuses: a window that leaves the memory of x, or one without elements that starts outside.
+    """Return the view; None where NumPy refuses a window that leaves the memory of x, or starts outside of it.
 
-    np.ndarray checks that by the way, except in a buffer of no bytes; as_strided does not, and takes ten times as long.
+    np.ndarray makes that check, except in a buffer of no bytes. as_strided does not, and takes ten times as long.
     """
     if not x.size:
         return None

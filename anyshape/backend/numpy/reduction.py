@@ -6,13 +6,13 @@ from anyshape.ops import reduction as rd
 from anyshape.ops.apply import kernel
 
 
-def _least(dtype):
-    """The value that no value of the dtype is below."""
+def least_value(dtype):
+    """Return the least value of a dtype."""
     return _bound(dtype, -np.inf, "min")
 
 
-def _largest(dtype):
-    """The value that no value of the dtype is above."""
+def largest_value(dtype):
+    """Return the largest value of a dtype."""
     return _bound(dtype, np.inf, "max")
 
 
@@ -81,7 +81,7 @@ def _cumulative(ufunc, identity):
 
 
 def _recurrence(a, b, *, axis, reverse):
-    """Steps s -> a s + b are composed in pairs, then pairs of pairs: log2(n) passes over the axis, no division."""
+    """Compose steps s -> a s + b in pairs, then pairs of pairs: log2(n) passes over the axis, and no division."""
     a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     a, b = (a[::-1].copy(), b[::-1].copy()) if reverse else (a.copy(), b.copy())
     step = 1
@@ -95,16 +95,16 @@ def _recurrence(a, b, *, axis, reverse):
 
 
 def _sum_to(x, *, shape, axes):
-    """Sum what was stretched: axes not in `axes`, and those that have size 1 in `shape` and not in x."""
+    """Sum the broadcast axes: all that are not in `axes`, or have size 1 in `shape` and not in x."""
     if x.shape == shape:
         return x
-    kept = {axis for axis, size in zip(axes, shape, strict=True) if size == x.shape[axis]}
-    summed = tuple([axis for axis in range(x.ndim) if axis not in kept])
+    unchanged = {axis for axis, size in zip(axes, shape, strict=True) if size == x.shape[axis]}
+    summed = tuple([axis for axis in range(x.ndim) if axis not in unchanged])
     return x.sum(axis=summed, dtype=x.dtype).reshape(shape) if summed else x
 
 
 def _inline_sum_to(site):
-    """Most calls sum nothing, and find that out by themselves."""
+    """Test inline whether anything is summed: in most calls nothing is."""
     (x,), shape, axes = site.operands, site.text(site.params["shape"]), site.params["axes"]
     return [f"{site.target} = {x} if {x}.shape == {shape} else {site.bind(_sum_to)}({x}, shape={shape}, axes={axes})"]
 
@@ -113,8 +113,8 @@ _sums, _products = _inline_sum(np.add), _inline_sum(np.multiply)
 _all, _any = _inline_logic(np.logical_and), _inline_logic(np.logical_or)
 kernel(rd.reduce_sum_op, lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype), inline=_sums)
 kernel(rd.reduce_prod_op, lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype), inline=_products)
-kernel(rd.reduce_max_op, _extreme(np.maximum, _least), inline=_inline_extreme(np.maximum, _least))
-kernel(rd.reduce_min_op, _extreme(np.minimum, _largest), inline=_inline_extreme(np.minimum, _largest))
+kernel(rd.reduce_max_op, _extreme(np.maximum, least_value), inline=_inline_extreme(np.maximum, least_value))
+kernel(rd.reduce_min_op, _extreme(np.minimum, largest_value), inline=_inline_extreme(np.minimum, largest_value))
 kernel(rd.reduce_and_op, lambda x, *, axes: np.logical_and.reduce(x, axis=axes), inline=_all)
 kernel(rd.reduce_or_op, lambda x, *, axes: np.logical_or.reduce(x, axis=axes), inline=_any)
 kernel(rd.reduce_logsumexp_op, _logsumexp)
@@ -123,8 +123,8 @@ kernel(rd.argmin_op, lambda x, *, axis: np.argmin(x, axis=axis))
 kernel(rd.softmax_op, _softmax)
 kernel(rd.cumsum_op, _cumulative(np.add, lambda dtype: 0))
 kernel(rd.cumprod_op, _cumulative(np.multiply, lambda dtype: 1))
-kernel(rd.cummax_op, _cumulative(np.maximum, _least))
-kernel(rd.cummin_op, _cumulative(np.minimum, _largest))
+kernel(rd.cummax_op, _cumulative(np.maximum, least_value))
+kernel(rd.cummin_op, _cumulative(np.minimum, largest_value))
 kernel(rd.cumlogsumexp_op, _cumulative(np.logaddexp, lambda dtype: -np.inf))
 kernel(rd.recurrence_op, _recurrence)
 kernel(rd.sum_to_op, _sum_to, inline=_inline_sum_to)

@@ -1,32 +1,17 @@
-"""Kernels of ops on segments. NumPy combines runs of equal ids once they are sorted, and single elements in a row."""
+"""Kernels of segment reductions: rows are sorted by id and combined in runs; elements of a vector one by one."""
 
 import numpy as np
 
+from anyshape.backend.numpy.reduction import largest_value, least_value
 from anyshape.ops import segments as sg
 from anyshape.ops.apply import kernel
-
-
-def _least(dtype):
-    if dtype.kind == "b":
-        return False
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min
-    return complex(-np.inf, -np.inf) if dtype.kind == "c" else -np.inf
-
-
-def _largest(dtype):
-    if dtype.kind == "b":
-        return True
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).max
-    return complex(np.inf, np.inf) if dtype.kind == "c" else np.inf
 
 
 def _segments(ufunc, empty):
     def run(x, ids, *, size):
         out = np.full((size, *x.shape[1:]), empty(x.dtype), x.dtype)
         if x.ndim == 1:
-            with np.errstate(invalid="ignore"):  # of NaN, of which NumPy's reductions do not warn either
+            with np.errstate(invalid="ignore"):  # NaN: NumPy's reductions do not warn either
                 ufunc.at(out, ids, x)
         elif ids.size:
             order = ids.argsort(kind="stable")
@@ -38,6 +23,6 @@ def _segments(ufunc, empty):
     return run
 
 
-kernel(sg.segment_max_op, _segments(np.maximum, _least))
-kernel(sg.segment_min_op, _segments(np.minimum, _largest))
+kernel(sg.segment_max_op, _segments(np.maximum, least_value))
+kernel(sg.segment_min_op, _segments(np.minimum, largest_value))
 kernel(sg.segment_prod_op, _segments(np.multiply, lambda dtype: dtype.type(1)))

@@ -1,4 +1,4 @@
-"""Kernels of special functions: SciPy's ufunc of the op wherever there is one."""
+"""Kernels of special functions: the ufunc of SciPy where there is one."""
 
 import math
 
@@ -47,7 +47,7 @@ FEW = 512
 
 
 def _expit(x, out=None):
-    """SciPy's function for few elements; for many, NumPy's exponential is several times faster."""
+    """Call SciPy for few elements; for many, NumPy's exponential is several times faster."""
     return sc.expit(x, out) if x.size <= FEW else _expit_of_many(x, out)
 
 
@@ -71,7 +71,7 @@ kernel(sp.polygamma_op, _polygamma)
 
 
 def bessel(op, general, *special):
-    """The functions of the first orders, and the one of any order, `general(order, x)`."""
+    """Make the functions of the first orders and `general(order, x)` the kernel of op."""
     table = dict(enumerate(special))
 
     def run(x, *, order):
@@ -84,7 +84,7 @@ SERIES_UP_TO, TERMS = 3.0, 30
 
 
 def _sinc_series(z, order):
-    """The derivative of sin(z) / z of this order, by its Taylor series; for |z| up to 3."""
+    """Return the derivative of sin(z) / z of this order, by its Taylor series; for |z| up to 3."""
     total, square, first = np.zeros_like(z), np.square(z), order % 2
     for power in reversed(range(first, TERMS, 2)):
         half = (power + order) // 2
@@ -93,7 +93,7 @@ def _sinc_series(z, order):
 
 
 def _sinc_recurrence(z, order):
-    """The same from z f_k + k f_(k-1) = sin(z + k pi / 2), for larger |z|."""
+    """Return it from z f_k + k f_(k-1) = sin(z + k pi / 2), for larger |z|."""
     value = np.sin(z) / z
     for k in range(1, order + 1):
         value = (np.sin(z + k * (math.pi / 2)) - k * value) / z
