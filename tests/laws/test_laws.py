@@ -309,7 +309,7 @@ LAYERS = {"jvp": jvp_layer, "vjp": vjp_layer, "vmap": vmap_layer}
 
 
 def check_layer(name, below, above, xs, text):
-    """Return the result of the layer, by its definition."""
+    """Compare a traced layer of transforms with its definition: differences, pairings or a loop."""
     got = leaves(above(*xs))
     if name == "jvp":
         ts = [0.3 + 0.1 * x for x in xs]
