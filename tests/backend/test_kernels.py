@@ -1,4 +1,4 @@
-"""What kernels promise the planner: a result shares memory only with the first operand, and only if declared a view."""
+"""Kernels keep what traits say of them: results share memory only with the first operand, and only if declared."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outco
 ROWS = rows()
 
 
-def written(node, kernel, params, inputs):
-    """What the lines give that a kernel writes for a generated function; None if it writes none."""
+def run_inline(node, kernel, params, inputs):
+    """Run the lines that a kernel gives for generated code; None if it gives none."""
     names = {f"x{i}": x for i, x in enumerate(inputs)}
 
     def bind(thing):
@@ -23,35 +23,40 @@ def written(node, kernel, params, inputs):
 
     metas = [tensor(x.dtype, x.shape) for x in inputs]
     operands = tuple(f"x{i}" for i in range(len(inputs)))
-    site = CallSite("found", operands, params, metas, node.outputs[0].meta, None, repr, bind)
+    site = CallSite("result", operands, params, metas, node.outputs[0].meta, None, repr, bind)
     lines = kernel.inline(site) if kernel.inline is not None and len(node.outputs) == 1 else None
     if lines is None:
         return None
     exec("\n".join(lines), names)
-    return names["found"]
+    return names["result"]
+
+
+def variants(node, inputs, params):
+    """Return the results of a node by `run`, by `specialise` and inline.
+
+    Inline results have the same bits, for arrays and for NumPy scalars.
+    """
+    kernel = find_kernel(node.op)
+    metas = [tensor(x.dtype, x.shape) for x in inputs]
+    special = kernel.specialise(params, metas) if kernel.specialise is not None else None
+    plain = kernel.run(*inputs, **params)
+    results = [plain] if special is None else [plain, special(*inputs)]
+    for operands in (inputs, [x[()] for x in inputs]):
+        inline = run_inline(node, kernel, params, operands)
+        if inline is not None:
+            results.append(inline)
+            assert np.asarray(inline).tobytes() == np.asarray(plain).tobytes(), node.op
+            assert (np.shape(inline), np.asarray(inline).dtype) == (np.shape(plain), np.asarray(plain).dtype)
+    return results
 
 
 def runs(graph, arrays):
-    """Every node of the graph with its operands and its results, by its kernel and by the special one it may have.
-
-    Those of the lines that the kernel writes are the same, bit by bit, of arrays and of NumPy's scalars.
-    """
+    """Yield every node of a graph with its operands and its results, once per variant of its kernel."""
     env = dict(zip(graph.inputs, map(np.asarray, arrays), strict=True)) | dict(graph.constants)
     for node in graph.nodes:
         inputs = [env[v] for v in node.inputs]
         params = resolve(dict(node.params), [env[v] for v in node.operands])
-        kernel = find_kernel(node.op)
-        metas = [tensor(x.dtype, x.shape) for x in inputs]
-        special = kernel.specialise(params, metas) if kernel.specialise is not None else None
-        plain = kernel.run(*inputs, **params)
-        found = [plain] if special is None else [plain, special(*inputs)]
-        for operands in (inputs, [x[()] for x in inputs]):
-            other = written(node, kernel, params, operands)
-            if other is not None:
-                found.append(other)
-                assert np.asarray(other).tobytes() == np.asarray(plain).tobytes(), node.op
-                assert (np.shape(other), np.asarray(other).dtype) == (np.shape(plain), np.asarray(plain).dtype)
-        for result in found:
+        for result in variants(node, inputs, params):
             results = result if len(node.outputs) > 1 else (result,)
             env.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
             yield node, inputs, results
@@ -72,14 +77,14 @@ def test_results_are_fresh_unless_declared_views_and_operands_are_left_alone(cas
                 for result in results:
                     shared = [i for i, x in enumerate(inputs) if np.may_share_memory(np.asarray(result), x)]
                     assert shared in ([], [0] if view else []), f"{node.op} shares memory with operands {shared}"
-            for x, given in zip(arrays, xs, strict=True):
-                np.testing.assert_array_equal(x, given)
+            for x, original in zip(arrays, xs, strict=True):
+                np.testing.assert_array_equal(x, original)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
 @pytest.mark.parametrize("shape", [(70, 64), (4096,), (2, 1, 4096)])
 def test_choices_keep_every_bit(dtype, shape):
-    """Signs of zeros and payloads of NaN too, of arrays that are large enough for operations on bits."""
+    """Operations on bits of large arrays keep signs of zeros and payloads of NaNs."""
     rng = np.random.default_rng(0)
     special = np.array([0.0, -0.0, 1.5, -np.inf, np.inf, 5e-324, -2] if dtype[0] in "fc" else range(7)).astype(dtype)
     made = lambda s: rng.choice(special, s)

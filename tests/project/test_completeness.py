@@ -167,12 +167,12 @@ def linear_ops(graph):
         builder.define_dim(source.variable, source.size)
     with activate(builder):
         _, derivative = linearise(builder, graph, [builder.input(v.meta) for v in graph.inputs], wrt)
-    linear, found = set(derivative.graph.inputs[: derivative.tangent_count]), set()
+    linear, ops = set(derivative.graph.inputs[: derivative.tangent_count]), set()
     for node in derivative.graph.nodes:
         if not linear.isdisjoint(node.inputs):
             linear.update(node.outputs)
-            found.add(node.op)
-    return found
+            ops.add(node.op)
+    return ops
 
 
 @cache
@@ -182,9 +182,9 @@ def seen():
     for _, row, graph in graphs():
         used |= {node.op.name for node in graph.nodes}
         if row.grad is True:
-            found = linear_ops(graph)
-            used |= {op.name for op in found}
-            for op in found:
+            transposed = linear_ops(graph)
+            used |= {op.name for op in transposed}
+            for op in transposed:
                 applied.setdefault(op, row.name)
     return used, applied
 

@@ -1,4 +1,4 @@
-"""Rows of functions called back: sizes as promised, bounded and unknown, and none of the elements kept."""
+"""Samples of functions called back: sizes as promised, bounded and unknown, and none of the elements kept."""
 
 import numpy
 
@@ -7,7 +7,7 @@ from tests.samples.sample import Sample
 
 
 def ordered(x):
-    """The same shape."""
+    """Sort through a callback that keeps the shape."""
     return pure_callback(numpy.sort, ShapeDtypeStruct(x.shape, x.dtype), stop_gradient(x))
 
 
@@ -20,12 +20,12 @@ def find(x):
 
 
 def positive(x, promise):
-    """As many as are positive."""
+    """Return the positive elements through a callback."""
     return pure_callback(choose, ShapeDtypeStruct(promise, x.dtype), stop_gradient(x))
 
 
 def places(x):
-    """Integers, which have no tangent."""
+    """Return positions of positive elements through a callback; integers have no tangent."""
     return pure_callback(find, ShapeDtypeStruct("?", numpy.int64), x)
 
 

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and stacks of them; einsum; norms."""
+"""Samples of products of vectors, matrices and stacks, of einsum and of norms."""
 
 import numpy
 
@@ -151,15 +151,15 @@ EINSUMS = [
 
 
 def _away(rng, shapes, dtype):
-    """Elements away from 0, of different sizes."""
-    found = []
+    """Return elements away from 0, of different sizes."""
+    arrays = []
     for shape in shapes:
         count = 1
         for size in shape:
             count *= size
         x = (rng.permutation(count).reshape(shape) + 1.0) ** 1.3 * rng.choice([-0.5, 0.5], size=shape)
-        found.append((x * (1 + 1j) if dtype.kind == "c" else x).astype(dtype))
-    return found
+        arrays.append((x * (1 + 1j) if dtype.kind == "c" else x).astype(dtype))
+    return arrays
 
 
 NORMS = (

@@ -1,4 +1,4 @@
-"""Rows of control ops."""
+"""Samples of control ops."""
 
 from anyshape.transforms.checkpoint import checkpoint
 from anyshape.transforms.control import check, stop_gradient

@@ -1,4 +1,4 @@
-"""Rows for the functions that make arrays. Those of sizes alone are tagged: plain NumPy functions need ints."""
+"""Samples of functions that create arrays. A tag marks calls with sizes alone: plain NumPy functions need ints."""
 
 from tests.samples.sample import Sample
 

@@ -1,4 +1,4 @@
-"""Rows for results whose sizes depend on data: none, some and all elements chosen, and bounds beyond both ends."""
+"""Samples of run-time sizes: none, some and all elements chosen, and bounds beyond both ends."""
 
 import numpy
 
@@ -11,7 +11,7 @@ EVERY_SIZE = frozenset({"namespace"})
 
 
 def bounded(rng, shapes, dtype):
-    """Values, and an integer for each scalar, from beyond the first end of the first axis to beyond the last."""
+    """Return values, and an integer for each scalar, from beyond the first end of the first axis to beyond the last."""
     size = shapes[0][0]
     return [
         draw(rng, shape, dtype, (-2.0, 2.0)) if shape else numpy.int64(rng.integers(-size - 1, size + 2))
@@ -20,18 +20,18 @@ def bounded(rng, shapes, dtype):
 
 
 def counted(rng, shapes, dtype):
-    """Values, and for each integer array or scalar small counts, none of them negative."""
+    """Return values, and small counts for each integer array or scalar, none of them negative."""
     first, *rest = shapes
     return [draw(rng, first, dtype, (-2.0, 2.0)), *[numpy.asarray(rng.integers(0, 4, shape)) for shape in rest]]
 
 
 def within(rng, shapes, dtype):
-    """Values, and a number of elements that the last axis has."""
+    """Return values, and a number of elements that the last axis has."""
     return [draw(rng, shapes[0], dtype, (-2.0, 2.0)), numpy.int64(rng.integers(0, shapes[0][-1] + 1))]
 
 
 def repeated(rng, shapes, dtype):
-    """Values of which some are equal, and NaN where there can be."""
+    """Return values with ties, and with NaN if the dtype has it."""
     values = [rng.integers(-1, 3, shape).astype(dtype) for shape in shapes]
     if dtype.kind in "fc" and values[0].size > 3:
         values[0].flat[1] = values[0].flat[3] = numpy.nan
@@ -39,20 +39,20 @@ def repeated(rng, shapes, dtype):
 
 
 def windows(rng, shapes, dtype):
-    """An array of two axes, an update for it, and starts from beyond both ends."""
+    """Return an array of two axes, an update for it, and starts from beyond both ends."""
     x, u = (draw(rng, shape, dtype, (-2.0, 2.0)) for shape in shapes[:2])
     return [x, u, *[numpy.int64(rng.integers(-s - 2, s + 3)) for s in (*x.shape, 3)[: len(shapes) - 2]]]
 
 
 def part(np, x, starts, sizes):
-    """`dynamic_slice` as it is defined, of arrays outside a program."""
+    """Return `dynamic_slice` by its definition."""
     if np is not numpy or not isinstance(x, numpy.ndarray):
         return ops.dynamic_slice(x, starts, sizes)
     return x[window(x.shape, starts, sizes)]
 
 
 def replaced(np, x, update, starts):
-    """`dynamic_update_slice` as it is defined."""
+    """Return `dynamic_update_slice` by its definition."""
     if np is not numpy or not isinstance(x, numpy.ndarray):
         return ops.dynamic_update_slice(x, update, starts)
     if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):

@@ -1,4 +1,4 @@
-"""Rows of the elementwise family: every function with a legal domain, both kinds of broadcasting, and edge values."""
+"""Samples of elementwise family: every function with a legal domain, both kinds of broadcasting, and edge values."""
 
 import numpy
 

@@ -1,5 +1,7 @@
-"""Rows for windows that are read and written at index arrays. Indices repeat, also from the end, and there may be none;
-those for a mode lie beyond both ends. NumPy has no such functions: what is expected is written beside each.
+"""Samples of windows read and written at index arrays.
+
+Indices repeat, also from the end, and may be none; samples of a mode have indices beyond both ends. NumPy has no such
+functions: the expected result is written beside each.
 """
 
 import numpy
@@ -39,31 +41,31 @@ def beyond(rng, shapes, dtype):
 
 
 def forward(rng, shapes, dtype):
-    """Values, and positions that do not count from the end."""
+    """Return values, and positions that do not count from the end."""
     *values, index = positions(0)(rng, shapes, dtype)
     return [*values, abs(index)]
 
 
 def starts(rng, shapes, dtype):
-    """Values, and where windows of the second axis of the second array start in the first axis of the first."""
+    """Return values, and starts in the first array of windows as long as the second axis of the second."""
     values = [draw(rng, shape, dtype, (-2.0, 2.0)) for shape in shapes[:-1]]
     return [*values, rng.integers(0, max(shapes[0][0] - shapes[1][1], 0) + 1, shapes[-1])]
 
 
 def ties(rng, shapes, dtype):
-    """Values in steps of a half, no two of which are close, and positions."""
+    """Return values in steps of a half, so that none are nearly equal, and positions."""
     *values, index = positions(0)(rng, shapes, dtype)
     return [*[numpy.asarray(numpy.round(2 * v) / 2).astype(dtype) for v in values], index]
 
 
 def zeros(rng, shapes, dtype):
-    """Values many of which are 0, and positions."""
+    """Return values with many zeros, and positions."""
     *values, index = positions(0)(rng, shapes, dtype)
     return [*[numpy.where(rng.random(numpy.shape(v)) < 0.5, v, 0).astype(dtype) for v in values], index]
 
 
 def powers(rng, shapes, dtype):
-    """Positive values, and positions."""
+    """Return positive values, and positions."""
     *values, index = positions(0)(rng, shapes, dtype)
     return [*[numpy.asarray(abs(v) + 0.5).astype(dtype) for v in values], index]
 
@@ -115,36 +117,36 @@ def changed(name, key, **options):
 
 
 def masked(name):
-    """`x.at[x > 0].name(v)` for a v of no axes, and for as many as there are."""
+    """Return `x.at[x > 0].name(v)` for a scalar v, and for one v per element."""
 
     def ours(x, v):
         return getattr(at(x)[x > 0], name)(v), getattr(at(x)[x > 0], name)(x[x > 0] * v)
 
     def write(x, v):
-        found = [x.copy(), x.copy()]
-        for out, new in zip(found, (v, x[x > 0] * v), strict=True):
+        outputs = [x.copy(), x.copy()]
+        for out, new in zip(outputs, (v, x[x > 0] * v), strict=True):
             if name == "set":
                 out[x > 0] = new
             else:
                 UFUNCS[name].at(out, x > 0, new)
-        return tuple(found)
+        return tuple(outputs)
 
     return either(ours, write)
 
 
 def dropped(x, v, i):
-    """NumPy's x[i] += v without the indices out of range."""
-    kept = (-len(x) <= i) & (i < len(x))
+    """Return NumPy's x[i] += v without the indices out of range."""
+    valid = (-len(x) <= i) & (i < len(x))
     out = x.copy()
-    numpy.add.at(out, i[kept], v[kept])
+    numpy.add.at(out, i[valid], v[valid])
     return out
 
 
 def filled(x, i):
-    found = numpy.full((*i.shape, *x.shape[1:]), 7, x.dtype)
-    kept = (i >= -len(x)) & (i < len(x))
-    found[kept] = x[i[kept]]
-    return found
+    out = numpy.full((*i.shape, *x.shape[1:]), 7, x.dtype)
+    valid = (i >= -len(x)) & (i < len(x))
+    out[valid] = x[i[valid]]
+    return out
 
 
 def sines(x, i):

@@ -1,4 +1,4 @@
-"""Rows for reading parts of arrays. Index arrays hold negative and repeated positions, and none where there is none."""
+"""Samples of reading parts of arrays. Index arrays hold negative and repeated positions, if there are any."""
 
 import numpy
 

@@ -1,4 +1,4 @@
-"""Rows for the functions that move elements: shapes, order of axes, joining, splitting, repeating."""
+"""Samples of functions that move elements: shapes, order of axes, joining, splitting, repeating."""
 
 from tests.samples.sample import Sample
 

@@ -1,4 +1,4 @@
-"""Reductions, averages, nan-functions, cumulative functions, ufunc methods and the exponentials of scipy.special."""
+"""Samples of reductions, averages, nan-functions, cumulative functions, ufunc methods and sums of exponentials."""
 
 import numpy
 
@@ -12,45 +12,45 @@ INEXACT = ("float64", "float32", "complex128")
 
 
 def ties(rng, shapes, dtype):
-    """Few different values, so that many are equal."""
+    """Return few different values, so that many are equal."""
     return [rng.integers(0, 3, size=s).astype(dtype) for s in shapes]
 
 
 def zeros(rng, shapes, dtype):
-    """About a third of the elements are zero."""
+    """Return arrays with zeros as about a third of the elements."""
     return [numpy.asarray(draw(rng, s, dtype, (0.5, 2.0)) * (rng.random(s) > 0.35)).astype(dtype) for s in shapes]
 
 
 def holes(rng, shapes, dtype):
-    """Some elements are NaN, some infinite."""
-    found = [numpy.array(draw(rng, s, dtype, (-2.0, 2.0))) for s in shapes]
-    for x in found:
+    """Return arrays with some NaNs."""
+    arrays = [numpy.array(draw(rng, s, dtype, (-2.0, 2.0))) for s in shapes]
+    for x in arrays:
         x[rng.random(x.shape) > 0.7] = numpy.nan
-    return found
+    return arrays
 
 
 def infinities(rng, shapes, dtype):
-    """Some elements are -inf, whole lines among them."""
-    found = [numpy.array(draw(rng, s, dtype, (-2.0, 2.0))) for s in shapes]
-    for x in found:
+    """Return arrays with some elements -inf, whole lines among them."""
+    arrays = [numpy.array(draw(rng, s, dtype, (-2.0, 2.0))) for s in shapes]
+    for x in arrays:
         x[rng.random(x.shape) > 0.6] = -numpy.inf
         x[:1] = -numpy.inf
-    return found
+    return arrays
 
 
 def distinct(rng, shapes, dtype):
-    """No two elements of an array are close."""
+    """Return arrays without two elements that are close."""
     return [rng.permutation(int(numpy.prod(s))).reshape(s).astype(dtype) / 2 - 1 for s in shapes]
 
 
 def written_out(np, x):
-    """A softmax as users write it."""
+    """Return a softmax as users write it."""
     powers = np.exp(x - np.max(x, axis=1, keepdims=True))
     return powers / np.sum(powers, axis=1, keepdims=True)
 
 
 def with_mask(rng, shapes, dtype):
-    """An array and a mask."""
+    """Return an array and a mask."""
     return [draw(rng, shapes[0], dtype, (-2.0, 2.0)), rng.random(shapes[1]) > 0.4]
 
 

@@ -1,4 +1,4 @@
-"""What a row of the table of samples says."""
+"""Samples: functions of arrays that every check sweeps over sizes and dtypes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ SIZES = (0, 1, 2, 5)
 
 @dataclass(frozen=True)
 class Sample:
-    """A function of arrays, written once against a namespace: `function(np, *arrays)`.
+    """Function of arrays, written once against a namespace: `function(np, *arrays)`.
 
-    The checks run it eagerly with NumPy as the namespace, and traced with plain NumPy functions (`np`) and with
-    `anyshape.numpy` on arrays whose sizes are all unknown. `shapes` are specs such as "n, 3" or "m, n, 1": a name is a
-    size, swept over SIZES (same name, same size; different names are swept apart, `smallest` and up); "" is a scalar.
+    The checks run it eagerly with NumPy as the namespace. They trace it with plain NumPy functions and with
+    `anyshape.numpy`, on arrays whose sizes are all unknown.
 
-    `dtypes`: one dtype for all arrays, each tried in turn. `domain`: the interval values are drawn from. `make`: builds
-    the arrays of a shape instead, `make(rng, shapes, dtype)`, for values such as repeated or integer ones.
-    `grad`: differentiable in float arguments (False where the derivative is declared zero or meaningless; the checks
-    then demand zero tangents, or skip with `grad=None`). `order`: how many times it is differentiated.
-    `ops`: names of the core ops the row is there for. `vmap`: whether a loop is compared with vmap.
+    - `shapes`: specs such as "n, 3" or "m, n, 1"; "" is a scalar. A name is a size, swept over SIZES from `smallest`
+      on. Equal names have equal sizes, different names are swept independently.
+    - `ops`: names of the core ops that the sample is there for.
+    - `dtypes`: each in turn is the dtype of all arrays.
+    - `domain`: the interval of the values.
+    - `make(rng, shapes, dtype)`: builds the arrays instead, for values such as repeated or integer ones.
+    - `grad`: whether it is differentiable in float arguments. False: its tangents must be zero; None: no check.
+    - `order`: how many times it is differentiated.
+    - `vmap`: whether a loop is compared with vmap.
     """
 
     name: str
@@ -44,19 +47,19 @@ class Sample:
         return self.name
 
     def names(self) -> list[str]:
-        """The size names of the specs, in order."""
+        """Return the size names of the specs, in order."""
         words = [w.strip() for s in self.shapes for w in s.split(",")]
         return list(dict.fromkeys(w for w in words if w and not w.lstrip("-").isdigit()))
 
     def shapes_at(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
-        """The concrete shapes when each name has the given size."""
+        """Return the shapes at these sizes."""
         return [
             tuple(sizes[w.strip()] if not w.strip().isdigit() else int(w) for w in s.split(",") if w.strip())
             for s in self.shapes
         ]
 
     def arrays(self, sizes: dict[str, int], dtype: str, seed: int = 0) -> list[Any]:
-        """Arrays of these sizes, the same for the same seed."""
+        """Return arrays of these sizes, the same for the same seed."""
         rng = np.random.default_rng(seed)
         shapes, kind = self.shapes_at(sizes), np.dtype(dtype)
         if self.make is not None:
@@ -65,7 +68,7 @@ class Sample:
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: tuple[float, float]) -> Any:
-    """Random values of the domain; of both parts, for complex dtypes."""
+    """Return random values of the domain, for both parts of complex dtypes."""
     values = rng.uniform(*domain, size=shape)
     if dtype.kind == "c":
         values = values + 1j * rng.uniform(*domain, size=shape)

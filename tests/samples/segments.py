@@ -1,4 +1,4 @@
-"""Rows for segments: repeated, missing, unsorted and dropped ids, zeros among factors, ties among extremes."""
+"""Samples of segment reductions: repeated, missing, unsorted and dropped ids, zero factors, ties of extremes."""
 
 import numpy
 
@@ -10,7 +10,7 @@ NUMBERS = ("float64", "float32", "int32")
 
 
 def labelled(rng, shapes, dtype):
-    """Values, some of them zero, and ids of which some are out of range."""
+    """Return values with zeros, and ids with some out of range."""
     values = draw(rng, shapes[0], dtype, (-2.0, 2.0))
     if values.size > 2:
         values.flat[:2] = 0
@@ -18,7 +18,7 @@ def labelled(rng, shapes, dtype):
 
 
 def plainly(combine, empty):
-    """Segments as they are defined, one by one."""
+    """Return a segment reduction by its definition, one segment at a time."""
 
     def segments(np, x, ids, count=None):
         if np is not numpy or not isinstance(x, numpy.ndarray):
@@ -26,9 +26,9 @@ def plainly(combine, empty):
         count = int(ids.max(initial=-1)) + 1 if count is None else int(count)
         rows = [x[ids == k] for k in range(count)]
         function = getattr(numpy, combine.removeprefix("segment_"))
-        found = [function(row, axis=0) if len(row) else numpy.full(x.shape[1:], empty(x.dtype)) for row in rows]
+        results = [function(row, axis=0) if len(row) else numpy.full(x.shape[1:], empty(x.dtype)) for row in rows]
         kind = x.dtype if combine != "segment_mean" or x.dtype.kind in "fc" else float
-        return numpy.array(found, kind).reshape(count, *x.shape[1:])
+        return numpy.array(results, kind).reshape(count, *x.shape[1:])
 
     return segments
 

@@ -1,4 +1,4 @@
-"""Sorting and order statistics."""
+"""Samples of sorting, order statistics and interpolation."""
 
 import numpy
 
@@ -7,7 +7,7 @@ from tests.samples.sample import Sample
 
 
 def points(rng, shapes, dtype):
-    """x around increasing points, some of it on them, and values at the points."""
+    """Return x inside and outside of increasing points, the points, and values at them."""
     x_shape, (count,), value_shape = shapes
     xp = numpy.cumsum(rng.uniform(0.5, 1.5, count)) - count / 2
     x = rng.uniform(-1 - count / 2, 1 + count / 2, x_shape)
@@ -15,7 +15,7 @@ def points(rng, shapes, dtype):
 
 
 def on_points(rng, shapes, dtype):
-    """x on the points alone, and where it is not finite."""
+    """Return x on the points and x that is not finite, the points, and values at them."""
     _, xp, fp = points(rng, shapes, dtype)
     x = numpy.concatenate([xp, [numpy.nan, numpy.inf, -numpy.inf]])
     return [numpy.resize(x, shapes[0]).astype(dtype), xp, fp]

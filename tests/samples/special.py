@@ -1,4 +1,4 @@
-"""Rows of the special functions: the ufuncs of `scipy.special` called as they are, and those with a name here alone."""
+"""Samples of special functions: ufuncs of `scipy.special` called as they are, and functions of `anyshape.numpy`."""
 
 import numpy
 import scipy.special as sc
@@ -9,12 +9,12 @@ from tests.samples.sample import Sample
 
 
 def scipy(name):
-    """SciPy's own ufunc, whatever the namespace."""
+    """Return the ufunc of SciPy, whatever the namespace."""
     return lambda np, *xs: getattr(sc, name)(*xs)
 
 
 def ours(name, *first):
-    """The function of this name in `anyshape.numpy.special`, with literal first arguments."""
+    """Return the function of this name in `anyshape.numpy.special`, with literal first arguments."""
     return lambda np, *xs: getattr(special, name)(*first, *xs)
 
 

@@ -1,4 +1,4 @@
-"""Traits of elementwise ops. Times are of NumPy's loops; for singles, those of expensive functions are faster."""
+"""Traits of elementwise ops. Times are measured with NumPy's loops, which for single precision are faster."""
 
 from dataclasses import replace
 
