@@ -100,6 +100,12 @@ def test_a_program_with_an_op_without_traits_is_refused(monkeypatch):
         anyshape.jit(lambda x: np.tan(x) + 1)(np.ones(3))
 
 
+@pytest.mark.parametrize("family", ["elementwise", "special"])
+def test_elementwise_families_are_elementwise(family):
+    """Their batching rules apply to every op of the family."""
+    assert all(TRAITS[op].elementwise for op in ALL if op.family == family)
+
+
 def test_no_row_is_for_an_op_that_does_not_exist():
     known = {*WITH_PLAN_OPS}
     assert all(known.issuperset(table.rows) for table in TABLES.values())
