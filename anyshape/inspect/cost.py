@@ -1,7 +1,7 @@
-"""What a program costs: operations and bytes of each node and in all, as sizes over the dims of the program.
+"""Cost of a program: operations and bytes of each node and in total, as size expressions over its dims.
 
-The counting convention is that of `anyshape.ops.flop_counts`. A cost is exact where all its extents are exact, an upper
-bound where they are bounds, and unknown where one of them is unknown.
+`anyshape.ops.flop_counts` has the counting convention. A cost is exact where all its extents are exact, an upper bound
+where some are bounds, and unknown where one is unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownSi
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Operations on elements, bytes read and bytes written, each with its guarantee as extents have it."""
+    """Operations on elements, bytes read and bytes written, each as an extent."""
 
     flops: ShapeExtent
     bytes_read: ShapeExtent
@@ -42,13 +42,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class ProgramCost:
-    """The cost of each node, in the order of the graph, and of all of them; `peak_bytes` are alive at once at most.
+    """Costs of the nodes, in the order of the graph, their total, and `peak_bytes`, a bound of the memory of a run.
 
-    The bound is for arguments in C order: of others nothing runs in tiles, so more values are arrays (with `max_bytes`,
-    which is met in any order, they do). Sizes that depend on data are taken for their bounds, so all are formulas in
-    the dims of the program. A product of several operands of which no order is best at all sizes counts in the one that
-    is for usual sizes: calls whose sizes choose another compute less, and may take more memory, which `at` counts in:
-    it asks the `program` for that order.
+    - The bound holds for arguments in C order. Other arguments do not run in tiles, except under `max_bytes`, so more
+      values become arrays.
+    - Run-time sizes count as their bounds, so all formulas are over the dims of the program.
+    - A product without a best contraction path at all sizes counts along the default path. A call that chooses another
+      path computes less and may take more memory; `at` asks the `program` for that path.
     """
 
     graph: Graph
@@ -70,7 +70,7 @@ class ProgramCost:
         return self.total.bytes_written
 
     def at(self, sizes: Mapping[str, int]) -> ProgramCost:
-        """The same with numbers: `sizes` gives one for each dim of the program, by name."""
+        """Return the same with numbers: `sizes` gives one for each dim of the program, by name."""
         values = self._values(sizes)
 
         def number(extent: ShapeExtent) -> ShapeExtent:
@@ -79,29 +79,32 @@ class ProgramCost:
         nodes = tuple([Cost(*map(number, c.parts())) for c in self.nodes])
         most = number(self.peak_bytes)
         if self.program is not None:
-            plan, threads, kept = self.program.plan_at(values), self.program.threads, self.program.shape_constant_bytes
-            most = _larger(most, number(peak(self.graph, [plan], threads, kept)))
+            plan, constants = self.program.plan_at(values), self.program.shape_constant_bytes
+            most = _larger(most, number(peak(self.graph, [plan], self.program.threads, constants)))
         return ProgramCost(self.graph, nodes, total(nodes), most)
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
-        """A number for each dim, such that the program takes them."""
+        """Return a size for each dim; raise an error if the program does not accept these sizes."""
         values: dict[DimVar, int] = {}
         variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime]
         names = [v.label for v in variables]
         for name in [n for n in sizes if n not in names]:
             self._refuse(f"gives {name!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
         for variable in variables:
-            size = sizes.get(variable.label)
-            if not isinstance(size, int) or size != nearest(variable, size):
-                found = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
-                self._refuse(found, f"give an integer {range_of(variable)}")
-            values[variable] = int(size)
-        for condition in self.graph.conditions:
-            if not all(v in values for v in condition.claim.variables()):
-                continue  # of a size that depends on data
+            values[variable] = self._value(variable, sizes)
+        known = [c for c in self.graph.conditions if values.keys() >= {*c.claim.variables()}]  # not of run-time sizes
+        for condition in known:
             if not condition.claim.holds(values_from(values)):
                 raise condition.error(values, SizeNames())
         return values
+
+    def _value(self, variable: DimVar, sizes: Mapping[str, int]) -> int:
+        """Return the size of one dim; raise ArgumentError if it is missing or out of range."""
+        size = sizes.get(variable.label)
+        if not isinstance(size, int) or size != nearest(variable, size):
+            problem = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
+            self._refuse(problem, f"give an integer {range_of(variable)}")
+        return int(size)  # type: ignore[arg-type]
 
     def _refuse(self, problem: str, advice: str) -> NoReturn:
         raise ArgumentError(f"cost of {self.graph.name or 'program'}", "sizes", problem, advice)
@@ -113,26 +116,26 @@ class ProgramCost:
 
 
 def cost(program: Any) -> ProgramCost:
-    """What a program, or a graph, costs."""
+    """Return the cost of a program or a graph."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
     nodes = tuple([_without_data(graph, _of_node(node)) for node in graph.nodes])
     if isinstance(program, Graph):
         return ProgramCost(graph, nodes, total(nodes), peak(graph, [lower(graph)]))
-    found = peak(graph, program.plans(), program.threads, program.shape_constant_bytes)
-    return ProgramCost(graph, nodes, total(nodes), found, program if program.chooses_paths else None)
+    most = peak(graph, program.plans(), program.threads, program.shape_constant_bytes)
+    return ProgramCost(graph, nodes, total(nodes), most, program if program.chooses_paths else None)
 
 
-def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, kept: Size = 0) -> ShapeExtent:
-    """The bytes that a run of a graph allocates at most by any of the plans, over the sizes of its inputs.
+def peak(graph: Graph, plans: Iterable[Plan], threads: int | None = None, constants: Size = 0) -> ShapeExtent:
+    """Return the bytes that a run of a graph allocates at most by any of the plans, over the sizes of its inputs.
 
-    A run whose plan keeps what depends on sizes alone holds that, and what the other plan would.
+    `constants` are the bytes of shape constants, which a run holds besides.
     """
     sizes = [peak_bytes(plan, threads).size for plan in plans]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return Unknown()
     most = expr.maximum(*known) if len(known) > 1 else known[0]
-    return _projected(graph, UpperBound(expr.add(most, kept)))
+    return _projected(graph, UpperBound(expr.add(most, constants)))
 
 
 def _larger(a: ShapeExtent, b: ShapeExtent) -> ShapeExtent:
@@ -141,14 +144,14 @@ def _larger(a: ShapeExtent, b: ShapeExtent) -> ShapeExtent:
 
 
 def bound(graph: Graph, size: Size | None) -> Size | None:
-    """A number of bytes over the sizes of the inputs of a graph, None if no bound of it is known."""
-    found = Unknown() if size is None else _projected(graph, UpperBound(size))
-    return found.size if isinstance(found, UpperBound) else None
+    """Return a number of bytes over the sizes of the inputs of a graph, None if no bound of it is known."""
+    projected = Unknown() if size is None else _projected(graph, UpperBound(size))
+    return projected.size if isinstance(projected, UpperBound) else None
 
 
-def _without_data(graph: Graph, found: Cost) -> Cost:
-    """A cost with sizes that depend on data taken for their bounds."""
-    return Cost(*[_projected(graph, e) for e in found.parts()]) if graph.runtime else found
+def _without_data(graph: Graph, node_cost: Cost) -> Cost:
+    """Return a cost with the bounds of run-time sizes in place of these sizes."""
+    return Cost(*[_projected(graph, e) for e in node_cost.parts()]) if graph.runtime else node_cost
 
 
 def _projected(graph: Graph, extent: ShapeExtent) -> ShapeExtent:
@@ -164,30 +167,30 @@ def _projected(graph: Graph, extent: ShapeExtent) -> ShapeExtent:
 
 
 def total(costs: Iterable[Cost]) -> Cost:
-    """The sum. It is unknown if one part is, and if it has more terms than are worked with."""
-    found = list(costs)
-    return Cost(*[_sum([c.parts()[i] for c in found]) for i in range(3)])
+    """Return the sum, unknown if one part is or if it exceeds the limit of terms."""
+    parts = [c.parts() for c in costs]
+    return Cost(*[_sum([p[i] for p in parts]) for i in range(3)])
 
 
 def variables_of(graph: Graph) -> tuple[DimVar, ...]:
-    """The dims of a program, those that its inputs give first; sizes that depend on data too."""
-    found = {source.variable: None for source in graph.dims}
+    """Return the dims of a program and its run-time sizes, dims first."""
+    variables = {source.variable: None for source in graph.dims}
     for condition in graph.conditions:
-        found.update(dict.fromkeys(condition.claim.variables()))
+        variables.update(dict.fromkeys(condition.claim.variables()))
     for value in graph.numbering:
         for extent in value.meta.extents:
             if not isinstance(extent, Unknown):
-                found.update(dict.fromkeys(expr.variables(extent.size)))
-    return tuple(found)
+                variables.update(dict.fromkeys(expr.variables(extent.size)))
+    return tuple(variables)
 
 
 def range_of(variable: DimVar) -> str:
-    """The declared range: `>= 0`, `from 1 to 512`."""
+    """Return the declared range: `>= 0`, `from 1 to 512`."""
     return f">= {variable.lower}" if variable.upper is None else f"from {variable.lower} to {variable.upper}"
 
 
 def value_at(size: Size, values: Mapping[DimVar, int]) -> int:
-    """The number that a formula of a cost is at these sizes."""
+    """Return the value of a cost formula at these sizes."""
 
     def read(leaf: Leaf) -> int:
         if isinstance(leaf, CeilLog2):
@@ -197,7 +200,7 @@ def value_at(size: Size, values: Mapping[DimVar, int]) -> int:
     return evaluate(size, read)
 
 
-def _sum(parts: list[ShapeExtent]) -> ShapeExtent:
+def _sum(parts: Sequence[ShapeExtent]) -> ShapeExtent:
     known = [e for e in parts if not isinstance(e, Unknown)]
     if len(known) < len(parts):
         return Unknown()
@@ -213,9 +216,9 @@ def _of_node(node: Node) -> Cost:
 
 
 def of_op(rule: OpCost, inputs: Sequence[TensorMeta], outputs: Sequence[TensorMeta], params: Mapping[str, Any]) -> Cost:
-    """What an op costs that is counted by a rule.
+    """Return the cost of an op by its rule.
 
-    Extents that are not exact take part as sizes of their own, so that the formula shows what it rests on.
+    Inexact extents enter the formula as variables of their own, so that the guarantee follows from the formula.
     """
     weak: dict[DimVar, ShapeExtent] = {}
 
@@ -249,21 +252,21 @@ def _stand_in(extent: ShapeExtent, weak: dict[DimVar, ShapeExtent]) -> Size:
 
 
 def _with_guarantee(size: Size, weak: Mapping[DimVar, ShapeExtent]) -> ShapeExtent:
-    """What a formula is worth: as much as the weakest extent in it."""
-    met: list[ShapeExtent] = []
+    """Return a formula with the guarantee of the weakest extent in it."""
+    inexact: list[ShapeExtent] = []
 
     def replace(leaf: Leaf) -> Size | None:
         if isinstance(leaf, CeilLog2):
             return ceil_log2(substitute_leaves(leaf.of, replace))
         extent = weak.get(leaf) if isinstance(leaf, DimVar) else None
         if extent is not None:
-            met.append(extent)
+            inexact.append(extent)
         return extent.size if isinstance(extent, (Exact, UpperBound)) else None
 
     bound = substitute_leaves(size, replace) if _mentions(size, weak.__contains__) else size
-    if any(isinstance(e, Unknown) for e in met):
+    if any(isinstance(e, Unknown) for e in inexact):
         return Unknown()
-    return UpperBound(bound) if met else Exact(bound)
+    return UpperBound(bound) if inexact else Exact(bound)
 
 
 def _mentions(size: Size, wanted: Callable[[Any], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Repeated derivatives of programs that broadcast sizes that depend on data with given sizes: numbers and refusals."""
+"""Repeated derivatives of programs that broadcast run-time sizes with sizes of inputs: values and errors."""
 
 import warnings
 
@@ -15,7 +15,7 @@ from anyshape.graph.sizes.expr import DimVar
 
 C3, C1, C23, HALF = np.array([1.0, 2.0, 4.0]), np.array([5.0]), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]), 0.5
 TWO = C3[np.array([True, False, True])]
-# None of these is near a kink of a program below, so differences see one branch.
+# No input is near a kink of a program below, so finite differences stay in one branch.
 OF_THREE = ([1.1, 2.3, 3.2], [1.5, -2.0, -3.0], [1.1, 2.3, -3.0], [-1.1, -2.0, -3.0])
 INPUTS = [np.array(x) for x in (*OF_THREE, [2.1], [-2.1], [1.1, -2.3, 3.1, 4.2])]
 DATA = {
@@ -88,7 +88,7 @@ DERIVATIVES = {
 
 
 def slope(function, z, step=4e-3):
-    """The derivative along each element, last: of fourth order, exact for what is tried here."""
+    """Return differences of fourth order along each element, as the last axis: exact for these programs."""
     moved = [[function(z + k * step * e) for k in (-2, -1, 1, 2)] for e in np.eye(z.size)]
     return np.stack([(a - 8 * b + 8 * c - d) / (12 * step) for a, b, c, d in moved], axis=-1)
 
@@ -101,7 +101,7 @@ def expected(function, order, z):
 
 
 def check_derivative(function, name, inputs=INPUTS):
-    """One object for all inputs, so that a program traced for one meets sizes of the others."""
+    """Compare one derived function at all inputs, so that a program traced for one serves the others."""
     make, order = DERIVATIVES[name]
     derived = make(function)
     for z in inputs:
@@ -120,13 +120,13 @@ def check_derivative(function, name, inputs=INPUTS):
 
 
 def check_refusal(error):
-    """It names an op and a line of this file, and is no demand of a core op, which people do not write."""
+    """Check that an error names a line of this file, and no core op, which users do not write."""
     first, second = str(error).split("\n")
     assert "test_dynamic_size_derivatives.py:" in first and second.startswith("  "), str(error)
     assert "core op" not in str(error), str(error)
 
 
-# -- numbers, and refusals at the same sizes as NumPy ------------------------------------------------------------
+# -- values, and errors at the same sizes as NumPy
 
 PROGRAMS = [
     ("(r * a) * b", "mask", "z", "3"),
@@ -149,7 +149,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: " ".join(p))
-def test_repeated_derivatives_of_what_broadcasts_sizes_that_depend_on_data(program):
+def test_repeated_derivatives_of_broadcast_run_time_sizes(program):
     for name in DERIVATIVES:
         check_derivative(made_of(*program), name)
 
@@ -163,28 +163,28 @@ def test_repeated_derivatives_of_what_broadcasts_sizes_that_depend_on_data(progr
     st.sampled_from(list(DERIVATIVES)),
     st.permutations(INPUTS),
 )
-def test_random_programs_of_sizes_that_depend_on_data(form, first, second, third, name, inputs):
+def test_random_programs_with_run_time_sizes(form, first, second, third, name, inputs):
     check_derivative(made_of(form, first, second, third), name, inputs[:4])
 
 
 def test_the_hessian_of_a_mask_times_a_constant():
     z = np.array([1.0, 2.0, 3.0])
-    found = hessian(lambda z: np.sum(z[z > 0] * z * C3))(z)
-    np.testing.assert_array_equal(found, np.diag(2 * C3))
+    second = hessian(lambda z: np.sum(z[z > 0] * z * C3))(z)
+    np.testing.assert_array_equal(second, np.diag(2 * C3))
 
 
-# -- what is known of the sizes of a graph inside another --------------------------------------------------------
+# -- assertions about sizes of an inner graph
 
 
 def forced(z):
-    """z has three elements, by what is asserted of a size that depends on data."""
+    """Assert by a run-time size that z has three elements."""
     r = z[z > 0][1:] * z[None, :]
     q = r * C3
     return np.sum(r**2) + q.shape[1] * np.sum(z)
 
 
 @pytest.mark.parametrize("transform", [grad, hessian, lambda f: jit(grad(checkpoint(f)))])
-def test_what_a_traced_function_says_of_sizes_is_checked_of_those_of_its_derivative(transform):
+def test_a_derivative_checks_the_assertions_of_its_function(transform):
     derived = transform(forced)
     derived(np.array([1.0, 2.0, -3.0]))
     for z in ([1.0], [1.0, 2.0], [1.0, 2.0, -3.0, -4.0], [1.0, 2.0, 3.0, 4.0, -5.0]):
@@ -195,7 +195,7 @@ def test_what_a_traced_function_says_of_sizes_is_checked_of_those_of_its_derivat
         check_refusal(caught.value)
 
 
-def test_a_derivative_states_all_that_its_function_relies_on():
+def test_a_derivative_states_every_assertion_of_its_function():
     derived = grad(forced)
     derived(np.array([1.0, 2.0, -3.0]))
     (program,) = derived.programs()
@@ -203,7 +203,7 @@ def test_a_derivative_states_all_that_its_function_relies_on():
     assert len(stated) == 2 and any(claim.endswith("broadcasts with 3") for claim in stated), stated
 
 
-# -- the prover --------------------------------------------------------------------------------------------------
+# -- the prover
 
 
 def facts_of(count, whole):
@@ -211,27 +211,27 @@ def facts_of(count, whole):
     return [at_least(whole, count), Claim("broadcasts", count, whole), Claim("broadcasts", both, 3)]
 
 
-def test_what_is_known_of_other_sizes_does_not_hide_what_follows():
-    whole, known = expr.from_atom(DimVar("n")), Assumptions()
+def test_assumptions_about_other_sizes_do_not_hide_a_consequence():
+    whole, assumptions = expr.from_atom(DimVar("n")), Assumptions()
     for name in "abcdefgh":
         count = expr.from_atom(DimVar(name))
         for fact in facts_of(count, whole):
-            known.assume(fact)
-        assert known.same(expr.broadcast(count, whole), whole), name
+            assumptions.assume(fact)
+        assert assumptions.same(expr.broadcast(count, whole), whole), name
 
 
-def test_knowledge_without_some_sizes_keeps_what_was_settled_before_and_only_that():
+def test_assumptions_without_some_sizes_keep_earlier_answers_alone():
     n, old, new = (DimVar(name) for name in ("n", "old", "new"))
     whole, before, after = map(expr.from_atom, (n, old, new))
-    known = Assumptions()
+    assumptions = Assumptions()
     for fact in facts_of(before, whole):
-        known.assume(fact)
-    assert known.same(expr.broadcast(before, whole), whole)
-    settled = known.settled
-    known.assume(at_least(after, 2))
-    known.assume(at_least(whole, after))
-    assert known.proves(at_least(whole, 2))
-    less = known.without({new}, settled)
-    assert less.claims == known.claims[:3] and not less.proves(at_least(whole, 2))
+        assumptions.assume(fact)
+    assert assumptions.same(expr.broadcast(before, whole), whole)
+    settled = assumptions.settled
+    assumptions.assume(at_least(after, 2))
+    assumptions.assume(at_least(whole, after))
+    assert assumptions.proves(at_least(whole, 2))
+    less = assumptions.without({new}, settled)
+    assert less.claims == assumptions.claims[:3] and not less.proves(at_least(whole, 2))
     assert less.same(expr.broadcast(before, whole), whole)
     assert less.settled == settled

@@ -1,4 +1,4 @@
-"""Derivatives of reductions where a formula would divide by zero, ties, and reductions of nothing."""
+"""Derivatives of reductions where a formula would divide by zero, at ties, and of empty arrays."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 
 
 def nested(function, order):
-    """The derivative of that order of a function of one number, reverse over reverse."""
+    """Return a derivative of this order of a function of one number, reverse over reverse."""
     for _ in range(order):
         function = anyshape.grad(function)
     return function
@@ -97,7 +97,7 @@ def test_the_standard_deviation_of_equal_elements_has_no_derivative():
 
 
 @pytest.mark.parametrize("function", [np.max, np.min, np.argmax, np.argmin, np.ptp, softmax])
-def test_what_nothing_does_not_have_is_an_error_of_the_call(function):
+def test_an_empty_axis_without_a_result_raises_at_the_call(function):
     jitted = anyshape.jit(lambda x: function(x, axis=0))
     assert jitted(np.ones((2, 3))).size == (6 if function is softmax else 3)
     with pytest.raises(SizeMismatchError, match=r"x.shape\[0\] \(0\) must be at least 1"):
@@ -106,7 +106,7 @@ def test_what_nothing_does_not_have_is_an_error_of_the_call(function):
     assert jitted.cache_info().traces == 1
 
 
-def test_what_nothing_has():
+def test_results_of_empty_axes():
     empty = np.zeros((0, 2))
     for function, expected in ((np.sum, [0, 0]), (np.prod, [1, 1]), (np.any, [False] * 2), (np.all, [True] * 2)):
         np.testing.assert_array_equal(anyshape.jit(lambda x, f=function: f(x, axis=0))(empty), expected)
@@ -115,7 +115,7 @@ def test_what_nothing_has():
     np.testing.assert_array_equal(anyshape.jit(lambda x: np.logaddexp.reduce(x))(empty), [-np.inf] * 2)
 
 
-def test_contractions_of_sizes_that_disagree():
+def test_contractions_of_unequal_sizes_raise():
     product = anyshape.jit(lambda x, y: x @ y)
     with pytest.raises(SizeMismatchError, match=r"x.shape\[1\] \(3\) must equal y.shape\[0\] \(4\)") as caught:
         product(np.ones((2, 3)), np.ones((4, 2)))
@@ -127,7 +127,7 @@ def test_contractions_of_sizes_that_disagree():
         anyshape.jit(lambda x: np.reshape(x, (2, 3)) @ np.ones((2, 2)))(np.ones(6))
 
 
-def test_options_that_have_no_meaning_are_refused():
+def test_options_without_a_meaning_raise():
     x = np.ones((2, 3))
     for call in (lambda x: np.sum(x, out=np.zeros(3)), lambda x: np.matmul(x, x.T, out=np.zeros((2, 2)))):
         with pytest.raises((UnsupportedFunctionError, MutationError)):

@@ -1,4 +1,4 @@
-"""Maxima that results do not depend on have no derivative; all others keep theirs, and both give the same gradients."""
+"""Extremes that results do not depend on are not differentiated; with and without this, gradients are the same."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def logsumexp(x):
 
 
 def late(x, y):
-    """Divided after the product, as long sequences are attended to."""
+    """Divide after the product, as attention over long sequences does."""
     raised = np.exp(0.5 * x - (0.5 * x).max(axis=1, keepdims=True))
     return (raised @ y.T) / raised.sum(axis=1)[:, None]
 
@@ -46,7 +46,7 @@ def other_axis(x):
     return np.exp(x - x.max(axis=1, keepdims=True)) / np.exp(x - x.max(axis=0)).sum(axis=1, keepdims=True)
 
 
-IDLE = {
+INVARIANT = {
     "softmax": softmax,
     "logsumexp": logsumexp,
     "divided late": lambda x: late(x, x),
@@ -57,7 +57,7 @@ IDLE = {
     "log of softmax": lambda x: np.log(softmax(x)),
     "halves": halves,
 }
-BUSY = {
+DEPENDENT = {
     "squares of gaps": lambda x: (x - x.max(axis=1, keepdims=True)) ** 2,
     "labels": lambda x: logsumexp(x) - x.max(axis=1),
     "sum of gaps": lambda x: np.sum(x - x.max(axis=1, keepdims=True), axis=1),
@@ -72,50 +72,50 @@ BUSY = {
 
 
 def loss_of(function):
-    """A sum with uneven weights, as even ones may hide a slope."""
+    """Return a sum with uneven weights, as even ones may hide a slope."""
 
     def loss(x):
         y = function(x)
-        place = anp.arange(y.size, dtype=y.dtype).reshape(y.shape)
-        return np.sum(np.where(np.isfinite(y), y, 0) * np.sin(place + 1))
+        position = anp.arange(y.size, dtype=y.dtype).reshape(y.shape)
+        return np.sum(np.where(np.isfinite(y), y, 0) * np.sin(position + 1))
 
     return loss
 
 
 def comparisons(function):
-    """How often the gradient compares elements with an extreme."""
+    """Count the comparisons of elements with an extreme in the gradient."""
     program = anyshape.trace(anyshape.grad(loss_of(function)))(anyshape.ShapeDtypeStruct("n, n"))
     return sum(node.op.name == "eq" for node in program.graph.nodes)
 
 
 @pytest.fixture
 def without(monkeypatch):
-    """Nothing is proved: every extreme has its derivative."""
+    """Return a function that turns the proof off: every extreme is differentiated."""
     return lambda: monkeypatch.setattr(jvp, "shift_invariant_extremes", lambda graph, scope: set())
 
 
-@pytest.mark.parametrize("name", [*IDLE, *BUSY])
-def test_gradients_are_those_of_the_plain_rule(name, without):
-    function = (IDLE | BUSY)[name]
+@pytest.mark.parametrize("name", [*INVARIANT, *DEPENDENT])
+def test_gradients_equal_the_plain_rule(name, without):
+    function = (INVARIANT | DEPENDENT)[name]
     rng = np.random.default_rng(0)
     points = [rng.normal(size=(n, n)) for n in (1, 2, 5)]
     points += [np.round(x * 2) / 2 for x in points]  # with ties
-    found = [[t(loss_of(function))(x) for t in (anyshape.grad, anyshape.hessian)] for x in points]
+    derivatives = [[t(loss_of(function))(x) for t in (anyshape.grad, anyshape.hessian)] for x in points]
     counted = comparisons(function)
     without()
     assert comparisons(function) > 0
-    assert (counted == 0) == (name in IDLE)
-    for x, (first, second) in zip(points, found, strict=True):
+    assert (counted == 0) == (name in INVARIANT)
+    for x, (first, second) in zip(points, derivatives, strict=True):
         np.testing.assert_allclose(first, anyshape.grad(loss_of(function))(x), atol=1e-12)
         np.testing.assert_allclose(second, anyshape.hessian(loss_of(function))(x), atol=1e-10)
 
 
-def test_the_gradient_of_a_sum_of_softmax_is_nothing():
+def test_the_gradient_of_a_sum_of_softmax_is_zero():
     x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
     assert np.abs(anyshape.grad(lambda x: np.sum(softmax(x)))(x)).max() < 1e-6
 
 
-def test_what_is_held_constant_has_a_slope_elsewhere():
+def test_stop_gradient_keeps_the_slope_of_the_other_operand():
     """z - stop_gradient(z) is always 0, and has the slope of z."""
     weights = np.arange(1.0, 4.0)
 
@@ -161,11 +161,11 @@ def test_random_programs_with_and_without_the_proof(names, seed):
     x = np.random.default_rng(seed).normal(size=(3, 3))
     with np.errstate(all="ignore"):
         first = anyshape.grad(loss_of(function))(x)
-        kept, jvp.shift_invariant_extremes = jvp.shift_invariant_extremes, lambda graph, scope: set()
+        proof, jvp.shift_invariant_extremes = jvp.shift_invariant_extremes, lambda graph, scope: set()
         try:
             second = anyshape.grad(loss_of(function))(x)
         finally:
-            jvp.shift_invariant_extremes = kept
+            jvp.shift_invariant_extremes = proof
     good = np.isfinite(first) & np.isfinite(second)
     scale = 1 + np.abs(second[good]).max(initial=0)
     np.testing.assert_allclose(first[good], second[good], atol=1e-7 * scale)

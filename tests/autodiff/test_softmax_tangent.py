@@ -1,4 +1,4 @@
-"""Softmaxes as programs write them: their derivative reads the quotient alone."""
+"""Softmaxes in the forms that programs write: their derivative reads the quotient alone."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_the_slope_of_a_softmax_has_no_division():
 
 
 def test_large_exponents_leave_finite_slopes():
-    """The power overflows nothing, as its maximum is 1, and a share of 0 has no slope."""
+    """The exponential is at most 1, and a quotient of 0 has no slope."""
     x = np.array([[1000.0, -1000, 3], [0, -np.inf, 2]])
     slope = anyshape.jit(anyshape.grad(loss(SHARES["of rows"])))(x, np.array([[1.0, 2, 3]] * 2))
     p = np.exp(x - x.max(1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Derivatives and batches of an op with subgraphs equal those of the branch that it runs, traced by itself."""
+"""Derivatives and batches of an op with subgraphs equal derivatives and batches of the branch that it runs."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_values_equal_numpy(select_graph, function):
 
 @every_program
 @pytest.mark.parametrize("derive", [tangent, gradient, second_gradient])
-def test_derivatives_equal_those_of_the_branch(select_graph, function, derive):
+def test_derivatives_equal_the_derivatives_of_the_branch(select_graph, function, derive):
     check(traced(derive(function, select_graph)), derive(function, choose))
 
 

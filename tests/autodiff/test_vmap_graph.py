@@ -1,4 +1,4 @@
-"""Batching a whole graph, as a program is batched after its trace: sizes read off an input are those of one example."""
+"""Batching of a whole graph: sizes read off a batched input are sizes of one example."""
 
 import numpy as np
 
@@ -23,13 +23,13 @@ def test_a_node_without_operands_reads_the_sizes_of_one_example():
     for axis, extent in enumerate(batched.meta.extents):
         builder.define_dim(expr.as_atom(extent.size), expr.from_atom(InputAxis(0, axis)))
     with activate(builder):
-        found = batch(builder, graph, [batched], [True], size)
-        outputs = [y for y, _ in found]
+        pairs = batch(builder, graph, [batched], [True], size)
+        outputs = [y for y, _ in pairs]
         whole = builder.finish(outputs)
-    assert [carries for _, carries in found] == [False, False, True]
+    assert [carries for _, carries in pairs] == [False, False, True]
     for shape in [(4, 2, 3), (0, 1, 5), (3, 0, 0)]:
         data = np.ones(shape)
-        places, ones, doubled = evaluate(whole, [data])
-        np.testing.assert_array_equal(places, np.arange(shape[2]))
+        positions, ones, doubled = evaluate(whole, [data])
+        np.testing.assert_array_equal(positions, np.arange(shape[2]))
         np.testing.assert_array_equal(ones, np.ones((shape[1], 2)))
         np.testing.assert_array_equal(doubled, data * 2)

@@ -6,7 +6,7 @@ Derivable parts are not read: variables are new, expressions are rebuilt, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -17,7 +17,7 @@ from anyshape.graph.ir.encode import LONG
 from anyshape.graph.ir.graph import OPS, DimSource, Graph, Node, Value, params_tuple, runtime_sizes
 from anyshape.graph.ir.subgraph import axes_of_variables
 from anyshape.graph.prover.constraints import Claim, Condition, Relation, SourceLine
-from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes, solve_dims
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size, leaves_of
@@ -380,18 +380,12 @@ class _Decoder:
         _require_sources(free, {b.variable for b in bindings})
         axis_of = {self.hidden_variable(v): InputAxis(i, 0) for i, v in enumerate(inputs[visible:], visible)}
         sizes = local_sizes(metas, bindings)
-        extra: list[Value] = []
-        for variable in [v for v, size in sizes.items() if is_hidden_axis(size, visible) and v not in axis_of]:
-            axis_of[variable] = InputAxis(len(inputs) + len(extra), 0)
-            extra.append(Value(TensorMeta(np.dtype(bool), (Exact(expr.from_atom(variable)),))))
-        moved = {expr.as_atom(s): expr.from_atom(axis_of[v]) for v, s in sizes.items() if is_hidden_axis(s, visible)}
-
-        def local(variable: DimVar) -> Size:
-            if variable in axis_of:
-                return expr.from_atom(axis_of[variable])
-            return substitute_leaves(sizes[variable], lambda leaf: moved[leaf] if leaf in moved else None)
-
-        return extra, tuple([DimSource(b.variable, local(b.variable), b) for b in bindings])
+        hidden = [v for v, size in sizes.items() if is_hidden_axis(size, visible)]
+        further = [v for v in hidden if v not in axis_of]
+        axis_of |= {v: InputAxis(i, 0) for i, v in enumerate(further, len(inputs))}
+        extra = [Value(tensor(np.dtype(bool), [expr.from_atom(v)])) for v in further]
+        local = _on_axes(sizes, hidden, axis_of)
+        return extra, tuple([DimSource(b.variable, local[b.variable], b) for b in bindings])
 
     def hidden_variable(self, value: Value) -> DimVar:
         """Return the variable that a hidden input gives."""
@@ -417,3 +411,13 @@ def _require_sources(free: set[DimVar], sourced: Iterable[DimVar]) -> None:
     missing = free - set(sourced)
     if missing:
         raise Malformed(f"nothing gives the size {next(iter(missing))}")
+
+
+def _on_axes(
+    sizes: Mapping[DimVar, Size], hidden: Sequence[DimVar], axis_of: Mapping[DimVar, InputAxis]
+) -> dict[DimVar, Size]:
+    """Return op-local sizes with the axes that hidden variables have in the file."""
+    moved = {expr.as_atom(sizes[v]): expr.from_atom(axis_of[v]) for v in hidden}
+    replacement: Callable[[Any], Size | None] = moved.get
+    local = {v: substitute_leaves(size, replacement) for v, size in sizes.items()}
+    return local | {v: expr.from_atom(axis) for v, axis in axis_of.items()}

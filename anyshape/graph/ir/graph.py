@@ -17,8 +17,7 @@ from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import ShapeExtent, TensorMeta, Unknown, UpperBound, project
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
-from anyshape.graph.sizes.expr import DimVar, InputAxis, Leaf, Size
-from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.graph.sizes.expr import DimVar, Leaf, Size
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
@@ -254,26 +253,6 @@ def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
 def raises(node: HasParams) -> bool:
     """Return whether a node is there for the error that it, or a node of its subgraphs, raises."""
     return applies(node, lambda op: op.raises)
-
-
-def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
-    """Return a param with its op-local leaves replaced. Leaves for which `extent_of` returns None stay."""
-    if isinstance(param, dims.DimExpr):
-        atom = dims.as_atom(param)
-        if isinstance(atom, InputAxis):  # the usual case
-            size = extent_of(atom)
-            return param if size is None else size
-        return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
-    if isinstance(param, tuple):
-        return tuple([bind_local(p, extent_of) for p in param])
-    return param
-
-
-def has_local(param: Any) -> bool:
-    """Return whether a param holds an op-local expression."""
-    if isinstance(param, tuple):
-        return any(has_local(p) for p in param)
-    return isinstance(param, dims.DimExpr)
 
 
 def params_tuple(params: Mapping[str, Any]) -> Params:

@@ -1,0 +1,96 @@
+"""Conversion between op-local and value-side sizes. No other module converts them on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.graph.ir.graph import Graph, Node, Params, Value
+from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
+
+
+def bind_local(param: Any, extent_of: Callable[[InputAxis], Size | None]) -> Any:
+    """Return a param with its op-local leaves replaced. Leaves for which `extent_of` returns None stay."""
+    if isinstance(param, DimExpr):
+        atom = expr.as_atom(param)
+        if isinstance(atom, InputAxis):  # the usual case
+            size = extent_of(atom)
+            return param if size is None else size
+        return substitute_leaves(param, lambda a: extent_of(a) if isinstance(a, InputAxis) else None)
+    if isinstance(param, tuple):
+        return tuple([bind_local(p, extent_of) for p in param])
+    return param
+
+
+def has_local(param: Any) -> bool:
+    """Return whether a param holds an op-local expression."""
+    if isinstance(param, tuple):
+        return any(has_local(p) for p in param)
+    return isinstance(param, DimExpr)
+
+
+def over_axes(
+    definition: Size | tuple[Value, int], inputs: Sequence[Value], axis_of: Callable[[Value, int], Size]
+) -> Size:
+    """Return a variable over axes of values, each named by `axis_of`.
+
+    A run-time size is defined as an axis of a value, any other variable by a size over axes of the inputs.
+    """
+    if isinstance(definition, tuple):
+        return axis_of(*definition)
+    size: Size = bind_local(definition, lambda leaf: axis_of(inputs[leaf.operand], leaf.axis))
+    return size
+
+
+class NodeSizes:
+    """Converts sizes of the nodes of one graph, params of each node once."""
+
+    def __init__(self, graph: Graph, ctx: ShapeGuardContext) -> None:
+        self.graph, self.ctx = graph, ctx
+        self.dims = {source.variable: source.size for source in graph.dims}
+        self._params: dict[Node, Params] = {}
+
+    def params(self, node: Node) -> Params:
+        """Return the params with value-side sizes. A size without a name stays op-local."""
+        params = self._params.get(node)
+        if params is None:
+            operands = node.operands
+            read = lambda leaf: self._axis(operands[leaf.operand], leaf.axis)
+            params = self._params[node] = tuple([(name, bind_local(p, read)) for name, p in node.params])
+        return params
+
+    def _axis(self, value: Value, axis: int) -> Size | None:
+        extent = self.ctx.extent(value, axis, field="params")
+        return self.ctx.scope.normal(extent.size) if isinstance(extent, Exact) else None
+
+    def localise(self, sizes: tuple[Size, ...], sources: list[Value]) -> tuple[Size, ...]:
+        """Return value-side sizes as op-local ones over `sources`, to which inputs of the graph are added as needed."""
+
+        def axis_of(value: Value, axis: int) -> Size:
+            if value not in sources:
+                sources.append(value)
+            return expr.input_axis(sources.index(value), axis)
+
+        def of_leaf(leaf: Leaf) -> Size | None:
+            if not isinstance(leaf, DimVar):
+                return None
+            return over_axes(self.graph.runtime.get(leaf) or self.dims[leaf], self.graph.inputs, axis_of)
+
+        return tuple([substitute_leaves(size, of_leaf) for size in sizes])
+
+
+def rebase(params: Params, node: Node, sources: list[Value]) -> Params:
+    """Return params whose op-local sizes count `sources`, to which the operands of the node are added as needed."""
+
+    def rebased(leaf: InputAxis) -> Size:
+        value = node.operands[leaf.operand]
+        if value not in sources:
+            sources.append(value)
+        return expr.input_axis(sources.index(value), leaf.axis)
+
+    return tuple([(name, bind_local(param, rebased)) for name, param in params])
