@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import MissingRuleError
-from anyshape.graph.ir.graph import HasParams, Node, Op, applies
+from anyshape.graph.ir.graph import HasParams, Op, applies
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes.expr import Size
 
 if TYPE_CHECKING:
+    from anyshape.backend.compiler.passes.identities import Identity
+    from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
     from anyshape.backend.compiler.plan import Step
 
 ScratchFormula: TypeAlias = "Callable[[Step], Size | None]"
-ParallelAxisRule: TypeAlias = Callable[..., Any]  # of `passes/row_parallel.py`
-CollapseRule: TypeAlias = Callable[..., bool]  # of `passes/collapse_loop_axes.py`
-Identity: TypeAlias = Callable[[Any, Node], Any]  # of `passes/identities.py`
+ParallelAxisRule: TypeAlias = "Callable[[RowAnalysis, Step], ParallelAxis | None]"
+CollapseRule: TypeAlias = "Callable[[RowAnalysis, Step, ParallelAxis, int], bool]"
 
 
 class Alias(Enum):

@@ -9,7 +9,6 @@ from anyshape.backend.compiler.op_traits import (
     NO_ALGEBRA,
     Alias,
     ElementTime,
-    Identity,
     Tiling,
     Traits,
     declare,
@@ -37,7 +36,7 @@ def _timed(double: float, single: float) -> Traits:
     return replace(ELEMENTWISE, time=ElementTime(double, single))
 
 
-def _simplified(*applied: Identity, commutative: bool = False, silent: bool = False) -> Traits:
+def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
     algebra = replace(NO_ALGEBRA, identities=applied, commutative=commutative, silent=silent)
     return replace(ELEMENTWISE, algebra=algebra)
 
