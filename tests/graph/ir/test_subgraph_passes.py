@@ -161,6 +161,35 @@ def test_memory_limited_plans_keep_the_bits(select_graph):
     np.testing.assert_array_equal(anyshape.grad(limit, argnums=2)(True, x, w), expected)
 
 
+# -- replays at other sizes
+
+
+def test_a_broadcast_inside_is_specialised_by_its_pattern(select_graph):
+    """The graph is replayed for calls where a size is 1. Its subgraphs move unchanged."""
+    jitted = anyshape.jit(
+        lambda p, x, y: select_graph(p, lambda x, y: np.sum(np.sin(x) * y), lambda x, y: x.sum(), x, y)
+    )
+    rng = np.random.default_rng(0)
+    for n, m in [(3, 3), (1, 3), (3, 1), (4, 4)] * 20:
+        x, y = rng.normal(size=n), rng.normal(size=m)
+        np.testing.assert_allclose(jitted(True, x, y), np.sum(np.sin(x) * y))
+        np.testing.assert_allclose(jitted(False, x, y), np.sum(x))
+    assert len(jitted.programs()) == 1
+    with pytest.raises(anyshape.errors.SizeMismatchError, match="or one of them must be 1"):
+        jitted(True, np.ones(2), np.ones(3))
+
+
+def test_a_program_with_subgraphs_becomes_part_of_another(select_graph):
+    inner = traced(captured_values, select_graph)
+    outer = anyshape.jit(lambda p, x, w: inner(p, x[1:] * 2, w[1:]) + np.sum(x))
+    for n in (1, 2, 6):
+        x, w = arrays(n, 2)
+        for p in (True, False):
+            expected = captured_values(choose, p, x[1:] * 2, w[1:]) + np.sum(x)
+            np.testing.assert_allclose(outer(p, x, w), expected)
+    assert len(outer.programs()) == 1
+
+
 # -- costs and drawings
 
 
