@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
 from anyshape.autodiff.rule_tables import find_batcher
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value, bind_local
+from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import InputAxis, Size, from_atom
 from anyshape.ops.apply import apply_all

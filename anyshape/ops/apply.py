@@ -13,7 +13,8 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, LeakedTracerError, MissingRuleError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, user_line
-from anyshape.graph.ir.graph import Op, Value, bind_local
+from anyshape.graph.ir.graph import Op, Value
+from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -176,11 +177,8 @@ class _Localiser:
         owner = self.builder.dim_owner(variable) if self.builder is not None else None
         if owner is None:
             raise LeakedTracerError(f"size {variable}", where=user_line())
-        if variable in owner.runtime:
-            return self._axis(owner, *owner.runtime[variable])
-        return bind_local(
-            owner.dims[variable][0], lambda leaf: self._axis(owner, owner.inputs[leaf.operand], leaf.axis)
-        )
+        definition = owner.runtime.get(variable) or owner.dims[variable][0]
+        return over_axes(definition, owner.inputs, lambda value, axis: self._axis(owner, value, axis))
 
     def _axis(self, owner: Builder, value: Value, axis: int) -> Size:
         """Return the axis of a value as one of a source, which is added if it is new."""

@@ -23,7 +23,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Node, Op, has_local
+from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.canonical import freeze
-from anyshape.graph.ir.graph import Node, Op, has_local
+from anyshape.graph.ir.graph import Node, Op
+from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext

@@ -13,7 +13,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape.backend.interpreter import evaluate
 from anyshape.errors import AnyshapeError
-from anyshape.graph.ir.graph import has_local
+from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.shapes.shape_context import ShapeGuardContext

@@ -11,12 +11,12 @@ from typing import Any
 
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
-from anyshape.backend.compiler.op_local import NodeSizes, pass_scope, rebase
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.collapse_views import collapse_views
 from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
 from anyshape.backend.compiler.passes.fuse import fuse
 from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
 from anyshape.backend.compiler.passes.sink import sink
@@ -25,6 +25,7 @@ from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.dead_code import asserted_values
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.ir.op_local import NodeSizes, rebase
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -63,7 +64,7 @@ class _Lowering:
     def __init__(self, graph: Graph, reliance_log: list[Any] | None = None) -> None:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
-        self.ctx = ShapeGuardContext(self.scope, "lower", rule="pass")
+        self.ctx = pass_context(self.scope, "lower")
         self.node_sizes = NodeSizes(graph, self.ctx)
         self.producer = {v: n for n in graph.nodes for v in n.outputs}
         absorption = _Absorption(self.ctx, self.scope, self.producer)
@@ -108,7 +109,7 @@ class _Lowering:
         outputs = tuple([self.slot[v] for v in graph.outputs])
         hoisted, parts = self._run_passes(steps, outputs, hoist)
         groups, steps = _flatten(parts)
-        buffers = BufferReuse(steps, outputs, ShapeGuardContext(self.scope, "buffer_reuse", rule="pass"), groups)
+        buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups)
         return Plan(
             name=graph.name,
             inputs=tuple(map(names.input_slot, range(len(visible)))),

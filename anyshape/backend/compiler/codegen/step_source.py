@@ -11,7 +11,7 @@ from typing import Any
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
-from anyshape.graph.ir.graph import has_local
+from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size

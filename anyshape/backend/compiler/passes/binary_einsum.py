@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.op_local import pass_scope
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -44,7 +44,7 @@ def to_pairs(graph: Graph, paths: Mapping[Value, Path] | None = None) -> Graph:
     """Return the graph with contractions of two operands; `paths` are by result, and by default the default paths."""
     if not einsum_nodes(graph):
         return graph
-    ctx = ShapeGuardContext(pass_scope(graph), "binary_einsum", rule="pass")
+    ctx = pass_context(pass_scope(graph), "binary_einsum")
     nodes: list[Node] = []
     for node in graph.nodes:
         if node.op is not einsum_op:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import Movement, find_traits
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import padded_view_op, stretched_view_op, view_op
 from anyshape.errors import SizeLimitError, ViewError
@@ -39,7 +40,7 @@ def collapse_views(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope)
 
     Nothing but the chain reads its intermediate values.
     """
-    ctx = ShapeGuardContext(scope, "collapse_views", rule="pass")
+    ctx = pass_context(scope, "collapse_views")
     uses = Counter([i for step in steps for i in step.inputs] + list(outputs))
     chains: dict[Slot, list[Step]] = {}  # by the slot in which they end
     for step in steps:

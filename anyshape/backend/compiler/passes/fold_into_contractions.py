@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import contract_op
 from anyshape.graph.ir.graph import params_tuple
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import elementwise as ew
@@ -77,7 +77,7 @@ class _Contraction:
 class _Folding:
     def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, reassociate: bool) -> None:
         self.steps, self.outputs, self.reassociate = steps, outputs, reassociate
-        self.ctx = ShapeGuardContext(scope, "fold_into_contractions", rule="pass")
+        self.ctx = pass_context(scope, "fold_into_contractions")
         self.maker = {slot: step for step in steps for slot in step.outputs}
         self.readers: dict[Slot, list[Step]] = {}
         for step in steps:

@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable, Sequence
 from anyshape.backend.compiler.op_traits import find_traits, is_compute_bound
 from anyshape.backend.compiler.passes.collapse_loop_axes import Entries, collapsed_axes
 from anyshape.backend.compiler.passes.merge_groups import Liveness, OpenGroup, merge_groups
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.symbols import DimVar
 
 
@@ -38,7 +38,7 @@ def fuse(
 class _Fusion:
     def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> None:
         self.steps = steps
-        self.analysis = RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))
+        self.analysis = RowAnalysis(pass_context(scope, "fuse"))
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.reads = _count_reads(steps)
         self.liveness = Liveness(steps, self.outputs, self.analysis.long_axes)

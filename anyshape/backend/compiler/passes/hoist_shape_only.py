@@ -15,6 +15,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.op_traits import runs_user_code
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.compiler.plan_ops import bits_op, masked_else_op, masked_op, rest_op
 from anyshape.graph.ir.graph import Op, params_tuple, raises
@@ -36,7 +37,7 @@ def hoist_shape_only(
 
     Steps that make outputs are not hoisted, as cached arrays would have to be copied.
     """
-    return _Hoisting(outputs, ShapeGuardContext(scope, "hoist_shape_only", rule="pass"), variables).run(steps)
+    return _Hoisting(outputs, pass_context(scope, "hoist_shape_only"), variables).run(steps)
 
 
 class _Hoisting:

@@ -6,7 +6,13 @@ it needs, it raises, defers to the run, or leaves the node as it is.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from typing import Any
+
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +132,13 @@ CONTRACT = (
 def contract_table() -> str:
     """Return the table as `docs/compilation.md` shows it."""
     return "\n".join(["| consumer | needs | rule |", "|---|---|---|", *map(str, CONTRACT)])
+
+
+def pass_scope(graph: Graph, reliance_log: list[Any] | None = None) -> Scope:
+    """Return a scope of the conditions of a graph, for passes. `reliance_log` records their size queries."""
+    return Scope(conditions=graph.conditions, reliance_log=deque(maxlen=0) if reliance_log is None else reliance_log)
+
+
+def pass_context(scope: Scope, name: str) -> ShapeGuardContext:
+    """Return the context through which a pass of this name queries sizes."""
+    return ShapeGuardContext(scope, name, rule="pass")

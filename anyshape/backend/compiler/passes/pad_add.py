@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import add_part_op
 from anyshape.graph.prover.scope import Scope
@@ -23,7 +24,7 @@ from anyshape.ops import movement as mv
 
 def fold_pads_into_sums(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
     """Return the steps with each pad along one axis that only a sum reads folded into that sum."""
-    ctx = ShapeGuardContext(scope, "pad_add", rule="pass")
+    ctx = pass_context(scope, "pad_add")
     pads = _foldable_pads(steps, outputs, ctx)
     read_elementwise: set[Slot] = set()  # operands of later elementwise steps that stay as they are
     result: list[Step] = []

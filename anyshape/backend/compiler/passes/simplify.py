@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_local import NodeSizes, pass_scope
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.backend.compiler.passes.identities import Replacement
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.canonical import freeze
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
+from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import TensorMeta
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import find_kernel
@@ -35,7 +35,7 @@ class Simplifier:
     def __init__(self, graph: Graph, reliance_log: list[Any] | None = None) -> None:
         self.graph = graph
         self.scope = pass_scope(graph, reliance_log)
-        self.ctx = ShapeGuardContext(self.scope, "simplify", rule="pass")
+        self.ctx = pass_context(self.scope, "simplify")
         self.node_sizes = NodeSizes(graph, self.ctx)
         self.replacement: dict[Value, Value] = {}
         self.producer: dict[Value, Node] = {}

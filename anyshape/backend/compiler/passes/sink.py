@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -18,7 +19,7 @@ MAX_MOVED = 16  # steps moved together: the maker of an operand may have to sink
 
 def sink(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope) -> list[Step]:
     """Return the same steps in another order."""
-    return _Sinking(steps, outputs, ShapeGuardContext(scope, "sink", rule="pass")).run()
+    return _Sinking(steps, outputs, pass_context(scope, "sink")).run()
 
 
 class _Sinking:
