@@ -112,7 +112,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
 
 _VECTOR_DOC = """{summary}
 
-The axes before broadcast. Dtypes follow `numpy.{name}`. With a traced operand all options but `axis` and `dtype`
+The other axes broadcast. Dtypes follow `numpy.{name}`. With a traced operand all options but `axis` and `dtype`
 raise UnsupportedFunctionError.
 """
 
@@ -250,7 +250,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """Return the cross product of vectors with three elements.
 
     `axisa`, `axisb` and `axisc` are the axes of the vectors in `a`, `b` and the result; `axis` sets all of them.
-    The other axes broadcast. Traced vectors of two elements raise ShapeError; NumPy is about to do so.
+    The other axes broadcast. Traced vectors of two elements raise ShapeError; NumPy deprecates them.
     """
     if not is_traced(a, b):
         return np.cross(a, b, axisa, axisb, axisc, axis)

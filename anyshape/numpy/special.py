@@ -87,7 +87,7 @@ def polygamma(n: Any, x: Any) -> Any:
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """Return the Hurwitz zeta function of x and q; for q=None the Riemann zeta function of x.
 
-    x and q broadcast; both are real if either is traced. Derivatives exist with respect to q alone.
+    x and q broadcast, and traced ones are real. Derivatives exist with respect to q alone.
     """
     if not is_traced(x, q):
         return sc.zeta(x, q, out)
@@ -161,8 +161,8 @@ UFUNCS = {
 _BESSEL_DOC = """{summary}
 
 {order} and {argument} broadcast to the shape of the result. Dtypes follow `scipy.special.{name}`.
-With a traced operand, {order} is a literal integer and {argument} is real: anything else raises ArgumentError for
-{order} and DTypeError for {argument}. The options keep their defaults then.
+With a traced operand, {order} must be a literal integer, or ArgumentError is raised, and {argument} must be real, or
+DTypeError is raised. Options other than `dtype` keep their defaults.
 """
 
 

@@ -213,7 +213,7 @@ def _not_nan(a: Any, where: Any) -> Any:
 
 
 _NAN_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-The other options are those without NaNs. Where all elements are NaN, traced arrays give no warning.
+The other options mean what they mean for the function without "nan" in its name.
 A traced array takes no `out`."""
 _NAN_EXTREME_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
 Where all elements are NaN the result is NaN, and traced arrays give no warning. `where` needs `initial`.
