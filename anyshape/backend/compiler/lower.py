@@ -25,7 +25,7 @@ from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.dead_code import asserted_values
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
-from anyshape.graph.ir.op_local import NodeSizes, rebase
+from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -149,7 +149,7 @@ class _Lowering:
         inputs = tuple([o if isinstance(o, Literal) else self.slot[o] for o in operands])
         metas = tuple([TensorMeta(o.dtype, ()) if isinstance(o, Literal) else o.meta for o in operands])
         sources: list[Value] = []
-        params = rebase(self.node_sizes.params(node), node, sources)
+        params = self.node_sizes.params_over(node, sources)
         op: Op = node.op
         if op is scatter_add_op and len(inputs) == 2:
             op, shape = scatter_sums_op, self.ctx.shape(node.outputs[0], field="shape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from anyshape.graph.ir.graph import Graph, Node, Params, Value
@@ -54,43 +55,52 @@ class NodeSizes:
         self.graph, self.ctx = graph, ctx
         self.dims = {source.variable: source.size for source in graph.dims}
         self._params: dict[Node, Params] = {}
+        self._partly_named: set[Node] = set()
 
     def params(self, node: Node) -> Params:
         """Return the params with value-side sizes. A size without a name stays op-local."""
         params = self._params.get(node)
         if params is None:
-            operands = node.operands
-            read = lambda leaf: self._axis(operands[leaf.operand], leaf.axis)
+            read = lambda leaf: self._axis(node, leaf)
             params = self._params[node] = tuple([(name, bind_local(p, read)) for name, p in node.params])
         return params
 
-    def _axis(self, value: Value, axis: int) -> Size | None:
-        extent = self.ctx.extent(value, axis, field="params")
-        return self.ctx.scope.normal(extent.size) if isinstance(extent, Exact) else None
+    def _axis(self, node: Node, leaf: InputAxis) -> Size | None:
+        extent = self.ctx.extent(node.operands[leaf.operand], leaf.axis, field="params")
+        if isinstance(extent, Exact):
+            return self.ctx.scope.normal(extent.size)
+        self._partly_named.add(node)
+        return None
+
+    def params_over(self, node: Node, sources: list[Value]) -> Params:
+        """Return the params with value-side sizes, and sizes without a name over axes of `sources`.
+
+        Operands of the node are added to the sources as needed.
+        """
+        params = self.params(node)
+        if node not in self._partly_named:
+            return params
+
+        def rebased(leaf: InputAxis) -> Size:
+            return _axis_of_source(sources, node.operands[leaf.operand], leaf.axis)
+
+        return tuple([(name, bind_local(param, rebased)) for name, param in params])
 
     def localise(self, sizes: tuple[Size, ...], sources: list[Value]) -> tuple[Size, ...]:
         """Return value-side sizes as op-local ones over `sources`, to which inputs of the graph are added as needed."""
 
-        def axis_of(value: Value, axis: int) -> Size:
-            if value not in sources:
-                sources.append(value)
-            return expr.input_axis(sources.index(value), axis)
-
         def of_leaf(leaf: Leaf) -> Size | None:
             if not isinstance(leaf, DimVar):
                 return None
-            return over_axes(self.graph.runtime.get(leaf) or self.dims[leaf], self.graph.inputs, axis_of)
+            return over_axes(
+                self.graph.runtime.get(leaf) or self.dims[leaf], self.graph.inputs, partial(_axis_of_source, sources)
+            )
 
         return tuple([substitute_leaves(size, of_leaf) for size in sizes])
 
 
-def rebase(params: Params, node: Node, sources: list[Value]) -> Params:
-    """Return params whose op-local sizes count `sources`, to which the operands of the node are added as needed."""
-
-    def rebased(leaf: InputAxis) -> Size:
-        value = node.operands[leaf.operand]
-        if value not in sources:
-            sources.append(value)
-        return expr.input_axis(sources.index(value), leaf.axis)
-
-    return tuple([(name, bind_local(param, rebased)) for name, param in params])
+def _axis_of_source(sources: list[Value], value: Value, axis: int) -> Size:
+    """Return an axis of a value, which is added to the sources if it is new."""
+    if value not in sources:
+        sources.append(value)
+    return expr.input_axis(sources.index(value), axis)

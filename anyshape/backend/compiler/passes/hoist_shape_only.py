@@ -65,12 +65,14 @@ class _Hoisting:
 
         Steps that the user can observe are not hoisted.
         """
-        reads_data = step.op.mints or runs_user_code(step) or bool(step.sources)
-        if reads_data or raises(step) or not self.outputs.isdisjoint(step.outputs):
+        if not all(isinstance(slot, Literal) or slot in self.metas for slot in step.inputs):
             return False
-        hoisted_operands = all(isinstance(slot, Literal) or slot in self.metas for slot in step.inputs)
+        if step.op.mints or step.sources or not self.outputs.isdisjoint(step.outputs):
+            return False
+        if runs_user_code(step) or raises(step):
+            return False
         sizes = [self.ctx.sizes(m, field="results") for m in step.results]
-        return hoisted_operands and None not in sizes and self._is_bound((*sizes, *step.all_params()))
+        return None not in sizes and self._is_bound((*sizes, *step.all_params()))
 
     def _is_bound(self, param: object) -> bool:
         if isinstance(param, tuple):
