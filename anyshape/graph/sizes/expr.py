@@ -274,7 +274,7 @@ def _cancel_common_factor(a: Size, b: Size) -> tuple[Size, Size, Size]:
     return p, q, factor
 
 
-def _divide_coefficients(size: Size, by: int) -> Size:
+def divide_coefficients(size: Size, by: int) -> Size:
     """Return the size with each coefficient divided by `by`, rounded down."""
     return from_terms({m: c // by for m, c in terms_of(size).items()})
 
@@ -292,7 +292,7 @@ def _floordiv_by_positive(a: DimExpr, b: int) -> Size:
     if residues and all(c < 0 and 2 * r >= b for c, r in residues):  # -n // 3 is written as -((n + 2) // 3)
         return mul(-1, floordiv(add(mul(-1, a), b - 1), b))
     rest = from_terms({m: c % b for m, c in a.terms})
-    quotient = _divide_coefficients(a, b)
+    quotient = divide_coefficients(a, b)
     constant = _constant_quotient(rest, b)
     if constant is not None:
         return add(quotient, constant)
@@ -301,7 +301,7 @@ def _floordiv_by_positive(a: DimExpr, b: int) -> Size:
         return merged
     common = math.gcd(b, *terms_of(rest).values())
     if common > 1:
-        return add(quotient, floordiv(_divide_coefficients(rest, common), b // common))
+        return add(quotient, floordiv(divide_coefficients(rest, common), b // common))
     return add(quotient, from_atom(Call("floordiv", (rest, b))))
 
 
@@ -331,7 +331,7 @@ def divide_exactly(a: Size, b: Size) -> Size | None:
     if isinstance(b, int):
         if b == 0 or any(c % b for c in terms_of(a).values()):
             return None
-        return _divide_coefficients(a, b)
+        return divide_coefficients(a, b)
     quotient, rest = polynomials.divide(terms_of(a), terms_of(b))
     return from_terms(quotient) if not any(rest.values()) else None
 
@@ -363,7 +363,7 @@ def _mod_by_positive(a: DimExpr, b: int) -> Size:
         return sub(rest, b * constant)
     common = math.gcd(b, *terms_of(rest).values())
     if common > 1:
-        return mul(common, mod(_divide_coefficients(rest, common), b // common))
+        return mul(common, mod(divide_coefficients(rest, common), b // common))
     return from_atom(Call("mod", (rest, b)))
 
 
