@@ -40,9 +40,9 @@ Operand = Value | Literal
 
 
 def lower(graph: Graph, hoist: bool = False) -> Plan:
-    """Return the plan of a graph, under nothing but the graph's conditions.
+    """Return the plan of a graph. It assumes no relation of sizes beyond what the conditions of the graph prove.
 
-    With `hoist`, shape-only steps are hoisted. This is for sizes at which their results take few bytes: see
+    With `hoist`, shape-only steps are hoisted. That is for sizes at which their results take few bytes: see
     `shape_constant_bytes`.
     """
     return _Lowering(prepare_to_run(graph)).plan(hoist)

@@ -147,7 +147,7 @@ class Group:
         return max(self.parallel_metas, key=lambda m: m.rank)
 
     def __str__(self) -> str:
-        kind = dict.fromkeys(self.carried, "total ") | dict.fromkeys(self.padded, "padded ")
+        kind = dict.fromkeys(self.carried, "carried ") | dict.fromkeys(self.padded, "padded ")
         escaping = ", ".join(f"{kind.get(slot, '')}{slot}" for slot in self.escaping)
         inside = len(self.internal)
         return f"tiles of {self.rows} rows give {escaping}; {inside} values stay in a tile; closed by {self.closed_by}"

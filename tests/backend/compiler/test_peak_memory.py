@@ -218,7 +218,8 @@ def test_a_call_beyond_the_limit_allocates_nothing():
     tracemalloc.stop()
     error = caught.value
     assert isinstance(error, MemoryError) and error.limit == 1_000_000
-    assert error.needed >= 8 * 5000**2 and error.sizes == {"x.shape[0]": 5000} and "test_peak_memory.py" in str(error.where)
+    assert error.needed >= 8 * 5000**2 and error.sizes == {"x.shape[0]": 5000}
+    assert "test_peak_memory.py" in str(error.where)
     assert table(np.ones(10)) == 100  # the next call works
 
 

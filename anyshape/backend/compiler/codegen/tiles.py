@@ -5,12 +5,16 @@ of elementwise steps are written to their arrays, others go through buffers that
 reductions are reduced tile by tile, and the partial results then. Axes that are collapsed count as rows where rows are
 long and arrays lie in C order.
 
-The cost model was measured on two cores. Each call of NumPy releases the interpreter and takes it back: some 10 us
-where threads compete. So a step on a tile is to take at least `MIN_STEP_TIME` on average, by the times in traits. There
-are to be four tiles or more, or else the steps run on whole arrays. For cheap steps on singles that takes half a
-million elements. Tiles are larger where all buffers of a thread still fit its caches, up to `MAX_WIDEST_BYTES` for one
-value. They differ by one row at most, so none is left over with a single element, which NumPy multiplies otherwise if
-it is complex. Tiles depend on sizes alone, not on threads, so a sum is the same for any number of threads.
+The cost model was measured on two cores:
+
+- Each call of NumPy releases the interpreter and takes it back: some 10 us where threads compete. So a step on a tile
+  is to take at least `MIN_STEP_TIME` on average, by the times in traits.
+- There are to be four tiles or more, or else the steps run on whole arrays. For cheap steps on singles that takes half
+  a million elements.
+- Tiles are larger where all buffers of a thread still fit its caches, up to `MAX_WIDEST_BYTES` for one value.
+- Tiles differ by one row at most. So none is left over with a single element, which NumPy multiplies otherwise if it
+  is complex.
+- Tiles depend on sizes alone, not on threads. So a sum is the same for any number of threads.
 """
 
 from __future__ import annotations
