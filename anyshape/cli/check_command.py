@@ -23,28 +23,28 @@ _REFUSALS = (ValueError, IndexError, ZeroDivisionError)  # what NumPy raises for
 
 @dataclass
 class Row:
-    """What was found at one assignment of sizes."""
+    """Comparisons at one assignment of sizes, or why there are none."""
 
     sizes: dict[str, int]
-    found: list[Measurement] = field(default_factory=list)
+    measured: list[Measurement] = field(default_factory=list)
     refused: str = ""
     failed: str = ""
 
     @property
     def ok(self) -> bool:
-        """Nothing disagreed; a refusal that NumPy makes too is right."""
-        return not self.failed and all(m.ok for m in self.found)
+        """True if nothing disagrees; a refusal is right where NumPy refuses too."""
+        return not self.failed and all(m.ok for m in self.measured)
 
     def worst(self, order: int, mode: str) -> Measurement | None:
-        """The comparison that fits worst among those of an order (2: and above), or None."""
-        chosen = [m for m in self.found if min(m.order, 2) == order and (order > 1 or m.mode == mode)]
+        """Return the worst comparison of an order (2: and above), or None."""
+        chosen = [m for m in self.measured if min(m.order, 2) == order and (order > 1 or m.mode == mode)]
         if order == 1 and mode == "fwd":
             chosen = [m for m in chosen if m.check.startswith("jvp")]
         return max(chosen, key=lambda m: (not m.ok, m.error), default=None)
 
 
 def main(function: Callable[..., Any], arguments: Arguments, options: argparse.Namespace) -> int:
-    """Check the function at every assignment of sizes and print what was found; 1 if anything disagrees."""
+    """Check the function at every assignment of sizes and print the results; return 1 if anything disagrees."""
     if options.order < 1:
         raise UsageError(f"--order is {options.order}; give 1, 2 or more")
     if any(arguments.by_value):
@@ -74,7 +74,7 @@ def check_at(
     domain: Sequence[float],
     seed: int,
 ) -> Row:
-    """Everything that is compared at one assignment of sizes."""
+    """Return the comparisons at one assignment of sizes."""
     rng = np.random.default_rng([seed, *sizes.values()])
     shapes = arguments.sizes(sizes)
     args = tuple(draw(rng, s, d, domain) for s, d in zip(shapes, arguments.dtypes, strict=True))
@@ -91,7 +91,7 @@ def check_at(
                 checker.top.value(*args)
                 row.failed = "the program accepts what NumPy refuses"
             else:
-                row.found = list(checker.measure(args, seed))
+                row.measured = list(checker.measure(args, seed))
         except Exception as error:
             if not row.refused:
                 row.failed = f"{type(error).__name__}: {one_line(error)}"
@@ -100,50 +100,54 @@ def check_at(
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """NumPy's remarks on means of nothing and the like say nothing about derivatives."""
+    """Silence floating-point warnings of NumPy, such as the mean of nothing: they concern no derivative."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
 
-# -- what is printed ---------------------------------------------------------------------------------------------
+# -- output ---------------------------------------------------------------------------------------------
 
 
 def report(console: Any, target: str, rows: Sequence[Row], checker: Checker) -> int:
     """Print the table, every disagreement, and the number of traces."""
     table = rich_table.Table(title=f"{target}, largest errors")
-    for name in ("sizes", "value", "jvp", "vjp", "second order", "ok"):
-        table.add_column(name, justify="left" if name == "sizes" else "right")
+    table.add_column("sizes")
+    for name in ("value", "jvp", "vjp", "second order", "ok"):
+        table.add_column(name, justify="right")
     refused = [r for r in rows if r.refused and r.ok]
-    for row in rows:
-        if len(rows) <= _LISTED or row not in refused:
-            table.add_row(shown(row.sizes), *_cells(row))
+    for row in rows if len(rows) <= _LISTED else [r for r in rows if r not in refused]:
+        table.add_row(shown(row.sizes), *_cells(row))
     console.print(table)
+    for line in _remarks(rows, refused, checker):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return int(len(refused) == len(rows) or not all(r.ok for r in rows))
+
+
+def _remarks(rows: Sequence[Row], refused: Sequence[Row], checker: Checker) -> Iterator[str]:
+    """Yield the lines below the table: disagreements, refusals and the number of traces."""
     for text, where in _disagreements(rows).items():
         more = f" and {len(where) - 1} more" if len(where) > 1 else ""
-        console.print(f"{where[0]}{more}: {text}", markup=False, highlight=False, soft_wrap=True)
+        yield f"{where[0]}{more}: {text}"
     if refused:
         which = f"{len(refused)} of {len(rows)} assignments of sizes"
-        message = f"refused: NumPy itself cannot run {which} ({refused[0].refused})"
-        console.print(message, markup=False, highlight=False, soft_wrap=True)
-    console.print(_traces(checker), markup=False, highlight=False, soft_wrap=True)
+        yield f"refused: NumPy itself cannot run {which} ({refused[0].refused})"
+    yield _traces(checker)
     if len(refused) == len(rows):
-        console.print("nothing was checked: NumPy refuses every assignment of sizes", markup=False, highlight=False)
-        return 1
-    return 0 if all(r.ok for r in rows) else 1
+        yield "nothing was checked: NumPy refuses every assignment of sizes"
 
 
 def _disagreements(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """What went wrong, each with the sizes where it did."""
-    found: dict[str, list[str]] = {}
+    """Return the disagreements, each with the sizes where it occurs."""
+    sizes_by_text: dict[str, list[str]] = {}
     for row in rows:
-        for text in [row.failed] if row.failed else [one_line(m.failure()) for m in row.found if not m.ok]:
-            found.setdefault(text, []).append(shown(row.sizes))
-    return found
+        for text in [row.failed] if row.failed else [one_line(m.failure()) for m in row.measured if not m.ok]:
+            sizes_by_text.setdefault(text, []).append(shown(row.sizes))
+    return sizes_by_text
 
 
 def _traces(checker: Checker) -> str:
-    """How often the function was traced, and what for."""
+    """Return how often the function was traced, and why."""
     counts = [p.cache_info().traces for p in checker.programs()]
     if not counts:
         return "traces = 0 (the function could not be traced)"

@@ -16,24 +16,24 @@ _LISTED = 8  # assignments of sizes on one line
 
 
 def explain_report(function: Callable[..., Any], arguments: Arguments, sizes: str, target: str) -> str:
-    """The explanation of the function, after a line for each program with the sizes that need it."""
-    declared = [spec or None for spec in arguments.specs]  # a number is no size by its value unless it is named
+    """Return the explanation of the function, after a line for each program with the sizes that it serves."""
+    declared = [spec or None for spec in arguments.specs]  # the value of a number is a size only if it is named
     jitted = jit(function, dynamic_shapes=declared)
     served: dict[int, list[str]] = {}
     refused: dict[str, list[str]] = {}
     for case in assignments(arguments, read_sizes(sizes)):
         every = zip(arguments.sizes(case), arguments.dtypes, arguments.by_value, strict=True)
         try:
-            found = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
+            explanation = explain(jitted)(*[d.type(*s) if value else ShapeDtypeStruct(s, d) for s, d, value in every])
         except AnyshapeError as error:
             refused.setdefault(one_line(error), []).append(shown(case))
         except Exception as error:
             raise UsageError(f"{target} raised {type(error).__name__}: {one_line(error)}") from error
         else:
-            if found.broken:
-                refused.setdefault(found.broken[0].partition(" for ")[0], []).append(shown(case))
+            if explanation.broken:
+                refused.setdefault(explanation.broken[0].partition(" for ")[0], []).append(shown(case))
             else:
-                served.setdefault(found.program or 0, []).append(shown(case))
+                served.setdefault(explanation.program or 0, []).append(shown(case))
     lines = [f"program {number} serves {_few(cases)}" for number, cases in served.items()]
     return "\n".join([*lines, *_refusals(refused), "", str(jitted.explain())])
 

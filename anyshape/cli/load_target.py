@@ -1,4 +1,4 @@
-"""What a user names on the command line: a function, the shapes and dtypes of its arguments, and files to write."""
+"""Read the targets of the command line: a function, the shapes and dtypes of its arguments, and files to write."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ _SHORT = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 
 
 class UsageError(Exception):
-    """What was asked on the command line cannot be done; the message is one line."""
+    """Raised for a mistake on the command line; the message is one line."""
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says and advises, on one line."""
+    """Return the first and the last line of an error message on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ends = lines if len(lines) < 2 else [lines[0], lines[-1]]
     return "; ".join(ends) or type(error).__name__
 
 
 def is_saved(target: str) -> bool:
-    """Whether the target is a file that may hold a program, not a function."""
+    """Return True if the target is a file that may hold a program, not a function."""
     return not target.endswith(".py") and Path(target).is_file()
 
 
 def load_function(target: str) -> Callable[..., Any]:
-    """What "module:function" or "path/to/file.py:function" names (the function may have dots), or a saved program."""
+    """Return the function of "module:function" or "file.py:function", which may have dots, or a saved program."""
     if is_saved(target):
         return load(target)
     source, colon, path = target.rpartition(":")
     if not colon or not source or not path:
         raise UsageError(f"{target!r} names no function; write module:function or path/to/file.py:function")
-    found: Any = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
+    target_object: Any = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
     for name in path.split("."):
-        if not hasattr(found, name):
+        if not hasattr(target_object, name):
             raise UsageError(f"{source} has no {path}; {name!r} is not there")
-        found = getattr(found, name)
-    if not callable(found):
-        raise UsageError(f"{target} is of type {type(found).__name__}, not a function")
-    return found
+        target_object = getattr(target_object, name)
+    if not callable(target_object):
+        raise UsageError(f"{target} is of type {type(target_object).__name__}, not a function")
+    return target_object
 
 
 def _load_module(name: str) -> ModuleType:
@@ -69,7 +69,7 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own; it may import its neighbours, as when it is run as a script."""
+    """Run a file as a module; as for a script, it may import files next to it."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     folder = str(path.resolve().parent)
@@ -94,9 +94,9 @@ def _load_file(path: Path) -> ModuleType:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments that --shapes and --dtypes describe: one specification and one dtype each.
+    """Arguments that --shapes and --dtypes describe: one specification and one dtype each.
 
-    The specification of an integer that is a size by its value is that size; `by_value` tells which these are.
+    With `by_value`, an argument is an integer whose value is a size, and its specification is that size.
     """
 
     specs: tuple[str, ...]
@@ -105,32 +105,32 @@ class Arguments:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The unknown sizes, in order of appearance."""
-        found: dict[str, Size] = {}
+        """Unknown sizes, in order of appearance."""
+        sizes: dict[str, Size] = {}
         for spec in self.specs:
-            parse_shape(spec, lambda name: found.setdefault(name, expr.variable(name)))
-        return tuple(found)
+            parse_shape(spec, lambda name: sizes.setdefault(name, expr.variable(name)))
+        return tuple(sizes)
 
     @property
     def structs(self) -> list[ShapeDtypeStruct]:
-        """What each argument is, for `trace`."""
+        """Specification of each argument, for `trace`."""
         every = zip(self.specs, self.dtypes, self.by_value, strict=True)
         return [ShapeDtypeStruct((), d, value=s) if value else ShapeDtypeStruct(s, d) for s, d, value in every]
 
     def sizes(self, sizes: dict[str, int]) -> list[tuple[int, ...]]:
-        """The sizes of each when each name has this size: its shape, or its value. They may be negative, as n - 1."""
+        """Return the shape, or the value, of each argument for sizes by name. They may be negative, as n - 1."""
         return [tuple(int(s) for s in parse_shape(spec, sizes.get).sizes) for spec in self.specs]  # type: ignore[arg-type]
 
 
 def read_arguments(function: Callable[..., Any], shapes: str, dtypes: str) -> Arguments:
-    """The arguments that were described; their number must suit the function."""
+    """Return the described arguments; raise UsageError if the function takes another number of them."""
     parts = [part.strip() for part in shapes.split(";")]
     by_value = tuple(part.startswith("=") for part in parts)
     specs = tuple(part.removeprefix("=").strip() for part in parts)
     kinds = [_dtype(part.strip()) for part in dtypes.split(";")]
     if len(kinds) not in (1, len(specs)):
         raise UsageError(f"--dtypes names {len(kinds)} dtypes for {len(specs)} shapes; give one, or one for each shape")
-    if len(kinds) == 1:  # the one for all is that of arrays
+    if len(kinds) == 1:  # one dtype for all is the dtype of arrays
         kinds = [np.dtype(int) if value and kinds[0].kind not in "iu" else kinds[0] for value in by_value]
     arguments = Arguments(specs, tuple(kinds), by_value)
     _check_specs(arguments, parts)
@@ -163,7 +163,7 @@ def _check_count(function: Callable[..., Any], specs: Sequence[str]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file, whole or not at all; "-" is what the command prints."""
+    """Write a file, whole or not at all; "-" is the standard output."""
     if path == "-":
         print(text, end="")
         return
@@ -185,12 +185,12 @@ def write_text(path: str, text: str) -> None:
 
 
 def _dtype(text: str) -> np.dtype:
-    """f64, i32, bool, or any name of NumPy's."""
+    """Return the dtype of `f64`, `i32`, `bool`, or any name of NumPy."""
     stem = text.rstrip("0123456789")
     try:
-        found = np.dtype(_SHORT.get(stem, stem) + text[len(stem) :])
+        dtype = np.dtype(_SHORT.get(stem, stem) + text[len(stem) :])
     except TypeError:
         raise UsageError(f"--dtypes: {text!r} is no dtype; write f64, f32, i64, c128 or bool") from None
-    if found.kind not in "biufc":
+    if dtype.kind not in "biufc":
         raise UsageError(f"--dtypes: {text!r} is no dtype of numbers; write f64, f32, i64, c128 or bool")
-    return found
+    return dtype

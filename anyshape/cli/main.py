@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; gives 0, 1 if a check failed, or 2 for a mistake in what was asked."""
+    """Run one command; return 0, or 1 if a check failed, or 2 for a mistake on the command line."""
     options, rest = _parser().parse_known_args(argv)
     if rest and options.command != "demo":
         return _complain(options.command, f"unrecognized arguments: {' '.join(rest)}")
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UsageError, AnyshapeError) as error:
         return _complain(options.command, one_line(error))
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone, as with `| head`; nothing is left to say
+        sys.stderr.close()  # the reader has gone, as with `| head`
         return 0
 
 
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _describe(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """The options that say which function, and what its arguments are like."""
+    """Add the options that name a function and describe its arguments."""
     parser.add_argument("target", help="module:function, path/to/file.py:function, or a saved program")
     shapes = 'one for each argument: "n, 4; 4, 3"; names are unknown sizes; "=k" is an integer that is a size itself'
     parser.add_argument("--shapes", required=required, help=shapes)
@@ -123,16 +123,16 @@ def _demo(options: argparse.Namespace, rest: list[str]) -> int:
 def _show(options: argparse.Namespace, rest: list[str]) -> int:
     program = _traced(options)
     drawings = [(options.html, to_html), (options.dot, to_dot)]
-    written = [(path, draw(program)) for path, draw in drawings if path is not None]
-    if options.plan or not written:
+    pages = [(path, draw(program)) for path, draw in drawings if path is not None]
+    if options.plan or not pages:
         print(program.plan if options.plan else program)
-    for path, text in written:
+    for path, text in pages:
         write_text(path, text)
     return 0
 
 
 def _traced(options: argparse.Namespace) -> Program:
-    """The program of the function and arguments that were named, or the one of a file."""
+    """Return the program of the named function and arguments, or the program of a file."""
     if options.shapes is None and is_saved(options.target) and not options.grad:
         return load(options.target)
     if options.shapes is None:
@@ -147,7 +147,7 @@ def _traced(options: argparse.Namespace) -> Program:
 
 
 def _described(options: argparse.Namespace) -> tuple[Callable[..., Any], Arguments]:
-    """The function that was named, or its value and gradient, and its arguments."""
+    """Return the named function, or its value and gradient, and its arguments."""
     function = load_function(options.target)
     arguments = read_arguments(function, options.shapes, options.dtypes)
     if not options.grad:

@@ -1,4 +1,4 @@
-"""`anyshape profile`: where the time of a call with random arguments of some sizes goes."""
+"""`anyshape profile`: the time of a call with random arguments, step by step."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from anyshape.program.program import Program
 from anyshape.transforms.jit import jit
 from anyshape.transforms.profile import profile
 
-_DOMAIN = (0.1, 0.9)  # of the random arguments: roots, logarithms and inverse functions take these
+_DOMAIN = (0.1, 0.9)  # of random arguments: roots, logarithms and inverse functions are defined there
 
 
 def profile_report(function: Callable[..., Any], arguments: Arguments, options: Any) -> None:
-    """Print the profile, and write the page if it is asked for: where that is printed, it is alone on its stream."""
+    """Print the profile, and write the page if requested; a page on standard output is alone there."""
     if options.repeat is not None and options.repeat < 1:
         raise UsageError(f"--repeat is {options.repeat}; give 1 or more")
     sizes = named_sizes(arguments, options.sizes)
@@ -27,17 +27,17 @@ def profile_report(function: Callable[..., Any], arguments: Arguments, options: 
     declared = [spec or None for spec in arguments.specs]
     target = function if isinstance(function, Program) else jit(function, dynamic_shapes=declared)
     try:
-        found = profile(target, repeat=options.repeat, file=sys.stderr if options.html == "-" else None)(*args)
+        result = profile(target, repeat=options.repeat, file=sys.stderr if options.html == "-" else None)(*args)
     except AnyshapeError:
         raise
     except Exception as error:
         raise UsageError(f"{options.target} raised {type(error).__name__}: {one_line(error)}") from error
     if options.html is not None:
-        write_text(options.html, found.html())
+        write_text(options.html, result.html())
 
 
 def _random(arguments: Arguments, sizes: dict[str, int], options: Any) -> list[Any]:
-    """Arguments of these sizes."""
+    """Return random arguments of these sizes."""
     rng = np.random.default_rng(options.seed)
     every = zip(arguments.sizes(sizes), arguments.dtypes, arguments.by_value, strict=True)
     try:

@@ -1,4 +1,4 @@
-"""What the command line tries a function with: numbers for the unknown sizes, and random arguments."""
+"""Choose numbers for unknown sizes, and draw random arguments."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from anyshape.cli.load_target import Arguments, UsageError
 
-_MOST = 64  # assignments of sizes to names; beyond, a random choice
+_MOST = 64  # assignments of sizes to names; of more, a random sample
 
 
 def read_numbers(option: str, text: str, kind: type) -> list[Any]:
-    """Numbers separated by commas."""
+    """Return numbers that commas separate."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
@@ -22,7 +22,7 @@ def read_numbers(option: str, text: str, kind: type) -> list[Any]:
 
 
 def read_sizes(text: str) -> list[int]:
-    """The numbers of --sizes."""
+    """Return the numbers of --sizes."""
     sizes = read_numbers("--sizes", text, int)
     if min(sizes) < 0:
         raise UsageError(f"--sizes is {text!r}; a size is at least 0")
@@ -30,7 +30,7 @@ def read_sizes(text: str) -> list[int]:
 
 
 def assignments(arguments: Arguments, sizes: Sequence[int], seed: int = 0) -> Iterator[dict[str, int]]:
-    """A size for each name: every combination, or many of them; those that make no negative size."""
+    """Yield sizes by name, in every combination or a sample, leaving out negative shapes."""
     names = arguments.names
     combinations = [dict(zip(names, c, strict=True)) for c in _choices(list(dict.fromkeys(sizes)), len(names), seed)]
     possible = [c for c in combinations if all(s >= 0 for shape in arguments.sizes(c) for s in shape)]
@@ -49,39 +49,40 @@ def _choices(sizes: Sequence[int], count: int, seed: int) -> Iterator[tuple[int,
 
 
 def named_sizes(arguments: Arguments, text: str) -> dict[str, int]:
-    """The sizes of "n=200, d=64", or of one number for all."""
-    given = _given(text)
-    names = arguments.names
-    for name in [name for name in given if name not in ("", *names)]:
-        raise UsageError(f"--sizes gives {name!r}; the unknown sizes are {', '.join(names) or 'none'}")
-    for name in [name for name in names if name not in given and "" not in given]:
-        raise UsageError(f"--sizes does not give {name}; give it as {name}=100, or one number for all")
-    sizes = {name: given[name if name in given else ""] for name in names}
+    """Return the sizes of "n=200, d=64", or of one number for all."""
+    numbers, names = _numbers_by_name(text), arguments.names
+    unknown = next(iter(numbers.keys() - {"", *names}), None)
+    if unknown is not None:
+        raise UsageError(f"--sizes gives {unknown!r}; the unknown sizes are {', '.join(names) or 'none'}")
+    sizes = {name: numbers.get(name, numbers.get("", -1)) for name in names}
+    missing = next((name for name, size in sizes.items() if size < 0), None)
+    if missing is not None:
+        raise UsageError(f"--sizes does not give {missing}; give it as {missing}=100, or one number for all")
     if any(size < 0 for shape in arguments.sizes(sizes) for size in shape):
         raise UsageError(f"--sizes is {text!r}, which makes a size of --shapes negative")
     return sizes
 
 
-def _given(text: str) -> dict[str, int]:
-    """The numbers by name; the one for all has an empty name."""
-    given: dict[str, int] = {}
+def _numbers_by_name(text: str) -> dict[str, int]:
+    """Return the numbers by name; a number for all has an empty name."""
+    numbers: dict[str, int] = {}
     for part in text.split(","):
         name, _, number = part.rpartition("=")
         name = name.strip()
-        if name in given:
+        if name in numbers:
             twice = f"gives {name} twice" if name else "gives more than one number for all"
             raise UsageError(f"--sizes is {text!r}, which {twice}; give each size once, as n=200, d=64")
         try:
-            given[name] = int(number)
+            numbers[name] = int(number)
         except ValueError:  # only int knows what it takes: "3²" is of digits, and 5,000 digits are too many
-            given[name] = -1
-        if given[name] < 0:
+            numbers[name] = -1
+        if numbers[name] < 0:
             raise UsageError(f"--sizes is {text!r}; give n=200, d=64 with numbers of at least 0, or one number for all")
-    return given
+    return numbers
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, domain: Sequence[float]) -> np.ndarray:
-    """Random values: of the interval, small integers, or booleans."""
+    """Return random values: floats of the interval, small integers, or booleans."""
     if dtype.kind in "iu":
         return rng.integers(0, 4, shape).astype(dtype)
     low, high = domain
@@ -92,5 +93,5 @@ def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, doma
 
 
 def shown(sizes: dict[str, int]) -> str:
-    """n=2, m=5."""
+    """Return sizes as `n=2, m=5`."""
     return ", ".join(f"{name}={size}" for name, size in sizes.items()) or "fixed"

@@ -20,7 +20,7 @@ _PLAIN = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u00a0", "''\"\"-- "
 
 
 def paragraphs() -> list[str]:
-    """The distinct paragraphs of prose, each on one line, in the order of the topics.
+    """Return the distinct paragraphs of prose, each on one line, in the order of the topics.
 
     >>> len(paragraphs()) > 500
     True
@@ -31,7 +31,7 @@ def paragraphs() -> list[str]:
 
 
 def encode(text: str) -> np.ndarray:
-    """The tokens of a text, after a start token, so that the first character is predicted too.
+    """Return the tokens of a text, after a start token, so that the first character is predicted too.
 
     >>> decode(encode("caf\u00e9"))[1:] == "caf" + UNKNOWN
     True
@@ -41,7 +41,7 @@ def encode(text: str) -> np.ndarray:
 
 
 def decode(tokens: np.ndarray) -> str:
-    """The text of the tokens, the start token included.
+    """Return the text of the tokens, the start token included.
 
     >>> decode(encode("a slice"))
     '\\na slice'
@@ -50,7 +50,7 @@ def decode(tokens: np.ndarray) -> str:
 
 
 def _is_prose(block: str) -> bool:
-    """Headings are underlined, grammar and code are indented or have few words; prose ends like a sentence."""
+    """Return True for prose, which ends like a sentence; headings are underlined, grammar and code are indented."""
     lines = block.strip("\n").splitlines()
     flush = bool(lines) and not lines[0].startswith("    ")
     underlined = any(re.fullmatch(r"\s*([*=\-~^+])\1{2,}\s*", line) for line in lines)

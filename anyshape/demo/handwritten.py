@@ -1,7 +1,7 @@
-"""The loss of `model` and its gradient, derived and written by hand: what the traced step is measured against.
+"""Loss of `model` and its gradient, derived and written by hand, as the baseline of the traced step.
 
-NumPy only, and no part of the library. Each `_x` returns its value and what `_x_back` needs; arrays are
-overwritten as soon as nobody reads them again, as a careful NumPy programmer would.
+It uses NumPy alone. Each `_x` returns its value and the residuals of `_x_back`. Arrays are overwritten after their last
+use, as a careful NumPy programmer would.
 """
 
 import functools
@@ -19,7 +19,7 @@ Saved = tuple[Any, ...]
 
 
 def value_and_grad(params: Params, tokens: np.ndarray) -> tuple[Any, Params]:
-    """The mean cross-entropy of each token given those before it, and its gradient by every parameter."""
+    """Return the mean cross-entropy of each token given those before it, and its gradient by every parameter."""
     inputs, targets = tokens[:-1], tokens[1:]
     embed, predict = params["embed"], params["predict"]
     n = len(inputs)
@@ -28,23 +28,23 @@ def value_and_grad(params: Params, tokens: np.ndarray) -> tuple[Any, Params]:
     x = embed[inputs]
     saved = []
     for block in params["blocks"]:
-        x, kept = _block(x, block, slant)
-        saved.append(kept)
-    normed, norm_kept = _layer_norm(x, params["norm"])
+        x, residuals = _block(x, block, slant)
+        saved.append(residuals)
+    normed, norm_residuals = _layer_norm(x, params["norm"])
     value, ct = _cross_entropy(normed @ predict, targets)
 
     d_predict = normed.T @ ct
-    ct, d_norm = _layer_norm_back(ct @ predict.T, params["norm"], norm_kept)
+    ct, d_norm = _layer_norm_back(ct @ predict.T, params["norm"], norm_residuals)
     d_blocks = []
-    for block, kept in zip(reversed(params["blocks"]), reversed(saved), strict=True):
-        ct, d_block = _block_back(ct, block, kept)
+    for block, residuals in zip(reversed(params["blocks"]), reversed(saved), strict=True):
+        ct, d_block = _block_back(ct, block, residuals)
         d_blocks.append(d_block)
     d_embed = (inputs == np.arange(len(embed))[:, None]).astype(embed.dtype) @ ct
     return value, {"embed": d_embed, "blocks": d_blocks[::-1], "norm": d_norm, "predict": d_predict}
 
 
 def _block(x: np.ndarray, block: Params, slant: np.ndarray) -> tuple[np.ndarray, Saved]:
-    """Attention, then the MLP, each added to what it reads."""
+    """Return attention, then the MLP, each added to its input."""
     normed, first_norm = _layer_norm(x, block["attention_norm"])
     seen, attended = _attention(normed, block, slant)
     x = np.add(x, seen, out=seen)
@@ -153,7 +153,7 @@ def _layer_norm_back(ct: np.ndarray, scale: np.ndarray, saved: Saved) -> tuple[n
 
 
 def _cross_entropy(scores: np.ndarray, targets: np.ndarray) -> tuple[Any, np.ndarray]:
-    """The mean loss and its gradient by the scores, which it overwrites."""
+    """Return the mean loss and its gradient by the scores, which it overwrites."""
     n = len(targets)
     rows = np.arange(n)
     scores -= scores.max(axis=-1, keepdims=True)
@@ -169,12 +169,12 @@ def _cross_entropy(scores: np.ndarray, targets: np.ndarray) -> tuple[Any, np.nda
 
 @functools.lru_cache(maxsize=32)
 def _slant(n: int, dtype: Any) -> np.ndarray:
-    """What is added to the scores of each head: less for far tokens, minus infinity for later ones."""
+    """Return the bias on the scores of each head: lower for far tokens, minus infinity for later ones."""
     distance = np.arange(n, dtype=dtype)[:, None] - np.arange(n, dtype=dtype)
     slopes = np.array(SLOPES, dtype)[:, None, None]
     return np.where(distance >= 0, -slopes * distance, -np.inf)
 
 
 def _power_of_two(n: int) -> int:
-    """The table length that serves n, so that a few tables serve every paragraph."""
+    """Return the table length that serves n, so that a few tables serve every paragraph."""
     return 1 << max(n - 1, 0).bit_length()

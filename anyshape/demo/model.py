@@ -25,7 +25,7 @@ def init(
     layers: int = LAYERS,
     dtype: Any = np.float32,
 ) -> Params:
-    """Random parameters; the prediction starts out uniform, for a loss of log(vocabulary)."""
+    """Return random parameters; the prediction starts out uniform, for a loss of log(vocabulary)."""
 
     def matrix(rows: int, columns: int) -> np.ndarray:
         return (rng.standard_normal((rows, columns)) / math.sqrt(rows)).astype(dtype)
@@ -51,14 +51,14 @@ def init(
 
 
 def loss(params: Params, tokens: Any) -> Any:
-    """The mean cross-entropy, in nats, of each token given those before it."""
+    """Return the mean cross-entropy, in nats, of each token given those before it."""
     scores = logits(params, tokens[:-1])
     picked = (scores * one_hot(tokens[1:], scores.shape[-1], scores.dtype)).sum(axis=-1)
     return np.mean(logsumexp(scores) - picked)
 
 
 def logits(params: Params, tokens: Any) -> Any:
-    """Scores of every next token, one row for each token given."""
+    """Return scores of every next token, one row for each token given."""
     embed = params["embed"]
     x = one_hot(tokens, embed.shape[0], embed.dtype) @ embed
     for block in params["blocks"]:
@@ -68,7 +68,7 @@ def logits(params: Params, tokens: Any) -> Any:
 
 
 def attention(x: Any, block: Params) -> Any:
-    """Every token looks at itself and at those before it; each head favours near ones by a slope of its own.
+    """Return causal self-attention; each head favours near tokens by a slope of its own.
 
     The slopes (ALiBi) are all the model knows of order, and they mean the same at any length.
     """
@@ -77,42 +77,42 @@ def attention(x: Any, block: Params) -> Any:
     qkv = (x @ block["qkv"]).reshape(n, 3, heads, width // heads).transpose(1, 2, 0, 3)
     query, key, value = qkv[0], qkv[1], qkv[2]
     scores = query @ key.swapaxes(-1, -2) / (width // heads) ** 0.5
-    place = anp.arange(n, dtype=x.dtype)
-    distance = place[:, None] - place[None, :]
+    position = anp.arange(n, dtype=x.dtype)
+    distance = position[:, None] - position[None, :]
     slopes = np.array(SLOPES, x.dtype)[:, None, None]
     weights = softmax(np.where(distance >= 0, scores - slopes * distance, -np.inf))
     return (weights @ value).transpose(1, 0, 2).reshape(n, width) @ block["merge"]
 
 
 def mlp(x: Any, block: Params) -> Any:
-    """Two matrices with a gelu between them, on each token alone."""
+    """Apply two matrices with a gelu between them to each token."""
     return gelu(x @ block["grow"] + block["grow_bias"]) @ block["shrink"] + block["shrink_bias"]
 
 
 def one_hot(tokens: Any, vocabulary: int, dtype: Any) -> Any:
-    """A row for each token, with a one in the token's column."""
+    """Return a row for each token, with a one in the token's column."""
     return (tokens[:, None] == anp.arange(vocabulary)).astype(dtype)
 
 
 def layer_norm(x: Any, scale: Any) -> Any:
-    """Each row brought to mean zero and variance one, then scaled."""
+    """Return each row brought to mean zero and variance one, then scaled."""
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     return centred / np.sqrt(variance + 1e-5) * scale
 
 
 def softmax(x: Any) -> Any:
-    """Weights over the last axis that sum to one."""
+    """Return weights over the last axis that sum to one."""
     raised = np.exp(x - x.max(axis=-1, keepdims=True))
     return raised / raised.sum(axis=-1, keepdims=True)
 
 
 def logsumexp(x: Any) -> Any:
-    """log(sum(exp(x))) over the last axis, safe from overflow."""
+    """Return log(sum(exp(x))) over the last axis without overflow."""
     top = x.max(axis=-1, keepdims=True)
     return (np.log(np.exp(x - top).sum(axis=-1, keepdims=True)) + top).squeeze(axis=-1)
 
 
 def gelu(x: Any) -> Any:
-    """The Gaussian error linear unit, by its usual tanh approximation."""
+    """Return the Gaussian error linear unit, by its usual tanh approximation."""
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))

@@ -22,7 +22,7 @@ from anyshape.demo import data, handwritten, model
 from anyshape.support.packages import matplotlib_figure, rich_console, rich_progress, rich_table
 
 STEPS = 6000
-SECONDS = 50.0  # what a slow machine does not finish in this time, it leaves out
+SECONDS = 50.0  # time limit; a slow machine runs fewer steps
 PEAK_RATE = 3e-3
 HELD_OUT = 40
 COMPARE_EVERY = 10
@@ -32,7 +32,7 @@ Step = Callable[[model.Params, np.ndarray], tuple[Any, model.Params]]
 
 @dataclass
 class History:
-    """What a training run saw. `compared` holds (library, by hand) seconds of the steps run twice."""
+    """Measurements of a training run; `compared` holds the seconds (library, by hand) of steps that ran twice."""
 
     losses: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Adam:
 
 
 def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) -> History:
-    """Train a fresh model by `step` until so many steps or seconds are over, and note what happened."""
+    """Train a fresh model by `step` for at most so many steps and seconds, and return the measurements."""
     rng = np.random.default_rng(seed)
     texts = [data.encode(text) for text in data.paragraphs()]
     rng.shuffle(texts)
@@ -95,21 +95,21 @@ def train(step: Step, *, steps: int, seconds: float, seed: int, progress: bool) 
 
 
 def epochs(rng: np.random.Generator, texts: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """The texts in a new order each time round, without end."""
+    """Yield the texts in a new order each time round, without end."""
     while True:
         for index in rng.permutation(len(texts)):
             yield texts[index]
 
 
 def rate_at(index: int, done: float) -> float:
-    """The learning rate of a step when that much of the run is done: a short rise, half a cosine down to a tenth."""
+    """Return the learning rate of a step: a short rise, then half a cosine down to a tenth."""
     rise = min(1.0, (index + 1) / 100)
     fall = 0.55 + 0.45 * math.cos(math.pi * done)
     return PEAK_RATE * rise * fall
 
 
 def mean_loss(params: model.Params, texts: list[np.ndarray]) -> float:
-    """The loss per character over some texts, by the model run eagerly on NumPy arrays."""
+    """Return the loss per character over some texts, by the model run eagerly on NumPy arrays."""
     sizes = [len(tokens) - 1 for tokens in texts]
     return float(np.average([model.loss(params, tokens) for tokens in texts], weights=sizes))
 
@@ -122,7 +122,7 @@ def _run_step(
         return result
     if index % COMPARE_EVERY:
         return step(params, tokens)
-    # Whoever runs second finds the parameters in the cache, so they take turns.
+    # The second of the two finds the parameters in the cache, so the order alternates.
     if index // COMPARE_EVERY % 2:
         result, ours = _timed(step, params, tokens)
         expected, theirs = _timed(handwritten.value_and_grad, params, tokens)
@@ -141,14 +141,14 @@ def _timed(step: Step, params: model.Params, tokens: np.ndarray) -> tuple[tuple[
 
 
 def relative_difference(tree: Any, expected: Any) -> float:
-    """The norm of the difference of two trees of arrays, over the norm of the second."""
+    """Return the norm of the difference of two trees of arrays, over the norm of the second."""
     pairs = list(zip(optree.tree_leaves(tree), optree.tree_leaves(expected), strict=True))
     gap = sum(float(np.sum((x - y) ** 2)) for x, y in pairs)
     return math.sqrt(gap / sum(float(np.sum(y * y)) for _, y in pairs))
 
 
 def report(history: History, traces: int) -> Any:
-    """What the run shows, as a table to print."""
+    """Return the measurements as a table to print."""
     table = rich_table.Table(show_header=False)
     table.add_row("steps", f"{len(history.losses)}")
     table.add_row("distinct lengths", f"{len(set(history.lengths))}")
@@ -167,7 +167,7 @@ def report(history: History, traces: int) -> Any:
 
 
 def draw(history: History, path: Path) -> None:
-    """The loss of every step and its running mean, as a picture."""
+    """Write the loss of every step and its running mean as a picture."""
     losses = np.array(history.losses)
     window = max(1, len(losses) // 50)
     smooth = np.convolve(losses, np.ones(window) / window, mode="valid")
@@ -183,7 +183,7 @@ def draw(history: History, path: Path) -> None:
 
 
 def _tail(losses: list[float]) -> float:
-    """The mean of the last twentieth: single paragraphs scatter widely."""
+    """Return the mean of the last twentieth: single paragraphs scatter widely."""
     return float(np.mean(losses[-max(1, len(losses) // 20) :]))
 
 
@@ -199,7 +199,7 @@ def _progress_bar(*, disable: bool) -> Any:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """The options of `anyshape demo`."""
+    """Return the options of `anyshape demo`."""
     parser = argparse.ArgumentParser(prog="anyshape demo", description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=_positive, default=STEPS, help="paragraphs to train on (%(default)s)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time to train for at the most (%(default)s)")
@@ -217,7 +217,7 @@ def _positive(text: str) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the demo; the exit status is 1 if any length needed a trace of its own."""
+    """Run the demo; return 1 if any length needed a trace of its own."""
     options = parse(argv)
     step = anyshape.jit(anyshape.value_and_grad(model.loss))
     history = train(

@@ -85,13 +85,12 @@ class ProgramCost:
 
     def _values(self, sizes: Mapping[str, int]) -> dict[DimVar, int]:
         """Return a size for each dim; raise an error if the program does not accept these sizes."""
-        values: dict[DimVar, int] = {}
         variables = [v for v in variables_of(self.graph) if v not in self.graph.runtime]
         names = [v.label for v in variables]
-        for name in [n for n in sizes if n not in names]:
-            self._refuse(f"gives {name!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
-        for variable in variables:
-            values[variable] = self._value(variable, sizes)
+        unknown = next(iter(sizes.keys() - names), None)
+        if unknown is not None:
+            self._refuse(f"gives {unknown!r}, which is no dim of the program", f"give {', '.join(names) or 'none'}")
+        values = {variable: self._value(variable, sizes) for variable in variables}
         known = [c for c in self.graph.conditions if values.keys() >= {*c.claim.variables()}]  # not of run-time sizes
         for condition in known:
             if not condition.claim.holds(values_from(values)):
@@ -104,7 +103,7 @@ class ProgramCost:
         if not isinstance(size, int) or size != nearest(variable, size):
             problem = f"gives {size!r} for {variable}" if variable.label in sizes else f"does not give {variable}"
             self._refuse(problem, f"give an integer {range_of(variable)}")
-        return int(size)  # type: ignore[arg-type]
+        return int(size)
 
     def _refuse(self, problem: str, advice: str) -> NoReturn:
         raise ArgumentError(f"cost of {self.graph.name or 'program'}", "sizes", problem, advice)

@@ -55,7 +55,7 @@ class _Read(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """Test that a variable holds the same value; `members` are the contents of a container, which may change in place."""
+    """Test that a variable holds the same value; `members` are the contents of a container that may change in place."""
 
     read: _Read
     value: Any

@@ -398,7 +398,7 @@ def test_profile_takes_sizes_by_value_and_saved_programs(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sizes, told",
+    "sizes, problem",
     [
         ("m=3", "'m'; the unknown sizes are n, k"),
         ("n=3", "does not give k"),
@@ -413,9 +413,9 @@ def test_profile_takes_sizes_by_value_and_saved_programs(run, tmp_path):
         ("n=99999999999999999999, k=3", "too large for arguments"),
     ],
 )
-def test_profile_says_what_is_wrong_with_sizes(run, sizes, told):
+def test_profile_says_what_is_wrong_with_sizes(run, sizes, problem):
     code, out, err = run("profile", "f:layer", "--shapes", "n, k; k, 3", "--sizes", sizes)
-    assert code == 2 and not out and told in err and len(err.splitlines()) == 1
+    assert code == 2 and not out and problem in err and len(err.splitlines()) == 1
 
 
 def test_a_size_by_value_that_its_dtype_cannot_hold_is_told(run):

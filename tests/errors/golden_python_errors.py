@@ -153,18 +153,18 @@ def assignment_to_a_concrete_array():
 
 
 @mistake(
-    """np.sin(kept[0]): the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
+    """np.sin(values[0]): the traced array f64[x.shape[0]], made by x * 2 at model.py, was used after its trace had ended at model.py
   return it from the traced function instead of storing it"""
 )
 def leak():
-    kept = []
+    values = []
 
     def keep(x):
-        kept.append(x * 2)
+        values.append(x * 2)
         return x
 
     jit(keep)(ones(3))
-    np.sin(kept[0])
+    np.sin(values[0])
 
 
 @mistake(

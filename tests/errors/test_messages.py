@@ -120,12 +120,22 @@ SIZES = [
     ("matmul", lambda x, y: x @ y, (M, M), r"x.shape\[1\] \(3\) must equal y.shape\[0\] \(2\)"),
     ("add", lambda x, y: x + y, (X, np.ones(4)), "or one of them must be 1"),
     ("where", lambda x, y: np.where(x > 0, x, y), (X, np.ones(4)), "or one of them must be 1"),
-    ("concatenate", lambda x, y: np.concatenate([x, y]), (M, np.ones((2, 2))), r"x.shape\[1\] \(3\) must equal y.shape\[1\] \(2\)"),
+    (
+        "concatenate",
+        lambda x, y: np.concatenate([x, y]),
+        (M, np.ones((2, 2))),
+        r"x.shape\[1\] \(3\) must equal y.shape\[1\] \(2\)",
+    ),
     ("stack", lambda x, y: np.stack([x, y]), (M, np.ones((2, 2))), r"must equal y.shape\[1\]"),
     ("reshape", lambda x, y: x.reshape(2, 2) + y, (X, 1.0), r"x.shape\[0\] \(3\) must equal 4"),
     ("reshape -1", lambda x, y: x.reshape(2, -1) + y, (X, 1.0), "must be divisible by 2"),
     ("max of nothing", lambda x, y: x.max() + y, (np.ones(0), 1.0), "must be at least 1"),
-    ("negative size", lambda x, y: anp.zeros(x.shape[0] - 5) + y, (X, 1.0), r"x.shape\[0\] - 5 \(-2\) must be at least 0"),
+    (
+        "negative size",
+        lambda x, y: anp.zeros(x.shape[0] - 5) + y,
+        (X, 1.0),
+        r"x.shape\[0\] - 5 \(-2\) must be at least 0",
+    ),
 ]
 
 
@@ -164,9 +174,18 @@ def test_a_size_mismatch_does_not_spoil_the_program():
     assert made.cache_info().traces == 1
 
 
+SPECS = ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m")
+
+
 def test_fixed_sizes_fail_while_tracing():
     make = trace(lambda x, y: x @ y)
-    error = fails(errors.ShapeError, r"x.shape\[1\] \(4\) must equal y.shape\[0\] \(5\)", make, ShapeDtypeStruct("n, 4"), ShapeDtypeStruct("5, m"))
+    error = fails(
+        errors.ShapeError,
+        r"x.shape\[1\] \(4\) must equal y.shape\[0\] \(5\)",
+        make,
+        ShapeDtypeStruct("n, 4"),
+        ShapeDtypeStruct("5, m"),
+    )
     assert in_line(error) and len(error.operands) == 2
     fails(errors.ShapeError, "3 and 2", anyshape.eval_shape, np.matmul, M, M)
 
@@ -342,14 +361,14 @@ def test_a_leak_names_the_line_that_made_it(leaked):
 
 def test_leaks_through_closures_and_inner_traces():
     def closure(x):
-        kept = []
-        grad(lambda y: (kept.append(y * y), np.sum(y * y))[1])(x)
-        return x + kept[0]
+        values = []
+        grad(lambda y: (values.append(y * y), np.sum(y * y))[1])(x)
+        return x + values[0]
 
     def rows(x):
-        kept = []
-        vmap(lambda r: (kept.append(r), r)[1])(x)
-        return kept[0]
+        values = []
+        vmap(lambda r: (values.append(r), r)[1])(x)
+        return values[0]
 
     fails(errors.LeakedTracerError, "after its trace", jit(closure), X)
     fails(errors.LeakedTracerError, "after its trace", jit(rows), M)
@@ -509,7 +528,11 @@ def test_what_numpy_has_and_programs_have_not(name):
 # -- vmap, tangents and cotangents -------------------------------------------------------------------------------
 
 VMAPS = [
-    (lambda: vmap(lambda a, b: a + b)(M, np.ones((3, 3))), ValueError, r"a.shape\[0\] \(2\) must equal b.shape\[0\] \(3\)"),
+    (
+        lambda: vmap(lambda a, b: a + b)(M, np.ones((3, 3))),
+        ValueError,
+        r"a.shape\[0\] \(2\) must equal b.shape\[0\] \(3\)",
+    ),
     (lambda: vmap(lambda a: a, axis_size=7)(M), ValueError, r"7 must equal a.shape\[0\] \(2\)"),
     (lambda: vmap(lambda a: a, in_axes=5)(M), TypeError, r": a has no axis 5"),
     (lambda: vmap(lambda p: p["w"], in_axes=({"w": 2},))({"w": M}), TypeError, r"p\['w'\] has no axis 2"),
@@ -542,7 +565,11 @@ TANGENTS = [
     (lambda: jvp(lambda p: p["w"], ({"w": X},), ({"v": X},)), TypeError, "tangents has the structure"),
     (lambda: jvp(np.sin, (X,), (X, X)), TypeError, "tangents has the structure"),
     (lambda: jvp(np.sin, (X,), (X.astype(np.float32),)), TypeError, r"tangents\[0\] has dtype float32"),
-    (lambda: jvp(np.sin, (X,), (np.ones(4),)), ValueError, r"primals\[0\].shape\[0\] \(3\) must equal tangents\[0\].shape\[0\] \(4\)"),
+    (
+        lambda: jvp(np.sin, (X,), (np.ones(4),)),
+        ValueError,
+        r"primals\[0\].shape\[0\] \(3\) must equal tangents\[0\].shape\[0\] \(4\)",
+    ),
     (lambda: jvp(np.sin, (X,), (M,)), TypeError, r"tangents\[0\] is f64"),
     (lambda: jvp(np.sin, X, X), TypeError, "primals is of type ndarray"),
     (lambda: pushforward(X, X), TypeError, "tangents has the structure"),
@@ -554,7 +581,11 @@ TANGENTS = [
     (lambda: pullback({"a": M}), TypeError, r"the cotangent\[0\] has 2 axes"),
     (lambda: pullback({"a": "text"}), TypeError, r"the cotangent\[0\] is of type str"),
     (lambda: jit(lambda x: pullback({"a": x}))(np.ones(4)), ValueError, "must equal 3|does not fit"),
-    (lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)), ValueError, r"must equal tangents\[0\].shape\[0\] \(4\)"),
+    (
+        lambda: anyshape.hvp(lambda x: x.sum(), (X,), (np.ones(4),)),
+        ValueError,
+        r"must equal tangents\[0\].shape\[0\] \(4\)",
+    ),
 ]
 
 

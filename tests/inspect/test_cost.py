@@ -1,4 +1,4 @@
-"""What programs cost: formulas against counts made on actual arrays, guarantees, and every op of the table."""
+"""Costs of programs: formulas against counts made on actual arrays, guarantees, and every op of the table."""
 
 import bisect
 import itertools
@@ -57,7 +57,7 @@ def pairs(node, inputs):
     for i, j in choose_path(ShapeGuardContext(Scope(), "test"), terms, out, named).path:
         y, x = terms.pop(j), terms.pop(i)
         rest = {*"".join(terms), *out}
-        labels = {a for a in x if a in rest or a in y} | {a for a in y if a in rest or a in x}
+        labels = ({*x} & (rest | {*y})) | ({*y} & (rest | {*x}))
         count += sum(2 for _ in np.ndindex(*[shown[a] for a in labels]))
         terms.insert(i, "".join(labels & rest))
     return count
@@ -153,14 +153,14 @@ def numbers(one):
 @cache
 def programs():
     """The graph of each row of the samples, traced once, with the row."""
-    found = []
+    counts = []
     for family, row in rows():
         for sizes in few_combinations(row):
             jitted = anyshape.jit(lambda *a, row=row: row.function(anp, *a))
             if not is_error(outcome(jitted, *arrays_of(row, sizes, row.dtypes[0]))):
-                found.append((family, row, jitted.programs()[0]))
+                counts.append((family, row, jitted.programs()[0]))
                 break
-    return found
+    return counts
 
 
 def families():
@@ -183,14 +183,14 @@ def compare(program, arrays, label):
     with np.errstate(all="ignore"):
         counted = run_and_count(program.graph, arrays)
     now = cost(program).at(sizes_at(program.graph, arrays))
-    for node, said, found in zip(program.graph.nodes, now.nodes, counted, strict=True):
-        assert allows(said, found), f"{label}: {node.op}"
+    for node, said, counts in zip(program.graph.nodes, now.nodes, counted, strict=True):
+        assert allows(said, counts), f"{label}: {node.op}"
     assert allows(now.total, tuple(sum(row[i] for row in counted) for i in range(3)))
 
 
-def allows(said, found):
-    """What is said to be exact was counted, and what is said to be a bound is not below it."""
-    pairs = zip(said.parts(), found, strict=True)
+def allows(said, counts):
+    """Return True if exact costs equal the counts, and bounds are not below them."""
+    pairs = zip(said.parts(), counts, strict=True)
     known = [(e, n) for e, n in pairs if not isinstance(e, Unknown)]
     return all(n <= e.size if isinstance(e, UpperBound) else n == e.size for e, n in known)
 

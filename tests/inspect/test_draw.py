@@ -85,8 +85,7 @@ def test_boxes_do_not_overlap_and_edges_lead_down(seed):
     boxes = [(*corner, *size) for corner, size in zip(layout.corners, sizes, strict=True)]
     assert not [pair for pair in itertools.combinations(boxes, 2) if overlaps(*pair)]
     for x, y, width, height in boxes:
-        assert x >= -1e-6 and y >= -1e-6
-        assert x + width <= layout.width + 1e-6 and y + height <= layout.height + 1e-6
+        assert min(x, y, layout.width - x - width, layout.height - y - height) >= -1e-6
     for wire, route in zip(wires, layout.routes, strict=True):
         bottom, top = boxes[wire.tail][1] + boxes[wire.tail][3], boxes[wire.head][1]
         assert bottom < top
@@ -374,16 +373,16 @@ def test_the_script_counts_as_python_does(tmp_path):
     points = [(x, y) for x in range(7) for y in range(7)]
     script = (Path(html.__file__).parents[1] / "page" / "page.js").read_text()
     start, end = script.index("function floordiv"), script.index("function grouped")
-    told = json.dumps([[formula(s, variables) for s in sizes], points])
+    described = json.dumps([[formula(s, variables) for s in sizes], points])
     (tmp_path / "run.js").write_text(
-        script[start:end] + f"const [formulas, points] = {told};"
+        script[start:end] + f"const [formulas, points] = {described};"
         "console.log(JSON.stringify(points.map((p) => formulas.map((f) => {"
         "try { return evaluate(f, p.map(BigInt)).toString(); }"
         "catch (e) { return e instanceof RangeError ? null : e.message; }}))));"
     )
     done = subprocess.run(["node", str(tmp_path / "run.js")], capture_output=True, text=True, check=True)
-    for point, found in zip(points, json.loads(done.stdout), strict=True):
-        for size, text in zip(sizes, found, strict=True):
+    for point, matches in zip(points, json.loads(done.stdout), strict=True):
+        for size, text in zip(sizes, matches, strict=True):
             assert text == as_python(size, dict(zip(variables, point, strict=True))), (size, point)
 
 
@@ -403,25 +402,25 @@ TOKEN = re.compile(r'\s+|//[^\n]*|"(?:\\.|[^"\\])*"|->|[A-Za-z_][A-Za-z_0-9]*|[0
 
 def tokens(text):
     """The tokens of Graphviz source; whatever is none is a mistake."""
-    found, at = [], 0
+    matches, at = [], 0
     while at < len(text):
         match = TOKEN.match(text, at)
         assert match is not None, text[at : at + 40]
         at = match.end()
         if not match[0].isspace() and not match[0].startswith("//"):
-            found.append(match[0])
-    return found
+            matches.append(match[0])
+    return matches
 
 
 def test_graphviz_source_names_every_box_and_edge():
     program = traced(value_and_grad(lambda *a: layer(*a).sum()), "n, d", "d, k", "k")
-    drawn, found = picture(program), tokens(to_dot(program))
-    assert found[0] == "digraph" and found[2] == "{" and found[-1] == "}"
-    edges = [(found[i - 1], found[i + 1]) for i, token in enumerate(found) if token == "->"]
+    drawn, words = picture(program), tokens(to_dot(program))
+    assert (words[0], words[2], words[-1]) == ("digraph", "{", "}")
+    edges = [(words[i - 1], words[i + 1]) for i, token in enumerate(words) if token == "->"]
     assert edges == [(f"b{e.tail}", f"b{e.head}") for e in drawn.edges]
-    alone = [found[i] for i in range(1, len(found) - 1) if found[i - 1] == ";" and found[i + 1] == "["]
+    alone = [words[i] for i in range(1, len(words) - 1) if words[i - 1] == ";" and words[i + 1] == "["]
     assert [name for name in alone if name not in ("node", "edge")] == [f"b{b.number}" for b in drawn.boxes]
-    assert found.count('"dashed"') == sum(e.sizes_only for e in drawn.edges) > 0
+    assert words.count('"dashed"') == sum(e.sizes_only for e in drawn.edges) > 0
 
 
 @pytest.mark.parametrize("text", ['a"b', "a\\", "a\\n", "a\nb", "", '\\"', EVIL])

@@ -1,4 +1,4 @@
-"""What `explain` says: of sizes and conditions, of why a program was traced, and of what needs another one."""
+"""Explanations: sizes and conditions, why a program was traced, and of what needs another one."""
 
 import collections
 import inspect
@@ -23,7 +23,7 @@ def line_of(function, text):
 
 
 def reasons(explanation, program=-1):
-    """What an explanation gives as reasons for one program, as (kind, subject, before, now)."""
+    """Return the reasons of one program in an explanation, as (kind, subject, before, now)."""
     return [(r.kind, r.subject, r.before, r.now) for r in explanation.programs[program].because]
 
 
@@ -45,12 +45,12 @@ def test_the_guard_that_failed_is_named_with_both_values_and_the_line():
     made = jit(halves)
     made(ones(7))
     made(ones(3))
-    found = made.explain()
-    assert reasons(found) == [("guard", "x.shape[0] > 4", "x.shape[0] = 7", "x.shape[0] = 3")]
+    explanation = made.explain()
+    assert reasons(explanation) == [("guard", "x.shape[0] > 4", "x.shape[0] = 7", "x.shape[0] = 3")]
     line = line_of(halves, "if x.shape")
     expected = f"program 1: x.shape[0] > 4 (test_explain.py:{line}): x.shape[0] = 7 when traced, 3 now"
-    assert expected in str(found)
-    first, second = (p.guards()[0] for p in found.programs)
+    assert expected in str(explanation)
+    first, second = (p.guards()[0] for p in explanation.programs)
     assert (first.claim, first.otherwise) == ("x.shape[0] > 4", "x.shape[0] <= 4")
     assert (second.claim, second.otherwise) == ("x.shape[0] <= 4", "x.shape[0] > 4")
     assert first.code == "if x.shape[0] > 4:" and first.where.line == line
@@ -90,12 +90,12 @@ def test_guards_and_their_opposites_say_what_they_mean(sizes):
     made = jit(turns)
     for n in sizes:
         for m in sizes:
-            found = explain(made)(ones(n), ones(m))
+            explanation = explain(made)(ones(n), ones(m))
             names = {"x": ones(n), "y": ones(m)}
-            for program in found.programs:
+            for program in explanation.programs:
                 holds = [eval(g.claim, names) for g in program.guards()]
                 assert [eval(g.otherwise, names) for g in program.guards()] == [not h for h in holds]
-                assert (program.number == found.program) == all(holds)
+                assert (program.number == explanation.program) == all(holds)
     assert made.cache_info().traces == len(made.explain().programs) > 4
 
 
@@ -104,8 +104,8 @@ def test_sizes_are_named_by_parameters_also_inside_trees():
         return x @ params["w"] if params["w"].shape[1] > 2 else x
 
     Pair = collections.namedtuple("Pair", "w b")
-    found = explain(layer)({"w": ones(4, 3), "b": [ones(2), (ones(1),)]}, x=ones(5, 4))
-    (program,) = found.programs
+    explanation = explain(layer)({"w": ones(4, 3), "b": [ones(2), (ones(1),)]}, x=ones(5, 4))
+    (program,) = explanation.programs
     assert [a.path for a in program.arguments] == ["params['b'][0]", "params['b'][1][0]", "params['w']", "x"]
     claims = {c.kind: c.claim for c in program.conditions}
     assert claims == {"guard": "params['w'].shape[1] > 2", "assertion": "x.shape[1] == params['w'].shape[0]"}
@@ -238,9 +238,9 @@ def test_an_attribute_of_the_object_of_a_method():
     model = Model()
     model.step(ones(2))
     model.rate = 0.25
-    found = explain(model.step)(ones(5))
-    assert reasons(found) == [("name", "Model.rate", "0.5", "0.25")]
-    assert found.name == "step" and found.programs[0].arguments[0].path == "x"
+    explanation = explain(model.step)(ones(5))
+    assert reasons(explanation) == [("name", "Model.rate", "0.5", "0.25")]
+    assert explanation.name == "step" and explanation.programs[0].arguments[0].path == "x"
     assert explain(model.plain)(ones(5)).programs[0].arguments[0].path == "x"
 
 
@@ -249,8 +249,8 @@ def test_an_attribute_of_the_object_of_a_method():
 
 def test_names_that_are_shared_keep_their_name_and_say_where_they_are_read():
     made = jit(lambda x, y: x[: y.shape[0]] * y if y.shape[0] > 1 else x, dynamic_shapes={"x": "n + m", "y": "n"})
-    found = explain(made)(ones(7), ones(3))
-    (program,) = found.programs
+    explanation = explain(made)(ones(7), ones(3))
+    (program,) = explanation.programs
     sizes = {s.name: (s.source, s.value, s.low, s.high) for s in program.sizes}
     assert sizes == {"n": ("y.shape[0]", 3, 2, None), "m": ("x.shape[0] - n", 4, 0, None)}
     assert program.guards()[0].claim == "n > 1"
@@ -299,10 +299,10 @@ def test_explaining_traces_once_and_runs_nothing():
         return x * 2
 
     made = jit(noted)
-    found = explain(made)(ones(3))
-    assert (found.program, found.traced) == (1, True)
-    found = explain(made)(ones(5))
-    assert (found.program, found.traced) == (1, False)
+    explanation = explain(made)(ones(3))
+    assert (explanation.program, explanation.traced) == (1, True)
+    explanation = explain(made)(ones(5))
+    assert (explanation.program, explanation.traced) == (1, False)
     np.testing.assert_array_equal(made(ones(2)), [2, 2])
     assert made.cache_info()[:3] == (1, 1, 1) and next(calls) == 1
     text = str(explain(made)(ones(2)))
@@ -312,17 +312,17 @@ def test_explaining_traces_once_and_runs_nothing():
 def test_arguments_that_break_an_assertion_are_told_to_be_an_error():
     made = jit(lambda x, w: x @ w)
     made(ones(2, 3), ones(3))
-    found = explain(made)(ones(2, 3), ones(4))
+    explanation = explain(made)(ones(2, 3), ones(4))
     expected = "x.shape[1] == w.shape[0] does not hold for x.shape[1] = 3, w.shape[0] = 4"
-    assert found.broken == (expected,) and f"but a call is an error: {expected}" in str(found)
+    assert explanation.broken == (expected,) and f"but a call is an error: {expected}" in str(explanation)
     with pytest.raises(anyshape.errors.SizeMismatchError):
         made(ones(2, 3), ones(4))
     assert not explain(made)(ones(5, 4), ones(4)).broken
 
 
 def test_described_arguments_need_no_memory():
-    found = explain(lambda x, k: x * k)(ShapeDtypeStruct((10**9, 10**5)), ShapeDtypeStruct((), np.int32))
-    assert [a.dtype for a in found.programs[0].arguments] == ["float64", "int32"]
+    explanation = explain(lambda x, k: x * k)(ShapeDtypeStruct((10**9, 10**5)), ShapeDtypeStruct((), np.int32))
+    assert [a.dtype for a in explanation.programs[0].arguments] == ["float64", "int32"]
 
 
 def test_programs_that_were_dropped():
@@ -330,8 +330,8 @@ def test_programs_that_were_dropped():
     made._cache = Cache(2)
     for n in (1, 2, 3):
         made(ones(n))
-    found = made.explain()
-    assert "1 dropped, as at most 2 are kept" in str(found) and [p.number for p in found.programs] == [2, 3]
+    explanation = made.explain()
+    assert "1 dropped, as at most 2 are kept" in str(explanation) and [p.number for p in explanation.programs] == [2, 3]
     made(ones(1))
     assert [(r.kind, r.program) for r in made.explain().programs[-1].because] == [("evicted", 1)]
     assert "program 1: it was dropped, as 2 programs are kept at most" in str(made.explain())
@@ -385,18 +385,18 @@ def test_transformed_functions():
 
     slope = grad(loss)
     slope({"w": ones(3)}, ones(5, 3))
-    found = explain(slope)({"w": ones(3)}, ones(1, 3))
-    assert found.name == "grad(loss)" and found.programs[1].result == "{'w': f64[params_w_0]}"
-    assert reasons(found) == [("guard", "x.shape[0] > 2", "x.shape[0] = 5", "x.shape[0] = 1")]
+    explanation = explain(slope)({"w": ones(3)}, ones(1, 3))
+    assert explanation.name == "grad(loss)" and explanation.programs[1].result == "{'w': f64[params_w_0]}"
+    assert reasons(explanation) == [("guard", "x.shape[0] > 2", "x.shape[0] = 5", "x.shape[0] = 1")]
     mapped = vmap(lambda x: x * 2 if x.shape[0] > 1 else x)
     assert explain(mapped)(ones(3, 4)).programs[0].guards()[0].claim == "x.shape[1] > 1"
 
 
 def test_a_function_without_arguments():
-    found = explain(lambda: np.ones(3) * 2)()
-    (program,) = found.programs
+    explanation = explain(lambda: np.ones(3) * 2)()
+    (program,) = explanation.programs
     assert program.structure == "()" and not program.sizes and program.result in ("f64[3]", "(f64[3])")
-    assert "program 1: <lambda>() -> f64[3]" in str(found)
+    assert "program 1: <lambda>() -> f64[3]" in str(explanation)
 
 
 def test_results_in_trees():
@@ -406,11 +406,11 @@ def test_results_in_trees():
 
 
 def test_what_rules_relied_on():
-    found = explain(lambda x: np.mean(x @ x.T))(ones(4, 3))
-    assert any(r.size == "x.shape[0]" for r in found.reliances)
+    explanation = explain(lambda x: np.mean(x @ x.T))(ones(4, 3))
+    assert any(r.size == "x.shape[0]" for r in explanation.reliances)
     keys = {"op", "rule", "question", "field", "size", "times"}
-    assert found.to_dict(reliances=True)["programs"][0]["reliances"][0].keys() == keys
-    assert "reliances" not in found.to_dict()["programs"][0]
+    assert explanation.to_dict(reliances=True)["programs"][0]["reliances"][0].keys() == keys
+    assert "reliances" not in explanation.to_dict()["programs"][0]
 
 
 def test_as_plain_data():
@@ -500,11 +500,11 @@ def test_the_greater_of_two_sizes_is_a_size_or_a_decision():
 
 def test_sizes_that_depend_on_data_are_explained():
     chosen = anyshape.jit(lambda x, y: np.dot(x[x > 0], y[y > 0]))
-    found = anyshape.explain(chosen)(np.ones(3), np.ones(3))
-    assert "count" in str(found) and json.dumps(found.to_dict()) and found.reliances
+    explanation = anyshape.explain(chosen)(np.ones(3), np.ones(3))
+    assert "count" in str(explanation) and json.dumps(explanation.to_dict()) and explanation.reliances
     text = str(anyshape.explain(lambda x: x[x > 0])(np.ones(3)))
     assert "is known of sizes that depend on data" in text and "must hold" not in text
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(found)
+    console.print(explanation)
     assert "count" in console.export_text()
     assert chosen(np.ones(3), np.ones(4)[:3]) == 3

@@ -1,4 +1,4 @@
-"""Profiles: every step of the plan that runs has a row, shares add up, costs are those of the sizes of the call."""
+"""Profiles: every step of the plan that runs has a row, shares add up, costs belong to the sizes of the call."""
 
 import base64
 import hashlib
@@ -33,8 +33,8 @@ def of(function, *args, repeat=2, **kwargs):
     return profile(function, repeat=repeat, file=io.StringIO())(*args, **kwargs)
 
 
-def names(found):
-    return [row.name for row in found.rows]
+def names(result):
+    return [row.name for row in result.rows]
 
 
 def loss(w, x):
@@ -49,39 +49,39 @@ def wave(x):
 def test_each_step_that_runs_has_a_row_and_shares_add_up(n):
     step, w, x = value_and_grad(loss), np.ones(3), np.linspace(0, 1, 3 * n).reshape(n, 3)
     expected = step(w, x)
-    found = of(step, w, x)
-    np.testing.assert_array_equal(found.value[0], expected[0])
-    np.testing.assert_array_equal(found.value[1], expected[1])
+    result = of(step, w, x)
+    np.testing.assert_array_equal(result.value[0], expected[0])
+    np.testing.assert_array_equal(result.value[1], expected[1])
     plan = step.programs()[0].plan
-    assert len(found.rows) == len(plan.steps) + 1
-    assert [row.result.partition(":")[0] for row in found.rows[:-1]] == [s.outputs[0] for s in plan.steps]
-    assert found.rows[-1].name == "entry and exit"
-    assert sum(row.share for row in found.rows) == pytest.approx(1.0)
-    assert all(row.seconds >= 0 for row in found.rows) and found.seconds > 0 and found.timed > 0
-    assert found.sizes == {"w_0": 3, "x_0": n, "x_1": 3} and found.repeat == 2
+    assert len(result.rows) == len(plan.steps) + 1
+    assert [row.result.partition(":")[0] for row in result.rows[:-1]] == [s.outputs[0] for s in plan.steps]
+    assert result.rows[-1].name == "entry and exit"
+    assert sum(row.share for row in result.rows) == pytest.approx(1.0)
+    assert all(row.seconds >= 0 for row in result.rows) and result.seconds > 0 and result.timed > 0
+    assert result.sizes == {"w_0": 3, "x_0": n, "x_1": 3} and result.repeat == 2
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_costs_are_those_of_the_program_at_the_sizes_of_the_call(n):
     function = jit(lambda x, y: np.exp(x @ y))
-    found = of(function, np.ones((n, 3)), np.ones((3, 2)))
-    product, exp, _ = found.rows
+    result = of(function, np.ones((n, 3)), np.ones((3, 2)))
+    product, exp, _ = result.rows
     assert (product.flops, product.bytes) == (2 * n * 2 * 3, 8 * (3 * n + 6 + 2 * n))
     assert (exp.flops, exp.bytes, exp.result) == (2 * n, 8 * 4 * n, f"{exp.result[:2]}: f64[{n}, 2]")
-    at = function.programs()[0].cost().at({v.label: s for v, s in zip(*sizes_of(function, found))})
-    assert sum(row.flops for row in found.rows[:-1]) == at.flops.size
+    at = function.programs()[0].cost().at({v.label: s for v, s in zip(*sizes_of(function, result))})
+    assert sum(row.flops for row in result.rows[:-1]) == at.flops.size
     assert exp.bytes_per_second is None if n == 0 else exp.bytes_per_second == pytest.approx(exp.bytes / exp.seconds)
 
 
-def sizes_of(function, found):
+def sizes_of(function, result):
     dims = [source.variable for source in function.programs()[0].graph.dims]
-    return dims, [found.sizes[v.label] for v in dims]
+    return dims, [result.sizes[v.label] for v in dims]
 
 
 def test_a_product_that_only_plans_have_counts_what_it_stands_for():
     step = grad(lambda x, y: np.sum(np.tanh(x @ y.T)))
-    found = of(step, np.ones((4, 3)), np.ones((5, 3)))
-    products = [row.flops for row in found.rows if row.name in ("contract", "dot_general")]
+    result = of(step, np.ones((4, 3)), np.ones((5, 3)))
+    products = [row.flops for row in result.rows if row.name in ("contract", "dot_general")]
     assert products == [2 * 4 * 5 * 3] * 2
     for op in PLAN_OPS.values():
         assert find_cost(op)
@@ -95,23 +95,23 @@ def test_steps_that_ran_as_tiles_are_one_row(monkeypatch, threads):
     monkeypatch.setattr(anyshape.config, "num_threads", threads)
     n = 300_000
     step = value_and_grad(wave)
-    found = of(step, np.linspace(0, 1, n))
-    (group,) = [row for row in found.rows if row.tiles]
+    result = of(step, np.linspace(0, 1, n))
+    (group,) = [row for row in result.rows if row.tiles]
     assert group.tiles > 4 and 1 <= group.threads <= threads
     assert {row.name for row in group.steps} == {"sin", "cos", "mul", "add", "reduce_sum"}
     assert sum(row.share for row in group.steps) == pytest.approx(group.share)
     assert sum(row.seconds for row in group.steps) == pytest.approx(group.seconds)
-    assert sum(row.share for row in found.rows) == pytest.approx(1.0)
+    assert sum(row.share for row in result.rows) == pytest.approx(1.0)
     assert group.flops == 5 * n + n == sum(row.flops for row in group.steps)
     assert group.bytes == 8 * (2 * n + 1), "x is read, the slope and the sum are written, the rest stays"
     assert group.where.file == __file__
-    np.testing.assert_array_equal(found.value[1], step(np.linspace(0, 1, n))[1])
+    np.testing.assert_array_equal(result.value[1], step(np.linspace(0, 1, n))[1])
 
 
 def test_the_same_steps_at_small_sizes_are_rows_of_their_own():
-    found = of(value_and_grad(wave), np.linspace(0, 1, 7))
-    assert not any(row.tiles or row.steps for row in found.rows)
-    assert sorted(names(found)) == sorted(["sin", "cos", "mul", "mul", "add", "reduce_sum", "entry and exit"])
+    result = of(value_and_grad(wave), np.linspace(0, 1, 7))
+    assert not any(row.tiles or row.steps for row in result.rows)
+    assert sorted(names(result)) == sorted(["sin", "cos", "mul", "mul", "add", "reduce_sum", "entry and exit"])
 
 
 def test_readings_become_medians_and_shares(monkeypatch):
@@ -122,10 +122,10 @@ def test_readings_become_medians_and_shares(monkeypatch):
     (n,) = [source.variable for source in program.graph.dims]
     run = lambda *readings: TimedRun(plan, readings, {}, {n: 4}, 0.5)
     runs = [(10.5, run(1.0, 2.0, 5.0, 9.0)), (9.5, run(1.0, 3.0, 6.0, 9.0)), (99.5, run(0.0, 50.0, 53.0, 98.0))]
-    found = profiler._profile("f", "value", [7.0, 8.0, 6.0], runs)
-    assert [row.seconds for row in found.rows] == [2.0, 3.0, 4.0, 1.0]
-    assert [row.share for row in found.rows] == pytest.approx([0.2, 0.3, 0.4, 0.1])
-    assert (found.seconds, found.timed, found.overhead) == (7.0, 10.5, 0.0)
+    result = profiler._profile("f", "value", [7.0, 8.0, 6.0], runs)
+    assert [row.seconds for row in result.rows] == [2.0, 3.0, 4.0, 1.0]
+    assert [row.share for row in result.rows] == pytest.approx([0.2, 0.3, 0.4, 0.1])
+    assert (result.seconds, result.timed, result.overhead) == (7.0, 10.5, 0.0)
 
 
 def test_what_threads_add_up_is_divided_among_the_steps_of_a_group(monkeypatch):
@@ -135,8 +135,8 @@ def test_what_threads_add_up_is_divided_among_the_steps_of_a_group(monkeypatch):
     plan = step.programs()[0].plan
     (n,) = [source.variable for source in step.programs()[0].graph.dims]
     shares = {0: [Share(1, 3, (1.0, 2.0)), Share(2, 2, (2.0, 4.0)), Share(3, 0, (0.0, 0.0))]}
-    found = profiler._profile("f", None, [1.0], [(4.0, TimedRun(plan, (1.0, 0.0, 4.0), shares, {n: 9}, 0.0))])
-    group, outside = found.rows
+    result = profiler._profile("f", None, [1.0], [(4.0, TimedRun(plan, (1.0, 0.0, 4.0), shares, {n: 9}, 0.0))])
+    group, outside = result.rows
     assert (group.tiles, group.threads) == (5, 2)
     assert group.seconds == pytest.approx(3.0 - 0.1 * (1 + 5 * 2 / 2)) and outside.seconds == pytest.approx(1.0)
     assert [row.seconds / group.seconds for row in group.steps] == pytest.approx([1 / 3, 2 / 3])
@@ -163,9 +163,9 @@ def test_functions_trees_keywords_and_methods():
         def __call__(self, x, *, shift):
             return {"out": np.exp(x["a"]) * self.scale + shift}
 
-    found = of(Model().__call__, {"a": np.zeros(4)}, shift=1.0)
-    np.testing.assert_array_equal(found.value["out"], np.full(4, 4.0))
-    assert "exp" in names(found)
+    result = of(Model().__call__, {"a": np.zeros(4)}, shift=1.0)
+    np.testing.assert_array_equal(result.value["out"], np.full(4, 4.0))
+    assert "exp" in names(result)
     plain = of(lambda x, k: x[:k] * 2, np.arange(5.0), 3)  # jitted first
     np.testing.assert_array_equal(plain.value, [0, 2, 4])
     static = of(jit(lambda x, power: x**power, static_argnames="power"), np.arange(3.0), power=3)
@@ -174,8 +174,8 @@ def test_functions_trees_keywords_and_methods():
 
 def test_sizes_that_depend_on_data():
     step = jit(lambda x: np.cumsum(np.sin(x[x > 0])))
-    found = of(step, np.array([1.0, -1.0, 2.0, 3.0]))
-    sin = next(row for row in found.rows if row.name == "sin")
+    result = of(step, np.array([1.0, -1.0, 2.0, 3.0]))
+    sin = next(row for row in result.rows if row.name == "sin")
     assert sin.flops == 3 and sin.bytes == 48 and sin.result.endswith("f64[3]") and not sin.at_most
     none = next(row for row in of(step, -np.ones(4)).rows if row.name == "sin")
     assert none.flops == 0 and none.bytes_per_second is None and none.result.endswith("f64[0]")
@@ -186,9 +186,9 @@ def test_programs_traced_loaded_and_exported(tmp_path):
     program.save(tmp_path / "wave.anyshape")
     for each in (program, load(tmp_path / "wave.anyshape"), trace(wave)(ShapeDtypeStruct("n"))):
         for n in SIZES:
-            found = of(each, np.arange(float(n)))
-            assert names(found) == ["sin", "mul", "reduce_sum", "entry and exit"]
-            assert float(found.value) == pytest.approx(wave(np.arange(float(n))))
+            result = of(each, np.arange(float(n)))
+            assert names(result) == ["sin", "mul", "reduce_sum", "entry and exit"]
+            assert float(result.value) == pytest.approx(wave(np.arange(float(n))))
 
 
 def test_a_profile_leaves_the_function_as_it_was():
@@ -211,9 +211,9 @@ def test_functions_that_call_back_are_called_as_often_as_said():
     step = jit(lambda x: anyshape.pure_callback(note, ShapeDtypeStruct((3,)), x) * 2)
     step(np.ones(3))
     calls[0] = 0
-    found = of(step, np.ones(3), repeat=4)
+    result = of(step, np.ones(3), repeat=4)
     assert calls[0] == 3 + 2 * 4, "to warm up each kind of call and to see how long it takes, then in turns"
-    assert any("callback" in name for name in names(found))
+    assert any("callback" in name for name in names(result))
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------
@@ -292,42 +292,42 @@ def test_the_table_has_a_line_for_each_row_or_for_the_rest():
         return x
 
     step, written, short = jit(long), io.StringIO(), io.StringIO()
-    found = profile(step, repeat=1, rows=None, file=written)(np.ones(3))
+    result = profile(step, repeat=1, rows=None, file=written)(np.ones(3))
     lines = written.getvalue().splitlines()
     assert lines[0].startswith("long: ") and lines[0].endswith("a call, the median of 1")
     head = next(i for i, line in enumerate(lines) if line.split()[0] == "time")
-    assert len(lines) == head + 1 + len(found.rows) and str(found) + "\n" == written.getvalue()
+    assert len(lines) == head + 1 + len(result.rows) and str(result) + "\n" == written.getvalue()
     assert all("test_profile.py:" in line for line in lines[head + 1 : -1])
-    found.print(rows=5, file=short)
+    result.print(rows=5, file=short)
     rest = short.getvalue().splitlines()
-    assert len(rest) == head + 1 + 5 and f"{len(found.rows) - 4} others" in rest[-1]
+    assert len(rest) == head + 1 + 5 and f"{len(result.rows) - 4} others" in rest[-1]
     shares = [float(re.search(r"([\d.]+) %", line)[1]) for line in rest[head + 1 :]]
     assert sum(shares) == pytest.approx(100, abs=0.5)
 
 
 def test_it_prints_to_standard_output(capsys):
-    found = profile(wave, repeat=1)(np.ones(3))
-    assert capsys.readouterr().out == str(found) + "\n"
+    result = profile(wave, repeat=1)(np.ones(3))
+    assert capsys.readouterr().out == str(result) + "\n"
 
 
 def test_without_rich_it_prints_as_well(monkeypatch):
     monkeypatch.setitem(sys.modules, "anyshape.inspect.profile.table", None)
     stream = io.StringIO()
-    found = profile(wave, repeat=1, file=stream)(np.ones(3))
-    assert stream.getvalue() == str(found) + "\n"
+    result = profile(wave, repeat=1, file=stream)(np.ones(3))
+    assert stream.getvalue() == str(result) + "\n"
 
 
 def test_rich_draws_a_table():
     console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=200)
-    found = of(value_and_grad(wave), np.linspace(0, 1, 300_000))
-    console.print(found)
+    result = of(value_and_grad(wave), np.linspace(0, 1, 300_000))
+    console.print(result)
     text = console.file.getvalue()
     assert "steps in tiles" in text and "entry and exit" in text and "GFLOP/s" in text
 
 
 def test_it_is_saved_as_data(tmp_path):
-    found = of(wave, np.ones(4))
-    found.save(tmp_path / "wave.json")
+    result = of(wave, np.ones(4))
+    result.save(tmp_path / "wave.json")
     data = json.loads((tmp_path / "wave.json").read_text())
     assert data["rows"][0]["name"] == "sin" and data["rows"][0]["flops"] == 4
     assert data["rows"][0]["where"]["file"] == __file__ and data["sizes"] == {"x_0": 4}
@@ -342,13 +342,13 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.loaded += [v for k, v in found.items() if k in ("src", "href", "srcset", "action")]
+        result = dict(attributes)
+        self.loaded += [v for k, v in result.items() if k in ("src", "href", "srcset", "action")]
         self.inside = tag
-        if "bar" in (found.get("class") or "").split():
-            self.bars.append((float(found["data-left"]), float(found["data-width"]), int(found["data-level"])))
-        if tag == "meta" and "content" in found and "script-src" in found["content"]:
-            self.allowed = re.search(r"script-src '(.*?)'", found["content"])[1]
+        if "bar" in (result.get("class") or "").split():
+            self.bars.append((float(result["data-left"]), float(result["data-width"]), int(result["data-level"])))
+        if tag == "meta" and "content" in result and "script-src" in result["content"]:
+            self.allowed = re.search(r"script-src '(.*?)'", result["content"])[1]
 
     def handle_data(self, data):
         if self.inside == "script" and data.strip():
@@ -356,8 +356,8 @@ class Page(HTMLParser):
 
 
 def test_the_page_loads_nothing_and_runs_its_own_script_alone(tmp_path):
-    found = of(value_and_grad(wave), np.linspace(0, 1, 300_000))
-    found.save(tmp_path / "wave.html")
+    result = of(value_and_grad(wave), np.linspace(0, 1, 300_000))
+    result.save(tmp_path / "wave.html")
     page = Page((tmp_path / "wave.html").read_text("utf-8"))
     assert not page.loaded
     (script,) = page.scripts
@@ -367,8 +367,8 @@ def test_the_page_loads_nothing_and_runs_its_own_script_alone(tmp_path):
 
 
 def test_bars_lie_inside_of_those_above_and_not_on_each_other():
-    found = of(value_and_grad(lambda x: np.sum(np.sin(x) * np.exp(x))), np.linspace(0, 1, 100_000))
-    for root in (flame.in_order(found), flame.by_line(found)):
+    result = of(value_and_grad(lambda x: np.sum(np.sin(x) * np.exp(x))), np.linspace(0, 1, 100_000))
+    for root in (flame.in_order(result), flame.by_line(result)):
         assert root.share == 1.0
         todo = [root]
         while todo:
@@ -412,16 +412,16 @@ def test_the_script_widens_a_bar_and_hides_what_is_beside_it(tmp_path):
 
 def test_what_tiles_write_to_its_place_moves_nothing(monkeypatch):
     monkeypatch.setattr(tiles, "forced", (1, 6))
-    found = profile(grad(lambda x: np.sum(np.sin(x[1:]) ** 2)), repeat=2)(np.ones(40))
-    (group,) = [row for row in found.rows if row.tiles]
+    result = profile(grad(lambda x: np.sum(np.sin(x[1:]) ** 2)), repeat=2)(np.ones(40))
+    (group,) = [row for row in result.rows if row.tiles]
     (pad,) = [row for row in group.steps if row.name == "pad"]
     assert (pad.bytes, pad.flops) == (0, 0)
     assert group.bytes >= 2 * 39 * 8
 
 
 def test_views_move_nothing():
-    found = of(jit(lambda x: np.sin(x.reshape(2, -1)).T), np.ones(6))
-    assert all(row.bytes == 0 for row in found.rows[:-1] if row.name in (reshape_op.name, "transpose"))
+    result = of(jit(lambda x: np.sin(x.reshape(2, -1)).T), np.ones(6))
+    assert all(row.bytes == 0 for row in result.rows[:-1] if row.name in (reshape_op.name, "transpose"))
 
 
 def test_durations_and_numbers_read_well():

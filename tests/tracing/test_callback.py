@@ -42,16 +42,16 @@ def test_what_a_promise_says_is_what_a_signature_shows(promise, signature):
 def test_trees_keywords_and_numbers():
     spec = {"a": ShapeDtypeStruct(()), "b": (ShapeDtypeStruct("?", np.int64), np.zeros(2))}
     function = lambda x, *, k: {"a": k, "b": (np.flatnonzero(x), x[:2])}
-    found = jit(lambda x: pure_callback(function, spec, x, k=2.5))(X)
-    assert found["a"] == 2.5 and found["b"][0].tolist() == [0, 1, 2] and found["b"][1].tolist() == [3, 1]
+    result = jit(lambda x: pure_callback(function, spec, x, k=2.5))(X)
+    assert result["a"] == 2.5 and result["b"][0].tolist() == [0, 1, 2] and result["b"][1].tolist() == [3, 1]
     assert pure_callback(function, spec, X, k=2.5)["b"][0].tolist() == [0, 1, 2]
     assert jit(lambda x: (pure_callback(print, (), x), x))(X)[0] == ()
 
 
 def test_what_a_callback_keeps_or_was_given_is_not_written_to():
-    kept = np.arange(3.0)
-    result = jit(lambda x: pure_callback(lambda x: kept, ShapeDtypeStruct(x.shape), x) + 1)(X)
-    assert kept.tolist() == [0, 1, 2] and result.tolist() == [1, 2, 3]
+    spec = np.arange(3.0)
+    result = jit(lambda x: pure_callback(lambda x: spec, ShapeDtypeStruct(x.shape), x) + 1)(X)
+    assert spec.tolist() == [0, 1, 2] and result.tolist() == [1, 2, 3]
 
     def writes(x):
         x[0] = 7
@@ -64,10 +64,10 @@ def test_what_a_callback_keeps_or_was_given_is_not_written_to():
 @pytest.mark.parametrize("n", [1, 5, 1000])
 def test_what_a_callback_is_given_stays_as_it_was(n):
     """A log or a plot may keep it: no later step takes its memory, nor that of what it is a view of."""
-    given = []
+    calls = []
 
     def keeps(x):
-        given.append((x, x.copy()))
+        calls.append((x, x.copy()))
         return np.float64(x.sum())
 
     def function(x):
@@ -79,8 +79,8 @@ def test_what_a_callback_is_given_stays_as_it_was(n):
     f, x = jit(function), np.linspace(0, 1, n)
     for _ in range(2):
         f(x)
-    for kept, copy in given:
-        np.testing.assert_array_equal(kept, copy)
+    for array, copy in calls:
+        np.testing.assert_array_equal(array, copy)
 
 
 REFUSED = [

@@ -277,10 +277,10 @@ def test_transforms_decorate_methods(factor):
     xs = np.stack([x, -x])
     for cubic.factor in (1.0, factor):  # each is watched through every transform
         slope = 3 * cubic.factor * x**2
-        for found in (cubic.slope(x), cubic.by_place(x), cubic.jitted(x), cubic.with_value(x)[1]):
-            np.testing.assert_allclose(found, slope)
-        for found in (*cubic.both(x, 3.0), cubic.last(x, 3.0)):
-            assert found.shape in ((2,), ())
+        for value in (cubic.slope(x), cubic.by_place(x), cubic.jitted(x), cubic.with_value(x)[1]):
+            np.testing.assert_allclose(value, slope)
+        for value in (*cubic.both(x, 3.0), cubic.last(x, 3.0)):
+            assert value.shape in ((2,), ())
         np.testing.assert_allclose(cubic.both(x, 3.0)[0], 3 * slope)
         np.testing.assert_allclose(cubic.last(x, 3.0), cubic.value(x))
         np.testing.assert_allclose(cubic.second(x), np.diag(6 * cubic.factor * x))

@@ -27,7 +27,7 @@ for n in (7, 3, 2):
 
 
 def run(names, program=PROGRAM, **more):
-    """What a process writes to standard error when the variable is this; None: not set."""
+    """Return the standard error of a process with this value of the variable; None: not set."""
     environment = {k: v for k, v in os.environ.items() if k != "ANYSHAPE_LOGS"} | more
     if names is not None:
         environment["ANYSHAPE_LOGS"] = names
@@ -63,8 +63,8 @@ def test_nothing_is_said_and_nothing_installed_without_it():
 
 def test_unknown_names_are_told_with_the_known_ones():
     lines = run("gaurds,run")
-    (told,) = [line for line in lines if "gaurds" in line and "UserWarning" in line]
-    assert "trace, guards, shapes, passes, plan, run, all" in told
+    (warning,) = [line for line in lines if "gaurds" in line and "UserWarning" in line]
+    assert "trace, guards, shapes, passes, plan, run, all" in warning
     assert loggers(lines) == {"anyshape.run"}
 
 

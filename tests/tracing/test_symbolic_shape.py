@@ -250,8 +250,8 @@ def test_a_reshape_that_is_proved(old, constraints, to, new):
     scope = shape.variables[0].scope
     sizes = {name: symbolic_shape(name, scope=scope)[0] for name in scope.names}
     target = eval(to, {}, sizes)
-    found = shape.resolve_reshape(target)
-    assert str(found) == new and type(found) is SymbolicShape
+    resolved = shape.resolve_reshape(target)
+    assert str(resolved) == new and type(resolved) is SymbolicShape
     for point in itertools.product((0, 1, 2, 4, 12), repeat=len(sizes)):
         bindings = dict(zip(sizes, point, strict=True))
         try:
@@ -259,7 +259,7 @@ def test_a_reshape_that_is_proved(old, constraints, to, new):
         except errors.SpecError:
             continue  # the constraints do not allow it
         target_now = tuple(s if isinstance(s, int) else SymbolicShape((s,)).evaluate(bindings)[0] for s in target)
-        assert np.zeros(actual).reshape(target_now).shape == found.evaluate(bindings)
+        assert np.zeros(actual).reshape(target_now).shape == resolved.evaluate(bindings)
 
 
 REFUSED = [

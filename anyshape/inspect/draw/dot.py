@@ -1,4 +1,4 @@
-"""A program as Graphviz source, which needs no Graphviz to be written."""
+"""Write a program as Graphviz source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLOURS = {"exact": "#0072B2", "bound": "#E69F00", "unknown": "#D55E00"}
 
 
 def to_dot(program: Any) -> str:
-    """Graphviz source of a program or a graph: boxes coloured by what is guaranteed, edges of sizes dashed."""
+    """Return Graphviz source of a program or a graph: coloured by guarantee, edges of shape sources dashed."""
     drawn = picture(program)
     lines = [
         f"digraph {quote(drawn.name)} {{",
@@ -27,7 +27,7 @@ def to_dot(program: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """A quoted string of Graphviz that stands for exactly this text; a new line stays one."""
+    """Return a quoted string of Graphviz that stands for exactly this text; a new line stays one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "\\n".join(escaped.splitlines() or [""]) + '"'
 

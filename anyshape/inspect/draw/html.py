@@ -1,7 +1,7 @@
-"""A program as one page of HTML: the graph, what it relies on, and what it costs, with nothing loaded from elsewhere.
+"""Write a program as one self-contained page of HTML: the graph, its conditions and its costs.
 
-Names of files, functions and sizes are whatever users wrote: all of them are escaped, what the script of the page reads
-is data, and the page forbids any other script.
+Names of files, functions and sizes come from users: all of them are escaped. The script of the page reads data alone,
+and the policy of the page forbids any other script.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRIED = 2000
 
 
 def to_html(program: Any) -> str:
-    """The page of a program or a graph."""
+    """Return the page of a program or a graph."""
     drawn = picture(program)
     drawing = arrange(drawn)
     variables = variables_of(drawn.graph)
@@ -61,7 +61,7 @@ def to_html(program: Any) -> str:
 
 
 def _as_data(data: Any) -> str:
-    """JSON that cannot end the element that holds it."""
+    """Return JSON that cannot close the element around it."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -72,36 +72,37 @@ def _summary(drawn: Picture) -> str:
     return ", ".join([f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items() if n])
 
 
-# -- what the script reads -----------------------------------------------------------------------------------------
+# -- data for the script -----------------------------------------------------------------------------------------
 
 
 def formula(size: Size, variables: tuple[DimVar, ...]) -> Any:
-    """A size as the script evaluates it: a number as text, a variable by its position, or [function, *parts]."""
+    """Return a size as the script evaluates it: a number as text, a variable by its position, or [function, *parts]."""
     if isinstance(size, int):
         return str(size)
-
-    def of_atom(atom: Any) -> Any:
-        if isinstance(atom, Call):
-            return [atom.function if atom.function in _NAMED else _INFIX[atom.function], *[of(a) for a in atom.args]]
-        return ["ceil_log2", of(atom.of)] if isinstance(atom, CeilLog2) else variables.index(atom)
-
-    def of(part: Size) -> Any:
-        return formula(part, variables)
-
     terms = []
     for monomial, coefficient in size.terms:
-        factors = [of_atom(a) if power == 1 else ["**", of_atom(a), str(power)] for a, power in monomial]
-        terms.append(["*", *([] if coefficient == 1 and factors else [str(coefficient)]), *factors])
-    return ["+", *[t[1] if len(t) == 2 else t for t in terms]]
+        factors = [_power(atom, power, variables) for atom, power in monomial]
+        factors = factors if factors and coefficient == 1 else [str(coefficient), *factors]
+        terms.append(factors[0] if len(factors) == 1 else ["*", *factors])
+    return ["+", *terms]
 
 
-_NAMED = ("max", "min", "broadcast")
+def _power(atom: Any, power: int, variables: tuple[DimVar, ...]) -> Any:
+    """Return a power of an atom as the script evaluates it."""
+    base: Any
+    if isinstance(atom, Call):
+        base = [_INFIX.get(atom.function, atom.function), *[formula(a, variables) for a in atom.args]]
+    else:
+        base = ["ceil_log2", formula(atom.of, variables)] if isinstance(atom, CeilLog2) else variables.index(atom)
+    return base if power == 1 else ["**", base, str(power)]
+
+
 _INFIX = {"floordiv": "//", "mod": "%"}
 
 
 def _extent_data(extent: ShapeExtent, variables: tuple[DimVar, ...]) -> dict[str, Any]:
-    found = {"kind": guarantee(extent), "text": str(extent)}
-    return found if isinstance(extent, Unknown) else {**found, "formula": formula(extent.size, variables)}
+    data = {"kind": guarantee(extent), "text": str(extent)}
+    return data if isinstance(extent, Unknown) else {**data, "formula": formula(extent.size, variables)}
 
 
 def _cost_data(cost: Cost, variables: tuple[DimVar, ...]) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[st
     reads: dict[int, list[dict[str, Any]]] = {}
     for edge in drawn.edges:
         reads.setdefault(edge.head, []).append({"tail": edge.tail, "name": edge.name, "sizes": edge.sizes_only})
-    found = []
+    boxes = []
     for box in drawn.boxes:
         data: dict[str, Any] = {
             "kind": box.kind,
@@ -127,7 +128,7 @@ def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[st
             "params": [*box.params, *[("subgraph", text) for text in box.subgraphs]],
             "reads": reads.get(box.number, []),
             "conditions": conditions.get(box.number, []),
-            "place": [round(at, 1) for at in drawing.places[box.number]],
+            "place": [round(at, 1) for at in drawing.rectangles[box.number]],
             "text": _search_text(box),
         }
         if box.where is not None:
@@ -138,8 +139,8 @@ def _boxes_data(drawing: Drawing, variables: tuple[DimVar, ...]) -> list[dict[st
             }
         if box.cost is not None:
             data["cost"] = _cost_data(box.cost, variables)
-        found.append(data)
-    return found
+        boxes.append(data)
+    return boxes
 
 
 def _search_text(box: Box) -> str:
@@ -162,15 +163,15 @@ def _conditions_data(drawn: Picture, variables: tuple[DimVar, ...]) -> list[dict
     ]
 
 
-# -- what stands beside the drawing --------------------------------------------------------------------------------
+# -- tables beside the drawing --------------------------------------------------------------------------------
 
 
 def start_sizes(graph: Graph, variables: tuple[DimVar, ...]) -> Assignment:
-    """Numbers to begin with, which the program takes where some that it takes were found."""
+    """Return initial sizes for the page, which satisfy the conditions if a short search finds some."""
     claims = [c.claim for c in graph.conditions]
     simple = [{v: nearest(v, n) for v in variables} for n in (8, 16, 4, 3, 1, 0)]
-    found = itertools.chain(simple, *[candidates(c, claims, list(variables)) for c in claims[:1]])
-    for sizes in itertools.islice(found, _TRIED):
+    tried = itertools.chain(simple, *[candidates(c, claims, list(variables)) for c in claims[:1]])
+    for sizes in itertools.islice(tried, _TRIED):
         if all(truth(c, sizes) for c in claims):
             return sizes
     return simple[0]
@@ -231,15 +232,15 @@ def _costs_table(drawn: Picture) -> str:
 
 
 def _conditions_list(drawn: Picture) -> str:
-    """Guards first: they are what makes a call trace again."""
+    """Return the conditions as a list, guards first: they decide whether a call traces again."""
     order = {"guard": 0, "assertion": 1, "constraint": 2, "fact": 3}
-    found = sorted(enumerate(drawn.graph.conditions), key=lambda pair: order[pair[1].kind])
-    if not found:
+    conditions = sorted(enumerate(drawn.graph.conditions), key=lambda pair: order[pair[1].kind])
+    if not conditions:
         return "<p>None: the program takes every size.</p>"
     items = [
         f'<li><button class="condition {c.kind}" data-condition="{i}"><span class="kind">{c.kind}</span> '
         f'<code>{escape(str(c.claim))}</code><span class="why">{escape(f"{c.primitive}: {c.why}")}'
         f"{escape(f' ({c.where})') if c.where else ''}</span></button></li>"
-        for i, c in found
+        for i, c in conditions
     ]
     return f'<ul class="conditions">{"".join(items)}</ul>'

@@ -1,7 +1,7 @@
-"""Where the boxes of a drawing go: in layers, so that every edge leads down, with few crossings and short edges.
+"""Lay out a drawing in layers: every edge leads down, with few crossings and short edges.
 
-Knows boxes by number, their sizes and the edges between them; nothing of programs. An edge across many layers is cut:
-it has no route, and whoever draws it puts a mark at its end.
+It knows boxes by number, their sizes and the edges between them, and nothing of programs. An edge across many layers is
+cut: it has no route, and the writer puts a mark at its end.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Point = tuple[float, float]
 
 GAP_ACROSS, GAP_OF_LINES = 26.0, 14.0
 GAP_DOWN, GAP_OF_MARKS = 34.0, 48.0  # between rows; where a mark stands at the end of an edge
-_SWEEPS = 16  # that sort rows, down and up in turn
-_PLACINGS = 24  # that move boxes within rows
+_SWEEPS = 16  # passes that sort rows, alternately down and up
+_PLACINGS = 24  # passes that move boxes within rows
 _BALANCES = 4
-_ASIDE = 800.0  # to the side, that a weak edge may go before it is cut
-_STRAIGHT = 8.0  # how much more a bend between bends weighs than one at a box
-_CENTRE = (0.3, 0.03)  # how much the middle of the drawing weighs, at first and later: no chain drifts away
+_ASIDE = 800.0  # horizontal distance from which a weak edge is cut
+_STRAIGHT = 8.0  # weight of an edge between two bends; an edge between boxes has 1
+_CENTRE = (0.3, 0.03)  # weight of the middle of the drawing, in early and late passes: no chain drifts away
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """An edge as the layout sees it: it leaves and enters boxes at these parts of their widths.
+    """Edge of the layout, which leaves and enters boxes at these fractions of their widths.
 
-    A weak one leads down like any other, draws nothing near, and is cut if it goes far to the side. Any is cut that
-    crosses more than `reach` layers.
+    A weak edge leads down, attracts no box, and is cut if it goes far to the side. Every edge is cut that crosses more
+    than `reach` layers.
     """
 
     tail: int
@@ -44,7 +44,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Layout:
-    """The upper left corner of each box, the bends of each edge (None: cut), layers, crossings and the whole size."""
+    """Upper left corner of each box, bends of each edge (None: cut), layers, crossings and total size."""
 
     corners: tuple[Point, ...]
     routes: tuple[tuple[Point, ...] | None, ...]
@@ -55,7 +55,7 @@ class Layout:
 
 
 def lay_out(sizes: Sequence[Point], wires: Sequence[Wire]) -> Layout:
-    """Place boxes of these widths and heights. The edges have no cycle."""
+    """Return the layout of boxes of these widths and heights; the edges have no cycle."""
     layers = _layers(len(sizes), wires)
     rows = _Rows(sizes, wires, layers)
     crossings = rows.order()
@@ -64,7 +64,7 @@ def lay_out(sizes: Sequence[Point], wires: Sequence[Wire]) -> Layout:
 
 
 def _layers(count: int, wires: Sequence[Wire]) -> tuple[int, ...]:
-    """The layer of each box: below all that it reads, and where its edges are shortest in all."""
+    """Return the layer of each box: below all that it reads, and where its edges are shortest in all."""
     graph = networkx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from((w.tail, w.head) for w in wires)
@@ -76,29 +76,34 @@ def _layers(count: int, wires: Sequence[Wire]) -> tuple[int, ...]:
     for _ in range(_BALANCES):
         before = dict(layer)
         for v in [*reversed(order), *order]:
-            reads, readers = (strong.in_degree(v), strong.out_degree(v)) if v in strong else (0, 0)
-            if reads < readers:  # down, towards its readers
-                layer[v] = min(layer[w] for w in graph.succ[v]) - 1
-            elif reads > readers:
-                layer[v] = max(layer[u] for u in graph.pred[v]) + 1
+            _move(v, layer, graph, strong)
         if layer == before:
             break
-    used = {depth: i for i, depth in enumerate(sorted(set(layer.values())))}
-    return tuple([used[layer[v]] for v in range(count)])
+    index = {depth: i for i, depth in enumerate(sorted(set(layer.values())))}
+    return tuple([index[layer[v]] for v in range(count)])
+
+
+def _move(v: int, layer: dict[int, int], graph: Any, strong: Any) -> None:
+    """Move a box towards the side where it has more strong edges, as far as all its edges still lead down."""
+    reads, readers = (strong.in_degree(v), strong.out_degree(v)) if v in strong else (0, 0)
+    if reads < readers:
+        layer[v] = min(layer[w] for w in graph.succ[v]) - 1
+    elif reads > readers:
+        layer[v] = max(layer[u] for u in graph.pred[v]) + 1
 
 
 @dataclass(slots=True)
 class _Pull:
-    """What an edge from one row to the next wants of its two ends."""
+    """Attraction of an edge between two rows on one of its ends."""
 
     other: int
-    own_part: float  # where the edge meets this vertex, as a part of its width
+    own_part: float  # where the edge meets this vertex, as a fraction of its width
     other_part: float
     weight: float = 1.0
 
 
 class _Rows:
-    """The boxes and the bends of edges, row by row. A vertex below the number of boxes is a box, others are bends."""
+    """Boxes and bends of edges, row by row. Vertices below the number of boxes are boxes, others are bends."""
 
     def __init__(self, sizes: Sequence[Point], wires: Sequence[Wire], depth: Sequence[int]) -> None:
         self.sizes, self.wires, self.depth = sizes, wires, depth
@@ -113,7 +118,7 @@ class _Rows:
         self.x = [0.0] * len(self.widths)
 
     def _chain(self, wire: Wire, row_of: list[int]) -> list[int] | None:
-        """The vertices that an edge goes through, one in each row; None if it is cut."""
+        """Return the vertices that an edge goes through, one in each row; None if it is cut."""
         between = range(self.depth[wire.tail] + 1, self.depth[wire.head])
         if len(between) > wire.reach:
             return None
@@ -135,7 +140,7 @@ class _Rows:
         return v >= len(self.sizes)
 
     def _first_order(self) -> list[int]:
-        """Depth first from the last boxes up, so that what belongs together starts side by side."""
+        """Return the vertices depth first from the last boxes up, so that connected ones start side by side."""
         seen: dict[int, None] = {}
         for end in [v for v in range(len(self.widths)) if not self.below[v]]:
             todo = [end]
@@ -149,7 +154,7 @@ class _Rows:
     # -- the order in each row
 
     def order(self) -> int:
-        """Sort each row by the middle of its neighbours; keep the order with fewest crossings, give their number."""
+        """Sort rows by the mean of neighbours, keep the order with fewest crossings, and return their number."""
         best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(_SWEEPS):
             if fewest == 0:
@@ -170,15 +175,15 @@ class _Rows:
         row, scale = self.rows[i], len(ends) / max(len(self.rows[i]), 1)
         middle = {}
         for k, v in enumerate(row):
-            found = [ends[pull.other] + pull.other_part for pull in near[v]]
-            middle[v] = sum(found) / len(found) if found else k * scale
+            positions = [ends[pull.other] + pull.other_part for pull in near[v]]
+            middle[v] = sum(positions) / len(positions) if positions else k * scale
         self.rows[i] = sorted(row, key=middle.__getitem__)
 
     def _ends(self, i: int) -> dict[int, int]:
         return {v: k for k, v in enumerate(self.rows[i])}
 
     def _exchange(self) -> None:
-        """Swap neighbours in a row where that takes crossings away."""
+        """Swap neighbours in a row where that removes crossings."""
         for i, row in enumerate(self.rows):
             sides: list[tuple[Any, dict[int, int]]] = []
             if i > 0:
@@ -196,7 +201,7 @@ class _Rows:
                     row[k], row[k + 1] = v, u
 
     def crossings(self) -> int:
-        """How many pairs of edges between neighbouring rows cross."""
+        """Return how many pairs of edges between neighbouring rows cross."""
         count = 0
         for i, upper in enumerate(self.rows[:-1]):
             ends = self._ends(i + 1)
@@ -214,7 +219,7 @@ class _Rows:
     # -- places in each row
 
     def place(self) -> None:
-        """Give each vertex an x: as near to where its edges are straight as its row allows."""
+        """Set the x of each vertex as near to straight edges as its row allows."""
         for row in self.rows:
             self._settle(row, [0.0] * len(row), [1.0] * len(row))  # side by side around 0
         for round_ in range(_PLACINGS):
@@ -229,12 +234,12 @@ class _Rows:
                 self._settle(row, wanted, weights)
 
     def _straight(self, v: int, pull: _Pull) -> float:
-        """Where v is to be for the edge to be vertical."""
+        """Return the x of v for which the edge is vertical."""
         u = pull.other
         return self.x[u] + (pull.other_part - 0.5) * self.widths[u] - (pull.own_part - 0.5) * self.widths[v]
 
     def _settle(self, row: Sequence[int], wanted: Sequence[float], weights: Sequence[float]) -> None:
-        """The places nearest to those wanted, in weighted squares, that keep order and gaps: pool those that clash."""
+        """Set the positions nearest to `wanted` in order and with gaps: weighted least squares by pooling violators."""
         shifts, shift = [0.0], 0.0
         for u, v in itertools.pairwise(row):
             gap = GAP_OF_LINES if self._is_bend(u) and self._is_bend(v) else GAP_ACROSS
@@ -255,7 +260,7 @@ class _Rows:
     # -- the result
 
     def layout(self, crossings: int) -> Layout:
-        """Corners and routes, with the leftmost box at 0."""
+        """Return the layout, with the leftmost box at 0."""
         left = min([x - w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
         right = max([x + w / 2 for x, w in zip(self.x, self.widths, strict=True)], default=0.0)
         marked = {self.depth[w.head] for w, chain in zip(self.wires, self.chains, strict=True) if chain is None}
@@ -268,23 +273,28 @@ class _Rows:
         for v, (width, height) in enumerate(self.sizes):
             depth = self.depth[v]
             corners.append((self.x[v] - left - width / 2, tops[depth] + (heights[depth] - height) / 2))
-        routes: list[tuple[Point, ...] | None] = []
-        for wire, chain in zip(self.wires, self.chains, strict=True):
-            bends: list[Point] = []
-            for k, v in enumerate(chain[1:-1] if chain else (), self.depth[wire.tail] + 1):
-                bends += [(self.x[v] - left, tops[k]), (self.x[v] - left, tops[k] + heights[k])]
-            aside = abs(self.x[wire.tail] - self.x[wire.head])
-            routes.append(tuple(bends) if chain and not (wire.weak and aside > _ASIDE) else None)
+        routes = [self._route(*edge, left, tops, heights) for edge in zip(self.wires, self.chains, strict=True)]
         return Layout(tuple(corners), tuple(routes), tuple(self.depth), crossings, right - left, bottom)
 
+    def _route(
+        self, wire: Wire, chain: list[int] | None, left: float, tops: Sequence[float], heights: Sequence[float]
+    ) -> tuple[Point, ...] | None:
+        """Return the bends of an edge, None if it is cut."""
+        if chain is None or (wire.weak and abs(self.x[wire.tail] - self.x[wire.head]) > _ASIDE):
+            return None
+        bends: list[Point] = []
+        for k, v in enumerate(chain[1:-1], self.depth[wire.tail] + 1):
+            bends += [(self.x[v] - left, tops[k]), (self.x[v] - left, tops[k] + heights[k])]
+        return tuple(bends)
+
     def _gap_above(self, i: int, *, marks: bool) -> float:
-        """Room for the edges into a row: more for those that go far to the side."""
+        """Return room for the edges into a row: more for those that go far to the side."""
         aside = [abs(self.x[v] - self._straight(v, p)) for v in self.rows[i] for p in self.above[v]]
         return max(GAP_OF_MARKS if marks else 0.0, GAP_DOWN + min(max(aside) / 10, GAP_DOWN) if aside else 0.0)
 
 
 def _inversions(left: Sequence[float], right: Sequence[float]) -> int:
-    """Pairs with the element of `left` behind that of `right`; both are sorted."""
+    """Return pairs with the element of `left` behind that of `right`; both are sorted."""
     count = k = 0
     for x in left:
         while k < len(right) and right[k] < x:

@@ -1,4 +1,4 @@
-"""What a drawing of a program shows, before it is HTML or Graphviz: boxes, edges and conditions, with their texts."""
+"""Data of a drawing, before it is HTML or Graphviz: boxes, edges and conditions with their texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Guarantee = Literal["exact", "bound", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An input, a constant, an application of an op, or a result; `values` are what it gives, by name."""
+    """Input, constant, application of an op, or result; `values` are the values that it defines, by name."""
 
     number: int
     kind: Kind
@@ -34,14 +34,14 @@ class Box:
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the weakest extent."""
-        found = {guarantee(e) for _, meta in self.values for e in meta.extents}
-        return "unknown" if "unknown" in found else "bound" if "bound" in found else "exact"
+        """Guarantee of the weakest extent."""
+        kinds = {guarantee(e) for _, meta in self.values for e in meta.extents}
+        return "unknown" if "unknown" in kinds else "bound" if "bound" in kinds else "exact"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A value that a box reads, as its operand `port`; of `sizes_only`, no element is read."""
+    """Value that a box reads, as its operand `port`; with `sizes_only` for its shape alone."""
 
     tail: int
     head: int
@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Picture:
-    """All that a drawing shows of a program."""
+    """Everything that a drawing shows of a program."""
 
     graph: Graph
     boxes: tuple[Box, ...]
@@ -64,70 +64,87 @@ class Picture:
         return self.graph.name or "program"
 
     def boxes_of(self, condition: Condition, *, line: bool = False) -> tuple[int, ...]:
-        """The boxes of the line that a condition comes from: those of its op, or all of the line where none is."""
+        """Return the boxes on the line of a condition, of its op alone if there are some and `line` is false."""
         if condition.where is None:
             return ()
-        place = condition.where.file, condition.where.line
-        here = [b for b in self.boxes if b.where is not None and (b.where.file, b.where.line) == place]
+        position = condition.where.file, condition.where.line
+        here = [b for b in self.boxes if b.where is not None and (b.where.file, b.where.line) == position]
         own = [b for b in here if b.title == condition.primitive and not line]
         return tuple(b.number for b in own or here)
 
 
 def guarantee(extent: ShapeExtent) -> Guarantee:
-    """What is guaranteed of an axis, in a word."""
+    """Return the guarantee of an extent as a word."""
     return "exact" if isinstance(extent, Exact) else "bound" if isinstance(extent, UpperBound) else "unknown"
 
 
 def picture(program: Any) -> Picture:
-    """What a drawing shows of a program or a graph."""
+    """Return the data of a drawing of a program or a graph."""
     graph: Graph = program if isinstance(program, Graph) else program.graph
-    names, costs = value_names(graph), cost(graph)
-    boxes: list[Box] = []
-    maker: dict[Value, int] = {}
+    drawer = _Drawer(graph)
+    drawer.add_inputs()
+    drawer.add_constants()
+    costs = cost(graph)
+    for node, node_cost in zip(graph.nodes, costs.nodes, strict=True):
+        drawer.add_node(node, node_cost)
+    drawer.add_results()
+    return Picture(graph, tuple(drawer.boxes), tuple(drawer.edges), costs)
 
-    def add(kind: Kind, title: str, values: Sequence[Value], **more: Any) -> Box:
-        box = Box(len(boxes), kind, title, tuple([(names[v], v.meta) for v in values]), **more)
-        boxes.append(box)
+
+class _Drawer:
+    """Collects the boxes and edges of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.names = graph, value_names(graph)
+        self.boxes: list[Box] = []
+        self.edges: list[Edge] = []
+        self.maker: dict[Value, int] = {}  # the box that defines each value
+
+    def add(self, kind: Kind, title: str, values: Sequence[Value], **more: Any) -> Box:
+        box = Box(len(self.boxes), kind, title, tuple([(self.names[v], v.meta) for v in values]), **more)
+        self.boxes.append(box)
         return box
 
-    given = len(graph.inputs) - graph.hidden
-    sizes = {graph.inputs[i]: (("size", str(size)),) for i, size in graph.values}
-    for i, value in enumerate(graph.inputs):
-        box = add("input" if i < given else "hidden", names[value], [value], params=sizes.get(value, ()))
-        maker[value] = box.number
-    for value, array in graph.constants:
-        brief = " ".join(str(array).split())
-        box = add(
-            "constant", "constant", [value], params=(("value", brief if len(brief) <= 200 else brief[:197] + "..."),)
-        )
-        maker[value] = box.number
-    edges: list[Edge] = []
-    for node, spent in zip(graph.nodes, costs.nodes, strict=True):
+    def add_inputs(self) -> None:
+        graph = self.graph
+        visible = len(graph.inputs) - graph.hidden
+        sizes = {graph.inputs[i]: (("size", str(size)),) for i, size in graph.values}
+        for i, value in enumerate(graph.inputs):
+            kind: Kind = "input" if i < visible else "hidden"
+            self.maker[value] = self.add(kind, self.names[value], [value], params=sizes.get(value, ())).number
+
+    def add_constants(self) -> None:
+        for value, array in self.graph.constants:
+            text = " ".join(str(array).split())
+            params = (("value", text if len(text) <= 200 else text[:197] + "..."),)
+            self.maker[value] = self.add("constant", "constant", [value], params=params).number
+
+    def add_node(self, node: Node, node_cost: Cost) -> None:
         params = tuple([(k, show_param(p)) for k, p in node.params])
-        inner = tuple([str(g) for g in graph.subgraphs.get(node, ())])
-        box = add("node", node.op.name, node.outputs, params=params, where=node.where, cost=spent, subgraphs=inner)
-        maker |= dict.fromkeys(node.outputs, box.number)
-        edges += _edges(node, box.number, maker, names)
-    for i, value in enumerate(graph.outputs):
-        box = add("result", f"result {i}" if len(graph.outputs) > 1 else "result", [value])
-        edges.append(Edge(maker[value], box.number, names[value], 0))
-    return Picture(graph, tuple(boxes), tuple(edges), costs)
+        inner = tuple([str(g) for g in self.graph.subgraphs.get(node, ())])
+        more = {"params": params, "where": node.where, "cost": node_cost, "subgraphs": inner}
+        box = self.add("node", node.op.name, node.outputs, **more)
+        self.maker |= dict.fromkeys(node.outputs, box.number)
+        for port, value in enumerate(node.operands):
+            sizes_only = port >= len(node.inputs)
+            self.edges.append(Edge(self.maker[value], box.number, self.names[value], port, sizes_only))
 
-
-def _edges(node: Node, head: int, maker: dict[Value, int], names: dict[Any, str]) -> list[Edge]:
-    count = len(node.inputs)
-    return [Edge(maker[v], head, names[v], i, sizes_only=i >= count) for i, v in enumerate(node.operands)]
+    def add_results(self) -> None:
+        outputs = self.graph.outputs
+        for i, value in enumerate(outputs):
+            box = self.add("result", f"result {i}" if len(outputs) > 1 else "result", [value])
+            self.edges.append(Edge(self.maker[value], box.number, self.names[value], 0))
 
 
 def line_of(where: SourceLine | None) -> str:
-    """The text of the line, where its file can be read; a program of unknown origin may name any file as its source."""
+    """Return the text of a source line, read from Python files alone: a loaded program may name any file."""
     if where is None or not (where.file.endswith(".py") or where.file in linecache.cache):
         return ""
     return linecache.getline(where.file, where.line).strip()
 
 
 def type_pieces(meta: TensorMeta, longest: int) -> list[tuple[str, str]]:
-    """The type of a value as pieces of text, each with its class: a guarantee, or none. Long extents are cut."""
+    """Return the type of a value as pieces of text, each with its class: a guarantee, or none. Long extents are cut."""
     pieces = [(f"{short_dtype(meta.dtype)}[", "")]
     for i, extent in enumerate(meta.extents):
         text = str(extent)
@@ -137,7 +154,7 @@ def type_pieces(meta: TensorMeta, longest: int) -> list[tuple[str, str]]:
 
 
 def source_of(graph: Graph, source: DimSource) -> str:
-    """Where a call finds a variable, in terms of the arguments."""
+    """Return how a call finds a variable, in terms of its arguments."""
     names = [*graph.input_names, *[f"args[{i}]" for i in range(len(graph.input_names), len(graph.inputs))]]
 
     def leaf_text(leaf: Any) -> str:

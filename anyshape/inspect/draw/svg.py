@@ -1,4 +1,4 @@
-"""The graph of a page, as SVG: boxes, edges, and marks where an edge is cut."""
+"""Draw the graph of a page as SVG: boxes, edges, and marks where an edge is cut."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from anyshape.inspect.draw.layout import Layout, Point, Wire, lay_out
 from anyshape.inspect.draw.picture import Box, Edge, Picture, line_of, type_pieces
 
 MARGIN = 30.0
-_CHARACTER = 7.4  # the width of one, with something to spare for other fonts
-_BOLD = 1.1  # titles are larger
-_EXTENT, _PARAMS, _MARK = 18, 30, 9  # characters shown of each; the page tells all
+_CHARACTER = 7.4  # width of a character, with room for other fonts
+_BOLD = 1.1  # factor for titles
+_EXTENT, _PARAMS, _MARK = 18, 30, 9  # characters shown of each; the page has the whole texts
 _LINE, _PAD = 16.0, 9.0
 _MARK_HEIGHT = 15.0
-_REACH, _REACH_OF_SIZES = 8, 0  # layers that an edge may cross before it is cut
-_PLAIN = ("dtype", "shape", "size", "sizes")  # params that the type of the result tells
+_REACH, _REACH_OF_SIZES = 8, 0  # layers that an edge crosses at most before it is cut
+_PLAIN = ("dtype", "shape", "size", "sizes")  # params that the type of the result shows
 
-Place = tuple[float, float, float, float]
+Rectangle = tuple[float, float, float, float]
 
 
 def _box_size(box: Box, operands: int) -> Point:
-    """The width and height of a box: for its texts, and for the marks of what it reads."""
+    """Return the width and height of a box: for its texts, and for the marks of what it reads."""
     lines = _lines(box)
     texts = [sum([len(text) for text, _ in line]) * _CHARACTER for line in lines]
     width = max(texts[0] * _BOLD, *texts) + 2 * _PAD + 6
@@ -30,13 +30,13 @@ def _box_size(box: Box, operands: int) -> Point:
 
 
 def _lines(box: Box) -> list[list[tuple[str, str]]]:
-    """The texts of a box, as pieces with their classes."""
+    """Return the texts of a box, as pieces with their classes."""
     lines = [[(_cut(box.title, 34), "")]]
     for name, meta in box.values:
         pieces = type_pieces(meta, _EXTENT)
         lines.append(pieces if name == box.title else [(f"{_cut(name, 14)}: ", ""), *pieces])
-    told = ", ".join(f"{k}={v}" for k, v in box.params if k not in _PLAIN and v.strip("(), "))
-    return [*lines, [(_cut(told, _PARAMS), "")]] if told else lines
+    params = ", ".join(f"{k}={v}" for k, v in box.params if k not in _PLAIN and v.strip("(), "))
+    return [*lines, [(_cut(params, _PARAMS), "")]] if params else lines
 
 
 def _cut(text: str, most: int) -> str:
@@ -45,11 +45,11 @@ def _cut(text: str, most: int) -> str:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture with its boxes in their places; edges meet boxes at parts of their widths."""
+    """Picture with positions: a rectangle for each box, and the wires of the layout."""
 
     picture: Picture
     layout: Layout
-    places: tuple[Place, ...]
+    rectangles: tuple[Rectangle, ...]
     wires: tuple[Wire, ...]
 
     @property
@@ -61,15 +61,15 @@ class Drawing:
         return self.layout.height + 2 * MARGIN
 
     def ends(self, i: int) -> tuple[Point, Point]:
-        """Where an edge leaves its tail and where it enters its head."""
+        """Return the points where an edge leaves its tail and enters its head."""
         wire = self.wires[i]
-        x, y, width, height = self.places[wire.tail]
-        u, v, breadth, _ = self.places[wire.head]
+        x, y, width, height = self.rectangles[wire.tail]
+        u, v, breadth, _ = self.rectangles[wire.head]
         return (x + width * wire.leaves, y + height), (u + breadth * wire.enters, v)
 
 
 def arrange(drawn: Picture) -> Drawing:
-    """Find places: operands enter in order along the top of a box, values leave in order along its bottom."""
+    """Lay out a picture: operands enter along the top of a box, values leave along its bottom, both in order."""
     names = [[name for name, _ in box.values] for box in drawn.boxes]
     operands = [0] * len(drawn.boxes)
     for edge in drawn.edges:
@@ -81,12 +81,12 @@ def arrange(drawn: Picture) -> Drawing:
         wires.append(Wire(e.tail, e.head, leaves, enters, e.sizes_only, _REACH_OF_SIZES if e.sizes_only else _REACH))
     shapes = [_box_size(box, operands[box.number]) for box in drawn.boxes]
     layout = lay_out(shapes, wires)
-    places = [(x + MARGIN, y + MARGIN, *shape) for (x, y), shape in zip(layout.corners, shapes, strict=True)]
-    return Drawing(drawn, layout, tuple(places), tuple(wires))
+    rectangles = [(x + MARGIN, y + MARGIN, *shape) for (x, y), shape in zip(layout.corners, shapes, strict=True)]
+    return Drawing(drawn, layout, tuple(rectangles), tuple(wires))
 
 
 def draw_svg(drawing: Drawing) -> str:
-    """The whole drawing, in its own coordinates."""
+    """Return the whole drawing, in its own coordinates."""
     lines, marks = [], []
     for i, (edge, route) in enumerate(zip(drawing.picture.edges, drawing.layout.routes, strict=True)):
         start, end = drawing.ends(i)
@@ -97,7 +97,7 @@ def draw_svg(drawing: Drawing) -> str:
                 marks.append(_stub(start))
         else:
             lines.append(_line(edge, [start, *[(x + MARGIN, y + MARGIN) for x, y in route], end]))
-    boxes = [_box(box, drawing.places[box.number]) for box in drawing.picture.boxes]
+    boxes = [_box(box, drawing.rectangles[box.number]) for box in drawing.picture.boxes]
     arrow = (
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
         'markerUnits="userSpaceOnUse" orient="auto">'
@@ -112,7 +112,7 @@ def draw_svg(drawing: Drawing) -> str:
 
 
 def _line(edge: Edge, points: Sequence[Point], *, far: bool = False) -> str:
-    """A curve that leaves and enters points vertically; between the two ends of a bend it is straight."""
+    """Return a curve that leaves and enters points vertically; between the two ends of a bend it is straight."""
     (x, y), *rest = points
     path = [f"M{x:.1f},{y:.1f}"]
     for k, (u, v) in enumerate(rest):
@@ -131,7 +131,7 @@ def _line(edge: Edge, points: Sequence[Point], *, far: bool = False) -> str:
 
 
 def _mark(edge: Edge, end: Point) -> str:
-    """The name of a value that comes from far above, at the end of its edge."""
+    """Return the name of a value that comes from far above, at the end of its edge."""
     x, y = end
     text = _cut(edge.name, _MARK)
     width, top = len(text) * 6.2 + 10, y - _MARK_HEIGHT - 9
@@ -146,7 +146,7 @@ def _mark(edge: Edge, end: Point) -> str:
 
 
 def _stub(start: Point) -> str:
-    """A value that is read far below leaves its box with a dot."""
+    """Return a value that is read far below leaves its box with a dot."""
     x, y = start
     return (
         f'<path class="edge" d="M{x:.1f},{y:.1f}V{y + 9:.1f}"></path>'
@@ -154,22 +154,22 @@ def _stub(start: Point) -> str:
     )
 
 
-def _box(box: Box, place: Place) -> str:
-    x, y, width, height = place
+def _box(box: Box, rectangle: Rectangle) -> str:
+    x, y, width, height = rectangle
     rounded = 12 if box.kind in ("input", "hidden", "result") else 5
     texts = []
     for k, line in enumerate(_lines(box)):
         style = "title" if k == 0 else "value" if k <= len(box.values) else "params"
         pieces = "".join(f'<tspan class="{c}">{escape(t)}</tspan>' if c else escape(t) for t, c in line)
         texts.append(f'<text class="{style}" x="{_PAD + 6:.1f}" y="{_LINE * (k + 1):.1f}">{pieces}</text>')
-    told = [box.title, *[f"{name}: {meta}" for name, meta in box.values]]
-    told += [f"{box.where}  {line_of(box.where)}"] if box.where is not None else []
+    label = [box.title, *[f"{name}: {meta}" for name, meta in box.values]]
+    label += [f"{box.where}  {line_of(box.where)}"] if box.where is not None else []
     stripe = (
         f'<rect class="stripe" x="4" y="{rounded - 2:.1f}" width="4" height="{height - 2 * rounded + 4:.1f}"></rect>'
     )
     return (
         f'<g class="box {box.kind} of-{box.guarantee}" id="box-{box.number}" tabindex="0" role="button" '
-        f'aria-label="{escape(", ".join(told))}" transform="translate({x:.1f},{y:.1f})">'
+        f'aria-label="{escape(", ".join(label))}" transform="translate({x:.1f},{y:.1f})">'
         f'<rect class="frame" width="{width:.1f}" height="{height:.1f}" rx="{rounded:.1f}"></rect>'
         f"{stripe}{''.join(texts)}</g>"
     )

@@ -32,8 +32,9 @@ class CacheInfo(NamedTuple):
 class Reason:
     """Reason why a program was not used for a call.
 
-    - `kind` names the difference: "structure", "static", "dtype", "rank", "number" (a plain number or an array), "name"
-      (captured state that changed), "guard", or "evicted" (no difference, but the program had been dropped).
+    - `kind` names the difference: "structure", "static", "dtype", "rank" or "guard".
+    - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
+      the program would serve the call and had been dropped.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
     - `program` is the number of the program.
     """

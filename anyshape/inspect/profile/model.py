@@ -25,7 +25,7 @@ def summary(profile: Any) -> str:
 
 
 def notes(profile: Any) -> list[str]:
-    """Return the sizes of the call, and the sum of the rows, each of which is a median."""
+    """Return the sizes of the call, and the sum of the medians of the rows."""
     sizes = ", ".join(f"{name} = {size}" for name, size in profile.sizes.items())
     whole = seconds(sum(row.seconds for row in profile.rows))
     timers = f"with timers {seconds(profile.timed)}, about {seconds(profile.overhead)} of it for them"
