@@ -1,4 +1,4 @@
-"""The table of traits: one row per op with everything that passes, the memory bound and code generation ask of it.
+"""The table of traits: one row per op with everything that passes, the memory bound and code generation need.
 
 The rows stand in `backend/compiler/traits/`, one module per family. An op without a row is an error, never a default.
 """

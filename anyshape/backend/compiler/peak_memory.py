@@ -201,7 +201,7 @@ def _elements(group: Group) -> Size:
 
 
 def _escaping_bytes(group: Group) -> dict[str, Size]:
-    """Return the bytes of what a group gives, by slot: its sizes are exact, or there would be no group."""
+    """Return the bytes of escaping results, by slot. Their sizes are exact, or there would be no group."""
     metas = {o: m for s in group.steps for o, m in zip(s.outputs, s.results, strict=True)}
     return {slot: size for slot, m in metas.items() if slot in group.escaping and (size := bytes_of(m)) is not None}
 
