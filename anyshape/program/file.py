@@ -284,7 +284,7 @@ def _constant(data: bytes, digest: Any) -> np.ndarray:
 
 
 def _checked(graph: Graph, tick: Tick, check: Callable[[Graph, Tick], None] = check_graph) -> Graph:
-    """Return the graph; raise if a node is not as functions make it, or if a shape rule does not give what it promises.
+    """Return the graph; raise if a node violates its op's definition, or a shape rule contradicts its result.
 
     Claims that nodes need and that are not proved become assertions.
     """

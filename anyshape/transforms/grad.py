@@ -29,7 +29,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
-from anyshape.transforms.linear_map import LinearProgram, make_shape
+from anyshape.transforms.linear_map import LinearizedFunction, make_shape
 from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
 
 Argnums = int | Sequence[int]
@@ -315,11 +315,11 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> t
 
 def _linear_program(
     transform: str, function: Callable[..., Any], primals: tuple[Any, ...]
-) -> tuple[Any, LinearProgram]:
+) -> tuple[Any, LinearizedFunction]:
     name = f"{transform}({function_name(function)})"
     make = _transpose_of if transform == "linear_transpose" else _linearize_of
     value, values, static = memoised_transform(transform, function, name, make)(*primals)
-    return value, LinearProgram(static.value, values)
+    return value, LinearizedFunction(static.value, values)
 
 
 def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = False) -> Callable[..., Any]:

@@ -33,8 +33,8 @@ from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 
 @dataclass(frozen=True, eq=False)
-class LinearShape:
-    """A derivative without the values of its residuals: plain data, one per trace of the function.
+class LinearMapSpec:
+    """The value-free part of a linear map: its graph, pytrees and array types. One per trace of the function.
 
     `xs` and `ys` are the metadata of all inputs and outputs of the function; `wrt` are the inputs that have tangents.
     `live` maps each output of the function to an output of `graph`, or to None if its tangent is zero.
@@ -59,7 +59,7 @@ class LinearShape:
 
     @cached_property
     def tokens(self) -> tuple[DimVar, ...]:
-        """Dimension variables that are no axis of a residual; each gets an array of that size to carry it."""
+        """Dimension variables that are not an axis of a residual; each gets a size carrier."""
         metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
         wanted = dict.fromkeys(
             v for m in metas for e in m.extents if isinstance(e, Exact) for v in expr.variables(e.size)
@@ -138,9 +138,9 @@ def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar,
 
 def make_shape(
     name: str, derivative: LinearMap, wrt: Sequence[int], trees: tuple[Any, Any], xs: Sequence[Any], ys: Sequence[Any]
-) -> tuple[LinearShape, list[Any]]:
+) -> tuple[LinearMapSpec, list[Any]]:
     """Return a derivative as plain data, and the values that it needs: residuals, then tokens."""
-    shape = LinearShape(
+    shape = LinearMapSpec(
         name,
         derivative.graph,
         derivative.live,
@@ -154,15 +154,15 @@ def make_shape(
 
 
 def active_depth() -> int:
-    """Return the depth of the active trace; 0 in the outermost one, where residuals leave the program as arrays."""
+    """Return the depth of the active trace; 0 in the outermost one and outside of traces."""
     builder = active()
     return 0 if builder is None else builder.depth
 
 
-class LinearProgram:
+class LinearizedFunction:
     """A linear map at a point: `push` maps tangents of the primals, `pull` cotangents of the value."""
 
-    def __init__(self, shape: LinearShape, values: Sequence[Any]) -> None:
+    def __init__(self, shape: LinearMapSpec, values: Sequence[Any]) -> None:
         self.shape, self.values = shape, list(values)
 
     @property
@@ -214,7 +214,7 @@ class LinearProgram:
         return complete and all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
 
     def _sizes(self) -> dict[DimVar, int]:
-        """Return the value of every variable if the residuals are arrays; {} if they are traced, as variables then."""
+        """Return the value of every variable; {} if the residuals are traced and sizes stay symbolic."""
         if not self._concrete():
             return {}
         metas = [*self.shape.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.shape.tokens]]
@@ -232,7 +232,10 @@ class LinearProgram:
             return inner.finish(outputs, self.shape.name)
 
     def _matched(self, argument: Any, tree: Any, metas: Sequence[TensorMeta], path: str) -> list[Any]:
-        """Return the leaves of a tangent or cotangent, checked but for sizes, which the program checks."""
+        """Return the leaves of a tangent or cotangent after checks of structure, dtype and rank.
+
+        Sizes are checked by the program, or by `_agree` in a trace.
+        """
         leaves, structure = flatten(argument)
         if structure != tree:
             problem = f"has the structure {structure}, not {tree}"

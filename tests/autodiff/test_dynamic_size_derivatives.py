@@ -227,11 +227,11 @@ def test_assumptions_without_some_sizes_keep_earlier_answers_alone():
     for fact in facts_of(before, whole):
         assumptions.assume(fact)
     assert assumptions.same(expr.broadcast(before, whole), whole)
-    settled = assumptions.settled
+    verdicts = assumptions.verdicts()
     assumptions.assume(at_least(after, 2))
     assumptions.assume(at_least(whole, after))
     assert assumptions.proves(at_least(whole, 2))
-    less = assumptions.without({new}, settled)
+    less = assumptions.without({new}, verdicts)
     assert less.claims == assumptions.claims[:3] and not less.proves(at_least(whole, 2))
     assert less.same(expr.broadcast(before, whole), whole)
     assert less.settled == settled

@@ -83,7 +83,7 @@ class Builder:
     ) -> None:
         """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
-        self.settled = scope.settled  # at its beginning
+        self.verdicts = {} if parent is None else scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []
@@ -226,7 +226,7 @@ class Builder:
             hidden=len(self.hidden),
         )
         if self.parent is not None and self.runtime:
-            self.scope.forget(self.runtime, self.settled)
+            self.scope.forget(self.runtime, self.verdicts)
         return graph
 
     def _conditions(self) -> tuple[Condition, ...]:

@@ -1,7 +1,7 @@
 """Assumptions about the sizes of one program, and their consequences: verdicts, bounds, normal forms and models.
 
-Cheap means come first: the canonical form with known equalities applied, intervals, and known models in which the
-answers differ. Only then integer sets decide, over the facts that are connected with the question.
+Queries try cheap checks first: the canonical form with known equalities applied, intervals, and known models in which
+the answers differ. Only then integer sets decide, over the facts that are connected with the query.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from anyshape.graph.sizes.substitute import Replace, substitute
 
 _MODELS = 32
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
-# Seconds of the processor: for all questions to integer sets, for one, and for one when all time is used up.
+# CPU seconds of integer sets: in total, per query, and per query once the total is spent.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
 _LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
 Key = tuple[str, Size, Size]  # of a claim without its text
@@ -57,7 +57,7 @@ class Assumptions:
         self._seen_by_value: dict[int, dict[DimExpr, None]] = {}  # sizes by their value in `_probe`
         self._probe: Model | None = None
         self._settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
-        self._undecided: set[Key] = set()  # until the next assumption, as the rest
+        self._undecided: set[Key] = set()  # this, `_unproved` and `_bounds` are cleared by `assume`
         self._unproved: set[Key] = set()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}
         self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
@@ -89,19 +89,18 @@ class Assumptions:
         if self._stated_by_variable is not None:
             add_to_index(self._stated_by_variable, stated)
 
-    def without(self, sizes: Set[DimVar], settled: int) -> Assumptions:
-        """Return the assumptions without the claims about these sizes, made when so many questions were `settled`."""
+    def without(self, sizes: Set[DimVar], verdicts: Mapping[Key, Verdict]) -> Assumptions:
+        """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
         new = Assumptions()
         new._models, new._budget = list(self._models), self._budget
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
             new.assume(claim)
-        new._settled = dict(itertools.islice(self._settled.items(), settled))
+        new._settled = dict(verdicts)
         return new
 
-    @property
-    def settled(self) -> int:
-        """Number of questions with a final answer."""
-        return len(self._settled)
+    def verdicts(self) -> dict[Key, Verdict]:
+        """Return a copy of the final verdicts."""
+        return dict(self._settled)
 
     def _restate(self, claim: Claim) -> list[Claim]:
         """Return the claim over variables that no equality determines, and the broadcasts it no longer implies."""
@@ -227,15 +226,15 @@ class Assumptions:
             verdict = decide_by_form(claim)
             if verdict is not Verdict.UNKNOWN:
                 return verdict is Verdict.YES
-            verdict = self._decide(claim, maybe_true=False)
+            verdict = self._decide(claim, need_refutation=False)
             if verdict is Verdict.UNKNOWN:
                 self._unproved.add(key)
             else:
                 self._settled[key] = verdict
         return verdict is Verdict.YES
 
-    def _decide(self, claim: Claim, maybe_true: bool = True) -> Verdict:
-        """Decide without the tables of earlier answers. `maybe_true=False`: no refutation is needed."""
+    def _decide(self, claim: Claim, need_refutation: bool = True) -> Verdict:
+        """Decide without the tables of earlier answers. With `need_refutation=False`, UNKNOWN may stand for NO."""
         normal, verdict = claim, Verdict.UNKNOWN
         if self._replacements:
             try:
@@ -252,18 +251,18 @@ class Assumptions:
         answers: set[bool | None] = set()
         for model in self._known_models():
             answers.add(truth(claim, model))
-            if _is_open(answers, maybe_true):
+            if _is_unprovable(answers, need_refutation):
                 return Verdict.UNKNOWN
         with self._budget.question():
-            return self._decide_by_sets(claim, answers, maybe_true)
+            return self._decide_by_sets(claim, answers, need_refutation)
 
-    def _decide_by_sets(self, query: Claim, answers: set[bool | None], maybe_true: bool) -> Verdict:
+    def _decide_by_sets(self, query: Claim, answers: set[bool | None], need_refutation: bool) -> Verdict:
         """Return the verdict of integer sets; `answers` are known to occur."""
         claim, *broadcasts = self._restate(query)
         facts = [*broadcasts, *self._connected_claims(claim)]
         if False not in answers and any(c.relation in _LINKS for c in [claim, *facts]):
             answers.add(self._separate_sides(query, [claim, *facts]))
-            if _is_open(answers, maybe_true):
+            if _is_unprovable(answers, need_refutation):
                 return Verdict.UNKNOWN
         if facts and count_products(claim.left) + count_products(claim.right):
             claim, *facts = self._with_ranges([claim, *facts])
@@ -272,8 +271,8 @@ class Assumptions:
                 return verdict
         if not facts and _is_independent(claim):
             return Verdict.UNKNOWN
-        maybe_true = maybe_true and True not in answers
-        verdict, models = decide_exactly(claim, facts, maybe_true=maybe_true, maybe_false=False not in answers)
+        need_refutation = need_refutation and True not in answers
+        verdict, models = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=False not in answers)
         for model in models:
             self._add_model(Model(self._complete(model)))
         return verdict
@@ -389,7 +388,7 @@ class Assumptions:
     def _add_model(self, model: Model) -> bool:
         """Add the model if every assumption holds in it; return whether it does.
 
-        The oldest one beyond the first ones is dropped when there are many: questions are about what is new.
+        The first `_FIRST_MODELS` stay, and the newest others, `_MODELS` in all: new models refute new queries best.
         """
         if not self._is_model(model):
             return False
@@ -428,9 +427,9 @@ class Assumptions:
         return models
 
 
-def _is_open(answers: Set[bool | None], maybe_true: bool) -> bool:
-    """Return whether the known answers leave nothing to prove: a counterexample, and a model unless none is needed."""
-    return False in answers and (True in answers or not maybe_true)
+def _is_unprovable(answers: Set[bool | None], need_refutation: bool) -> bool:
+    """Return True if known models rule out YES, and NO where a refutation is needed."""
+    return False in answers and (True in answers or not need_refutation)
 
 
 # -- claims ------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
     """Return whether the facts are shown to imply the claim, without the work of refuting it."""
     verdict = decide_quickly(claim, lambda: facts)
     if verdict is Verdict.UNKNOWN and not has_counterexample(claim, facts):
-        verdict = decide_exactly(claim, facts, maybe_true=False)[0]
+        verdict = decide_exactly(claim, facts, need_refutation=False)[0]
     return verdict is Verdict.YES
 
 
@@ -206,17 +206,17 @@ def _broadcast_parts(size: Size) -> tuple[Size, ...]:
 
 
 def decide_exactly(
-    claim: Claim, facts: Sequence[Claim], *, maybe_true: bool = True, maybe_false: bool = True
+    claim: Claim, facts: Sequence[Claim], *, need_refutation: bool = True, need_proof: bool = True
 ) -> tuple[Verdict, list[Assignment]]:
     """Return the verdict of integer sets, and candidate models of the facts that the search produced.
 
-    A candidate may break a fact that has products. `maybe_true=False` says that nobody needs a proof that the claim is
-    false, and `maybe_false=False` that nobody needs one that it is true.
+    A candidate may break a fact that has products. With `need_refutation=False` no proof of the negation is tried, and
+    with `need_proof=False` no proof of the claim.
     Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
     candidate breaks come first.
     """
-    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if maybe_false else []
-    queries += [(Verdict.NO, [rows_of(claim)])] if maybe_true else []
+    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
+    queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
     verdict = _decide_by_own_facts(claim, facts, queries)
     if verdict is not Verdict.UNKNOWN:
         return verdict, []

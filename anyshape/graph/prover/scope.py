@@ -25,7 +25,7 @@ from anyshape.errors import (
     SpecializationError,
 )
 from anyshape.errors.messages import at, operation
-from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.assumptions import Assumptions, Key
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.sizes.evaluate import evaluate, values_from
@@ -108,20 +108,19 @@ class Scope:
         """Return the normal form, or a shorter size seen before that is proved equal to it."""
         return self._assumptions.simplest(size)
 
-    @property
-    def settled(self) -> int:
-        """Number of questions with a final answer."""
-        return self._assumptions.settled
+    def verdicts(self) -> dict[Key, Verdict]:
+        """Return a copy of the final verdicts, for `forget`."""
+        return self._assumptions.verdicts()
 
-    def forget(self, sizes: Iterable[DimVar], settled: int) -> None:
-        """Drop the assumptions about sizes of a nested graph that was begun when so many questions were `settled`.
+    def forget(self, sizes: Iterable[DimVar], verdicts: Mapping[Key, Verdict]) -> None:
+        """Drop the assumptions about sizes of a nested graph, and all verdicts but those from before it was begun.
 
         A replay of the graph has sizes in their place, and requires the same of those. An assumption that stayed would
         prove claims about sizes of the program that nothing checks.
         """
         dropped = set(sizes)
         self.conditions = [c for c in self.conditions if dropped.isdisjoint(c.claim.variables())]
-        self._assumptions = self._assumptions.without(dropped, settled)
+        self._assumptions = self._assumptions.without(dropped, verdicts)
 
     def decide(self, claim: Claim) -> Verdict:
         """Return YES if the claim is proved, NO if it is refuted, else UNKNOWN."""

@@ -1,7 +1,7 @@
 """The conditions of a finished program: drop implied ones, and compile the guards into one predicate.
 
-A guard may be dropped only for conditions that are checked before it. Where a later assertion fails, Python would have
-taken another path first. An assertion may be dropped for any others, since one of those then fails too.
+A guard may be dropped only if conditions that are checked before it imply it. Where a later assertion fails, Python
+would have taken another path first. An assertion may be dropped if any others imply it, since one of those fails too.
 """
 
 from __future__ import annotations
