@@ -13,7 +13,6 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from anyshape.errors import MissingRuleError
@@ -23,6 +22,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.apply import apply
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
+from anyshape.support.lazy_dataclass import dataclass
 
 Rule: TypeAlias = Callable[..., Any]
 

@@ -9,7 +9,7 @@ op ends the proof, and the derivative is taken as usual.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.rule_tables import find_shift_rule
@@ -20,6 +20,7 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import full_op
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import argparse
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from anyshape.cli.load_target import Arguments, UsageError, one_line
 from anyshape.cli.sample_inputs import assignments, draw, read_numbers, read_sizes, shown
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import rich_console, rich_progress, rich_table
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.check_grads import Checker, Measurement

@@ -8,7 +8,6 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +18,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.graph.prover.spec_parser import parse_shape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.transforms.export import load
 from anyshape.transforms.specs import ShapeDtypeStruct
 

@@ -41,7 +41,7 @@ def encode(text: str) -> np.ndarray:
 
 
 def decode(tokens: np.ndarray) -> str:
-    """Return the text of the tokens, the start token included.
+    r"""Return the text of the tokens, the start token included.
 
     >>> decode(encode("a slice"))
     '\\na slice'

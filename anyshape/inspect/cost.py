@@ -7,7 +7,7 @@ where some are bounds, and unknown where one is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from anyshape.backend.compiler.lower import lower
@@ -23,6 +23,7 @@ from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownSizeError, ceil_log2, elements, find_cost
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ one scatter, with windows along slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.apply import context_of, meta_of
+from anyshape.support.lazy_dataclass import dataclass
 
 _INDEX = np.dtype(np.int64)
 

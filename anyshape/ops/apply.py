@@ -6,7 +6,6 @@ The table of kernels stands here too, so that an op applied outside of any trace
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.support.lazy_dataclass import dataclass
 
 Operand: TypeAlias = Traced | np.ndarray
 

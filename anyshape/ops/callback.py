@@ -6,7 +6,6 @@ Nothing is known of a callback but the dtypes and extents that it promises.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from anyshape.ops import param_kinds as kinds
 from anyshape.ops.apply import Operand, apply, apply_all, localise, meta_of
 from anyshape.ops.definition import define
 from anyshape.ops.flop_counts import MOVES
+from anyshape.support.lazy_dataclass import dataclass
 
 Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent in a param
 UNKNOWN: Entry = "?"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.flop_counts import COSTS, OpCost
+from anyshape.support.lazy_dataclass import dataclass
 
 ParamKind: TypeAlias = Callable[[Node, Any], bool]
 Params: TypeAlias = dict[str, Any]

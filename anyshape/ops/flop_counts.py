@@ -17,7 +17,6 @@ The rows stand with the definitions of the ops in `ops/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
 
@@ -26,6 +25,7 @@ from anyshape.graph.ir.graph import Graph, Op, Value
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, project
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
+from anyshape.support.lazy_dataclass import dataclass
 
 Shape: TypeAlias = tuple[Size, ...]
 

@@ -18,7 +18,6 @@ Scatters write one window after the other, in C order of the index vectors, so t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +37,7 @@ from anyshape.ops.creation import size_value
 from anyshape.ops.definition import define
 from anyshape.ops.flop_counts import MOVES, PICKS, OpCost, per_update
 from anyshape.ops.indexing import first_index_axis
+from anyshape.support.lazy_dataclass import dataclass
 
 Axes: TypeAlias = tuple[int, ...]
 GATHER = (

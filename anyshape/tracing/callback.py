@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from anyshape.graph.shapes.array_type import ShapeExtent, Unknown, UpperBound
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import callback as cb
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, unflatten
 
 

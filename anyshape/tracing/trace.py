@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -24,6 +23,7 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import asarray
 from anyshape.numpy.operands.symdim import symdim
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import NAMESPACE, flatten, is_array, named, readable, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import optree
 
 from anyshape.errors import ArgumentError, GradientCheckError
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import NAMESPACE, as_leaf, flatten, function_name, is_python_scalar, leaf_paths, unflatten
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.grad import jvp, vjp

@@ -11,7 +11,7 @@ import enum
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.pytrees import (
     NAMESPACE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from anyshape.autodiff.jvp import push
@@ -16,6 +15,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.apply import describe
 from anyshape.ops.creation import full
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import (
     Static,
     check_callable,

@@ -9,7 +9,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from anyshape.graph.ir.builder import Builder, active, active_builders
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.captured_state import watch
 from anyshape.tracing.pytrees import (
     as_leaf,

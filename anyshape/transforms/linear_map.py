@@ -6,7 +6,6 @@ Inside a trace both directions are emitted into it. Outside, each is a program, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +27,7 @@ from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.program.program import Program
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import as_leaf, flatten, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.canonical import freeze
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import named
 
 

@@ -6,7 +6,6 @@ The rows stand in `backend/compiler/traits/`, one module per family. An op witho
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +15,7 @@ from anyshape.errors import MissingRuleError
 from anyshape.graph.ir.graph import HasParams, Op, applies
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes.expr import Size
+from anyshape.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.passes.identities import Identity
@@ -167,6 +167,11 @@ def find_traits(op: Op) -> Traits:
 def runs_user_code(step: HasParams) -> bool:
     """Return whether a node or a step calls a function of the user, in a subgraph perhaps."""
     return applies(step, lambda op: find_traits(op).runs_user_code)
+
+
+def is_observable(step: HasParams) -> bool:
+    """Return whether the user can tell when a node or a step runs: it calls their function, or is there to raise."""
+    return applies(step, lambda op: op.raises or find_traits(op).runs_user_code)
 
 
 def is_compute_bound(op: Op) -> bool:

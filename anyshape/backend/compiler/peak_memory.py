@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import (
@@ -32,6 +32,7 @@ from anyshape.graph.sizes import expr, polynomial_bounds
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.polynomials import Monomial
+from anyshape.support.lazy_dataclass import dataclass
 
 OVERHANG = 8  # tiles at most into which rows are cut that would fill fewer
 KERNEL_ARRAYS = 3  # arrays like its operand or result that a kernel with scratch memory makes in a tile, at most

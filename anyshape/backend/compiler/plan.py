@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, RuntimeScalar
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Step:
 def variables_in(param: Any) -> list[DimVar]:
     """Return the variables in a param of a step, or in a tuple of params."""
     if isinstance(param, tuple):
-        return [v for p in param for v in variables_in(p)]
+        return [v for p in param if isinstance(p, (DimExpr, tuple)) for v in variables_in(p)]
     return list(dims.variables(param)) if isinstance(param, DimExpr) else []
 
 
@@ -194,8 +195,9 @@ class Plan:
     @property
     def shape_constants(self) -> tuple[str, ...]:
         """Slots of hoisted steps that other steps read."""
-        read = {slot for step in self.steps for slot in step.reads}
-        return tuple([slot for step in self.hoisted for slot in step.outputs if slot in read])
+        made = [slot for step in self.hoisted for slot in step.outputs]
+        read = {slot for step in self.steps for slot in step.reads} if made else set()
+        return tuple([slot for slot in made if slot in read])
 
     def parts(self) -> list[tuple[Group | None, tuple[Step, ...]]]:
         """Return each group with its steps, and each other step with None, in the order of the run."""

@@ -9,7 +9,6 @@ Measured, in microseconds, for small operands: `x.dot(y)` 0.35, `np.dot` 0.55, `
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +19,7 @@ from anyshape.backend.runtime.split_gemm import split_product
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops.apply import kernel
 from anyshape.ops.contraction import dot_general_op, einsum_op
+from anyshape.support.lazy_dataclass import dataclass
 
 Labels = tuple[Any, ...]
 Product = Callable[[Any, Any], Any]

@@ -7,7 +7,7 @@ Derivable parts are not read: variables are new, expressions are rebuilt, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size, leaves_of
 from anyshape.graph.sizes.limits import LARGEST_SIZE, LIMITS
 from anyshape.graph.sizes.substitute import BUILDERS, substitute_leaves
+from anyshape.support.lazy_dataclass import dataclass
 
 MOST = {
     "inputs": 10_000,

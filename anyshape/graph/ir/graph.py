@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +18,7 @@ from anyshape.graph.shapes.array_type import ShapeExtent, TensorMeta, Unknown, U
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size
+from anyshape.support.lazy_dataclass import dataclass
 
 ShapeRule: TypeAlias = Callable[..., "TensorMeta | tuple[TensorMeta, ...]"]
 Params: TypeAlias = tuple[tuple[str, Any], ...]
@@ -212,18 +213,16 @@ def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
     return sizes
 
 
-def graphs_in(param: Any) -> Iterator[Graph]:
-    """Yield the graphs in a param, which may be a nested tuple."""
-    if isinstance(param, Graph):
-        yield param
-    elif isinstance(param, tuple):
-        for part in param:
-            yield from graphs_in(part)
+def graphs_in(param: Any) -> list[Graph]:
+    """Return the graphs in a param, which may be a nested tuple."""
+    if isinstance(param, tuple):
+        return [graph for part in param if isinstance(part, (Graph, tuple)) for graph in graphs_in(part)]
+    return [param] if isinstance(param, Graph) else []
 
 
 def subgraphs(node: HasParams) -> tuple[Graph, ...]:
     """Return the graphs that are params of a node, or of a step of a plan, in the order of the params."""
-    return tuple([graph for _, param in node.params for graph in graphs_in(param)])
+    return tuple([graph for _, p in node.params if isinstance(p, (Graph, tuple)) for graph in graphs_in(p)])
 
 
 def replace_subgraphs(node: Node, new: Mapping[int, Graph]) -> Node:
@@ -247,7 +246,10 @@ def walk(graph: Graph) -> Iterator[Node]:
 
 def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
     """Return whether a node, or a node of its subgraphs, applies an op that the predicate accepts."""
-    return accepts(node.op) or any(accepts(inner.op) for graph in subgraphs(node) for inner in walk(graph))
+    if accepts(node.op):
+        return True
+    nested = subgraphs(node)
+    return bool(nested) and any(accepts(inner.op) for graph in nested for inner in walk(graph))
 
 
 def raises(node: HasParams) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from anyshape.graph.sizes.expr import Call, DimVar, Leaf, Size
 from anyshape.graph.sizes.printing import to_source
 from anyshape.graph.sizes.substitute import Replace, substitute
 from anyshape.graph.sizes.symbols import memoised
+from anyshape.support.lazy_dataclass import dataclass
 
 CHECK = "check"  # the primitive of the claims that users demand
 _PAIRED = 8  # sizes of one broadcast that are compared in pairs

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from anyshape.graph.prover.constraints import Claim
@@ -18,6 +18,7 @@ from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Call, DimExpr, Size
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
+from anyshape.support.lazy_dataclass import dataclass
 
 Form: TypeAlias = tuple[dict[int, int], int]  # coefficients by column, and the constant
 Relation: TypeAlias = Literal["==", ">="]

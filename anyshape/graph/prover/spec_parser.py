@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from anyshape.errors import SpecError
@@ -18,6 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.limits import LARGEST_SIZE
 from anyshape.graph.sizes.substitute import BUILDERS
+from anyshape.support.lazy_dataclass import dataclass
 
 Lookup: TypeAlias = Callable[[str], Size | None]  # the size of a name; None if the name is unknown
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
 from typing import TypeAlias
@@ -14,6 +13,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.polynomials import Monomial
 from anyshape.graph.sizes.substitute import substitute_leaves
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

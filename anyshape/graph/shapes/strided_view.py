@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from anyshape.errors import ShapeError
@@ -21,6 +20,7 @@ from anyshape.graph.shapes.view_reshape import Layout, Same, Window, equality_pr
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.support.lazy_dataclass import dataclass
 
 Mask = tuple[Window, ...]
 Pairs = Sequence[tuple[Size, Size]]

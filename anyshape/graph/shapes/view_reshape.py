@@ -8,7 +8,6 @@ products from the right end of the shapes are therefore as good as equal product
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from anyshape.errors import ViewError
@@ -17,6 +16,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_rules import Sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.support.lazy_dataclass import dataclass
 
 Window = tuple[Size, Size]  # half-open interval of the valid indices along an axis
 Same = Callable[[Size, Size], bool]  # proves that two sizes are equal

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from anyshape.errors import SizeLimitError, SpecError, UndeterminedSizeError
@@ -33,6 +33,7 @@ from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, RuntimeScalar,
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.polynomials import Monomial, Terms
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.support.lazy_dataclass import dataclass
 
 InputSize: TypeAlias = InputAxis | RuntimeScalar  # what a call gives: the length of an axis, the value of an integer
 _MAX_ENUMERATED = 1024  # values of a bounded variable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
@@ -13,6 +12,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.signature.dim_equations import InputSize, SizeBinding, input_axes
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes.expr import DimVar, RuntimeScalar, Size, leaves_of
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from anyshape.support.lazy_dataclass import dataclass
 
 Key = TypeVar("Key", bound=Hashable)
 

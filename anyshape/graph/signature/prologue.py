@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -25,6 +24,7 @@ from anyshape.graph.sizes.limits import LARGEST_SIZE
 from anyshape.graph.sizes.polynomials import Terms
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

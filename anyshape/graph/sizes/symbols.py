@@ -6,11 +6,11 @@ import functools
 import itertools
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Self, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from anyshape.graph.sizes.intervals import Bound
+from anyshape.support.lazy_dataclass import dataclass
 
 _PROCESS = secrets.token_hex(4)  # variables of other processes keep an identity of their own
 _COUNTER = itertools.count()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import networkx
 
 Point = tuple[float, float]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Value
@@ -14,6 +13,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Upp
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis, RuntimeScalar
 from anyshape.inspect.cost import Cost, ProgramCost, cost
+from anyshape.support.lazy_dataclass import dataclass
 
 Kind = Literal["input", "hidden", "constant", "node", "result"]
 Guarantee = Literal["exact", "bound", "unknown"]

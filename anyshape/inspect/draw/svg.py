@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from anyshape.inspect.draw.layout import Layout, Point, Wire, lay_out
 from anyshape.inspect.draw.picture import Box, Edge, Picture, line_of, type_pieces
+from anyshape.support.lazy_dataclass import dataclass
 
 MARGIN = 30.0
 _CHARACTER = 7.4  # width of a character, with room for other fonts

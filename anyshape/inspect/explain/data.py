@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, NamedTuple
 
 from anyshape.backend.compiler.lower import reliances_of_passes
@@ -15,6 +15,7 @@ from anyshape.graph.shapes.array_type import Exact, UpperBound
 from anyshape.inspect.explain.table import explanation_table
 from anyshape.inspect.explain.text import explanation_text, reliance_text
 from anyshape.inspect.plain_data import to_plain
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.display_names import DisplayNames
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +15,7 @@ from anyshape.inspect.plain_data import to_plain
 from anyshape.inspect.profile.flame import to_page
 from anyshape.inspect.profile.table import profile_table, show
 from anyshape.inspect.profile.text import profile_text
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from pathlib import Path
 from string import Template
@@ -16,6 +16,7 @@ from typing import Any
 
 from anyshape.inspect.draw.picture import line_of
 from anyshape.inspect.profile.model import COLUMNS, NUMBERS, line, notes, percent, seconds, summary, title
+from anyshape.support.lazy_dataclass import dataclass
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
 _LEVEL = 23  # pixels from one level of bars to the next

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.size_operands import known_size, numpy_dtype, scope_of
 from anyshape.numpy.operands.symdim import max_dim, min_dim
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
 from anyshape.program.program import Program
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree, tree_difference
 
 _MAX_CHARACTERS = 200  # of a value in an explanation

@@ -12,7 +12,6 @@ import linecache
 import logging
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -33,6 +32,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
 
@@ -211,7 +211,7 @@ class _PlanSource(StepSource):
         claims = [*[c.claim for c in self.unchecked], *[c for f in self.fallbacks for c in f.claims]]
         variables = {v for claim in claims for v in claim.variables()}
         params = [p for step in (*plan.hoisted, *plan.steps) for p in step.all_params()]
-        variables.update(variables_in((*params, *[g.rows for g in plan.groups], *self._sizes_of_arrays())))
+        variables.update(variables_in((*params, *[g.rows for g in plan.groups], *set(self._sizes_of_arrays()))))
         if self.budget is not None:
             variables.update(s.variable for s in plan.dims)
         return variables

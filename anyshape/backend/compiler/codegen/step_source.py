@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from anyshape.backend.compiler import names as naming
@@ -18,6 +17,7 @@ from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
 from anyshape.ops.apply import CallSite, find_kernel
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

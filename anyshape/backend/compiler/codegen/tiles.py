@@ -20,7 +20,6 @@ The cost model was measured on two cores:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops.apply import find_kernel
+from anyshape.support.lazy_dataclass import dataclass
 
 MIN_STEP_TIME = 25_000.0  # nanoseconds of a step on a tile
 MIN_WORK = 500_000.0  # nanoseconds from which on tiles pay: starting threads and making buffers takes about 100,000
@@ -45,9 +45,13 @@ BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes of a row, which
 forced: tuple[int, int] | None = None  # (least elements, elements of a tile), set by tests to cut small arrays or none
 
 
-def _min_tile_elements(group: Group) -> int:
+def _times(group: Group) -> list[float]:
+    """Return how long each step takes per element, in nanoseconds."""
+    return [nanoseconds(step.op, step.results[0].dtype) for step in group.steps]
+
+
+def _min_tile_elements(times: Sequence[float]) -> int:
     """Return how many elements of its widest value a tile has at least, for the smallest arrays that are cut."""
-    times = [nanoseconds(step.op, step.results[0].dtype) for step in group.steps]
     return min(max(MIN_ELEMENTS, int(MIN_STEP_TIME * len(times) / sum(times))), MAX_ELEMENTS)
 
 
@@ -55,8 +59,8 @@ def min_tiled_elements(group: Group) -> int:
     """Return from how many elements of its widest value on a group runs in tiles."""
     if forced is not None:
         return forced[0]
-    work = sum(nanoseconds(step.op, step.results[0].dtype) for step in group.steps)
-    return max(4 * _min_tile_elements(group), int(MIN_WORK / work))
+    times = _times(group)
+    return max(4 * _min_tile_elements(times), int(MIN_WORK / sum(times)))
 
 
 def row_sizes(meta: TensorMeta) -> tuple[Size, ...]:
@@ -130,7 +134,7 @@ class GroupSource:
         itemsize = max(m.dtype.itemsize for m in self.group.parallel_metas)
         total = sum(dtype.itemsize for dtype, _ in self.buffers.keys.values())
         most = min(MAX_WIDEST_BYTES // itemsize, MAX_BUFFER_BYTES // max(1, total))
-        return max(2 * _min_tile_elements(self.group), most)
+        return max(2 * _min_tile_elements(_times(self.group)), most)
 
     @property
     def deep_operands(self) -> list[str]:
@@ -141,7 +145,7 @@ class GroupSource:
 
     def widest_row(self, size: Callable[[Size], str]) -> str:
         """Return the elements of the widest row, at least 1, as source."""
-        shapes = dict.fromkeys(row_sizes(m) for m in self.group.parallel_metas)
+        shapes = dict.fromkeys([row_sizes(m) for m in self.group.parallel_metas])
         counts = dict.fromkeys(["1", *[_product(sizes, size) for sizes in shapes]])
         return f"max({', '.join(counts)})" if len(counts) > 1 else "1"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import Movement, find_traits
@@ -27,6 +27,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import movement as mv
+from anyshape.support.lazy_dataclass import dataclass
 
 # Measured, at 200 and at 200,000 elements alike: a view costs as much as two transposes or reshapes. It costs half of a
 # slice with symbolic bounds and a fifth of np.broadcast_to. Where the operand is not in C order, the attempt costs a

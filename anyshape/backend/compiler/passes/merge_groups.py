@@ -15,15 +15,15 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from anyshape.backend.compiler.op_traits import find_traits, runs_user_code
+from anyshape.backend.compiler.op_traits import find_traits, is_observable
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis
 from anyshape.backend.compiler.plan import Slot, Step
-from anyshape.graph.ir.graph import raises
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar
+from anyshape.support.lazy_dataclass import dataclass
 
 MAX_CANDIDATES = 16  # earlier groups that a group is tried with, the last ones
 MAX_PRESSURE = 2  # large arrays that all open groups together may keep alive
@@ -269,7 +269,7 @@ def _dependences(steps: Iterable[Step], runtime: Collection[DimVar]) -> tuple[se
         sizes = step.variables().intersection(runtime) if runtime else set[DimVar]()
         needed.update(step.reads, sizes)
         made.update(step.outputs, sizes)
-        if runs_user_code(step) or raises(step):  # the user can observe their order
+        if is_observable(step):  # in an order that stays
             needed.add(_EFFECTS)
             made.add(_EFFECTS)
     return needed, made

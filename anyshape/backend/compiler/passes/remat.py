@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler.op_traits import find_traits
@@ -23,6 +23,7 @@ from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple, raises
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.ops.control import enter_checkpoint_op
 from anyshape.ops.movement import broadcast_in_dim_op
+from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import networkx
 
 _THERE, _READ = "there", "read"  # source and sink of the flow network

@@ -1,0 +1,1 @@
+"""Tests of locks and of packages and dataclasses that load late."""

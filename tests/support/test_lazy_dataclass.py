@@ -1,0 +1,95 @@
+"""Deferred dataclasses behave like standard ones from the first instance on."""
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from anyshape.support.lazy_dataclass import _PENDING, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A frozen class with slots, a default and a field that is not compared."""
+
+    x: int
+    y: int = 3
+    note: list = dataclasses.field(default_factory=list, compare=False)
+
+    def total(self):
+        return self.x + self.y
+
+
+@dataclass(frozen=True)
+class Base:
+    first: int
+    second: str = "text"
+
+
+@dataclass(frozen=True)
+class Derived(Base):
+    third: int = 5
+
+
+@dataclass
+class Mutable:
+    values: list = dataclasses.field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MutableSlots:
+    value: int
+
+
+INSTANCES = [Point(1, 2), Base(1), Derived(1, "a", 2), Mutable([1]), MutableSlots(4)]
+
+
+@pytest.mark.parametrize("instance", INSTANCES, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_an_instance_copies_and_pickles(instance, way):
+    assert way(instance) == instance
+    assert repr(way(instance)) == repr(instance)
+
+
+def test_methods_are_those_of_a_dataclass():
+    assert repr(Point(1)) == "Point(x=1, y=3, note=[])"
+    assert Point(1, 2, [0]) == Point(1, 2, [1]) != Point(2, 2)
+    assert hash(Point(1)) == hash(Point(1)) and Point(1).total() == 4
+    assert dataclasses.replace(Point(1), y=9) == Point(1, 9)
+    assert [f.name for f in dataclasses.fields(Derived(1))] == ["first", "second", "third"]
+    assert Derived(1) != Base(1) and Mutable().values is not Mutable().values
+    with pytest.raises(TypeError):
+        hash(Mutable())
+
+
+def test_frozen_instances_do_not_change():
+    for instance in (Point(1), Base(1)):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(instance, dataclasses.fields(instance)[0].name, 2)
+    assert not hasattr(Point(1), "__dict__")
+
+
+def test_a_pattern_matches_fields():
+    match Point(1, 2):
+        case Point(x, y):
+            assert (x, y) == (1, 2)
+
+
+def test_methods_are_generated_at_the_first_instance():
+    @dataclass(frozen=True)
+    class Late:
+        value: int
+
+    assert Late in _PENDING
+    assert Late(1) == Late(1)
+    assert Late not in _PENDING
+
+
+def test_an_instance_is_unpickled_in_a_process_that_has_made_none():
+    loads = "import pickle, sys; a, b = pickle.loads(sys.stdin.buffer.read()); assert a == b and hash(a) == hash(b)"
+    for make in (Point, Base, Derived):
+        pair = pickle.dumps((make(1), make(1)))
+        subprocess.run([sys.executable, "-c", loads], input=pair, check=True)
