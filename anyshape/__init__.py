@@ -6,7 +6,7 @@ import scipy.special
 from anyshape import errors, numpy, ops
 from anyshape.backend.runtime.config import config
 from anyshape.errors import AnyshapeError
-from anyshape.numpy.operands.symdim import max_dim, min_dim
+from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.support.version import __version__ as __version__
 from anyshape.tracing.callback import pure_callback
 from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape

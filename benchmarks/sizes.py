@@ -257,7 +257,7 @@ def first_use() -> float:
 # -- the share of tracing ----------------------------------------------------------------------------------------
 
 OPS_OF_A_BLOCK = 33
-SIZE_FOLDERS = ("graph/sizes/", "graph/prover/", "graph/shapes/", "graph/signature/", "numpy/operands/symdim.py")
+SIZE_FOLDERS = ("graph/sizes/", "graph/prover/", "graph/shapes/", "graph/signature/", "numpy/sizes/symdim.py")
 PACKAGE = str(Path(anyshape.__file__).parent) + "/"
 PERIOD = 5e-4
 SPECIFICATIONS = {

@@ -17,7 +17,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, DimExpr, Size
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.ops.apply import apply_all
+from anyshape.ops.core.apply import apply_all
 
 
 def has_tangent(dtype: np.dtype) -> bool:

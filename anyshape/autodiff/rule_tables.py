@@ -19,7 +19,7 @@ from anyshape.errors import MissingRuleError
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.apply import apply
+from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import add
 from anyshape.support.lazy_dataclass import dataclass

@@ -11,7 +11,7 @@ from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import InputAxis, Size, from_atom
-from anyshape.ops.apply import apply_all
+from anyshape.ops.core.apply import apply_all
 
 
 def batch(

@@ -12,7 +12,7 @@ from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
-from anyshape.ops.apply import find_kernel, resolve
+from anyshape.ops.core.apply import find_kernel, resolve
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:

@@ -1,7 +1,7 @@
 """Cost of a program: operations and bytes of each node and in total, as size expressions over its dims.
 
-`anyshape.ops.flop_counts` has the counting convention. A cost is exact where all its extents are exact, an upper bound
-where some are bounds, and unknown where one is unknown.
+`anyshape.ops.core.flop_counts` has the counting convention. A cost is exact where all its extents are exact, an upper
+bound where some are bounds, and unknown where one is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.substitute import substitute_leaves
-from anyshape.ops.flop_counts import Applied, CeilLog2, OpCost, Shape, UnknownSizeError, ceil_log2, elements, find_cost
+from anyshape.ops.core.flop_counts import (
+    Applied,
+    CeilLog2,
+    OpCost,
+    Shape,
+    UnknownSizeError,
+    ceil_log2,
+    elements,
+    find_cost,
+)
 from anyshape.support.lazy_dataclass import dataclass
 
 

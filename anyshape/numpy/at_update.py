@@ -15,13 +15,13 @@ from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise
 from anyshape.numpy.creation import asarray
-from anyshape.numpy.index_parser import Key, Target, fit_mask, mask_alone
 from anyshape.numpy.movement import ravel, reshape
+from anyshape.numpy.operands.index_parser import Key, Target, fit_mask, mask_alone
 from anyshape.numpy.operands.promotion import as_traced, axis_of, cast_operand, is_weak, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of, meta_of
+from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.ops.creation import full, iota
 
 _READ = {None: "error", "error": "error", "promise_in_bounds": "error", "clip": "clip", "fill": "fill", "drop": "fill"}

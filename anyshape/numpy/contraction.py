@@ -15,13 +15,13 @@ from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
+from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_traced_list
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
-from anyshape.numpy.reduction_args import identity_like, in_common_dtype, refuse_traced_list
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of, meta_of
 from anyshape.ops.contraction import dot_general, einsum, equation_of
-from anyshape.ops.contraction_order import choose_path
+from anyshape.ops.core.apply import context_of, meta_of
+from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.movement import broadcast_to, transpose
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())

@@ -34,8 +34,8 @@ from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of
 from anyshape.ops.control import check
+from anyshape.ops.core.apply import context_of
 
 _EXACT = 1024  # steps are fractions with numerator and denominator up to this, so that lengths are exact
 

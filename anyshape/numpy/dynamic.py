@@ -18,7 +18,7 @@ from anyshape.numpy.indexing import getitem
 from anyshape.numpy.joining import concatenate, stack
 from anyshape.numpy.movement import ravel
 from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, new_shape, sizes
-from anyshape.numpy.reduction_args import refuse_out
+from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -26,8 +26,8 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import context_of
 from anyshape.ops.control import check
+from anyshape.ops.core.apply import context_of
 
 _POSITION = np.dtype(np.int64)
 

@@ -18,13 +18,13 @@ from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.shapes.shape_rules import broadcast_size
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import NUMERIC, asarray, is_traced, sizes
-from anyshape.numpy.reduction_args import as_operands
+from anyshape.numpy.operands.reduction_args import as_operands
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.apply import context_of
 from anyshape.ops.contraction import LETTERS, dot_general, equation_of
 from anyshape.ops.contraction import einsum as product
-from anyshape.ops.contraction_order import PathChoice, choose_path
+from anyshape.ops.core.apply import context_of
+from anyshape.ops.core.contraction_order import PathChoice, choose_path
 from anyshape.ops.creation import iota
 from anyshape.ops.indexing import take_at
 

@@ -30,9 +30,9 @@ from anyshape.numpy.operands.promotion import (
     sizes,
     static_int,
 )
+from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
-from anyshape.numpy.reduction_args import refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.reduction import reduce_and

@@ -18,16 +18,16 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
 from anyshape.numpy.creation import asarray, diagonal_matrix
-from anyshape.numpy.index_parser import Key
 from anyshape.numpy.joining import concatenate
 from anyshape.numpy.movement import broadcast_to, ravel, slice_axis
+from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.promotion import as_traced, axis_of, is_int, is_traced, size_of, sizes, static_int
-from anyshape.numpy.reduction_args import refuse_out
+from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of
+from anyshape.ops.core.apply import context_of
 
 # -- x[key] ------------------------------------------------------------------------------------------------------
 

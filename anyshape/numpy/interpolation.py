@@ -12,7 +12,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import context_of
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import size_value
 
 _FLOAT = np.dtype(np.float64)

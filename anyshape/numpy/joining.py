@@ -15,9 +15,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
 from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, size_of, sizes, static_int
-from anyshape.numpy.reduction_args import refuse_out
+from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of
+from anyshape.ops.core.apply import context_of
 
 # -- joining -----------------------------------------------------------------------------------------------------
 

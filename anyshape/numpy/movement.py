@@ -24,11 +24,11 @@ from anyshape.numpy.operands.promotion import (
     size_of,
     sizes,
 )
-from anyshape.numpy.operands.shape_tuple import as_shape
+from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of
+from anyshape.ops.core.apply import context_of
 
 # -- shapes ------------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
+from anyshape.numpy.operands.reduction_args import count_along, restore_axes, squared_magnitude
 from anyshape.numpy.reduction import max as maximum
-from anyshape.numpy.reduction_args import count_along, restore_axes, squared_magnitude
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -11,9 +11,7 @@ import scipy.special
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.operands.shape_tuple import is_shape, reduce_sizes
-from anyshape.numpy.operands.signatures import publish
-from anyshape.numpy.reduction_args import (
+from anyshape.numpy.operands.reduction_args import (
     ABSENT,
     accumulation_dtype,
     apply_mask,
@@ -27,6 +25,8 @@ from anyshape.numpy.reduction_args import (
     restore_axes,
     sum_over,
 )
+from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.sizes.shape_tuple import is_shape, reduce_sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

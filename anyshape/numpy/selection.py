@@ -10,7 +10,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, is_weak, operand, result_type
-from anyshape.numpy.reduction_args import ABSENT, extreme_value
+from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero

@@ -11,13 +11,13 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.reduction_args import count_along, reduced_axes, refuse_out, restore_axes
 from anyshape.numpy.operands.signatures import publish
-from anyshape.numpy.reduction_args import count_along, reduced_axes, refuse_out, restore_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import context_of
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 
 _FLOAT = np.dtype(np.float64)

@@ -14,8 +14,7 @@ from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.operands.signatures import publish
-from anyshape.numpy.reduction_args import (
+from anyshape.numpy.operands.reduction_args import (
     ABSENT,
     apply_mask,
     broadcast_back,
@@ -28,12 +27,13 @@ from anyshape.numpy.reduction_args import (
     squared_magnitude,
     sum_over,
 )
+from anyshape.numpy.operands.signatures import publish
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.apply import context_of
 from anyshape.ops.contraction import dot_general
 from anyshape.ops.control import check
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, size_value
 
 _FLOAT = np.dtype(np.float64)

@@ -14,10 +14,10 @@ from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound, as_extent
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, apply_all, localise, meta_of
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import MOVES
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MOVES
 from anyshape.support.lazy_dataclass import dataclass
 
 Entry: TypeAlias = Size | tuple[str, Size] | str  # n, ("<=", n) or "?": an extent in a param

@@ -18,11 +18,11 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import contraction_order
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import Applied, OpCost, elements
+from anyshape.ops.core import contraction_order
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 Axes = tuple[int, ...]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -11,10 +11,10 @@ from typing import Any
 
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply
-from anyshape.ops.definition import PROBE_ONES, define
-from anyshape.ops.flop_counts import MOVES, per_operand
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply
+from anyshape.ops.core.definition import PROBE_ONES, define
+from anyshape.ops.core.flop_counts import MOVES, per_operand
 
 POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
 

@@ -11,10 +11,10 @@ from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import apply, localise
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import MOVES
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import apply, localise
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MOVES
 
 
 def _full_type(ctx: ShapeGuardContext, *, value: Any, dtype: np.dtype, shape: tuple[Size, ...]) -> TensorMeta:

@@ -26,13 +26,13 @@ from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops import param_kinds as kinds
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
 from anyshape.ops.control import check
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import MERGE_SORT, MOVES, PICKS, per_operand, per_result
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, PICKS, per_operand, per_result
 
 _POSITION = np.dtype(np.int64)
 LARGEST = 2**62  # beyond every size

@@ -16,11 +16,11 @@ from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, apply_all, context_of, sizes_of
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, sizes_of
+from anyshape.ops.core.definition import PROBE_ONES, JointCheck, ParamKind, define
+from anyshape.ops.core.flop_counts import MOVES, OpCost, per_result
 from anyshape.ops.creation import full
-from anyshape.ops.definition import PROBE_ONES, JointCheck, ParamKind, define
-from anyshape.ops.flop_counts import MOVES, OpCost, per_result
 from anyshape.ops.movement import broadcast_to
 
 BOOL = np.dtype(bool)

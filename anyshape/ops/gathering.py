@@ -31,11 +31,11 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MOVES, PICKS, OpCost, per_update
 from anyshape.ops.creation import size_value
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import MOVES, PICKS, OpCost, per_update
 from anyshape.ops.indexing import first_index_axis
 from anyshape.support.lazy_dataclass import dataclass
 

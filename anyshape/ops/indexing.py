@@ -13,11 +13,11 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import PICKS, per_operand
 from anyshape.ops.creation import iota
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import PICKS, per_operand
 from anyshape.ops.movement import broadcast_in_dim, move_axes
 
 Axes = tuple[int, ...]

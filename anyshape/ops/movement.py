@@ -12,10 +12,10 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import dilated_size, infer_reshape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.definition import define
-from anyshape.ops.flop_counts import MOVES, PICKS
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MOVES, PICKS
 
 
 def _broadcast_in_dim_type(

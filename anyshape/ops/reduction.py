@@ -17,10 +17,10 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, localise, meta_of
-from anyshape.ops.definition import PROBE_ONES, define
-from anyshape.ops.flop_counts import Applied, OpCost, elements, per_operand
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, localise, meta_of
+from anyshape.ops.core.definition import PROBE_ONES, define
+from anyshape.ops.core.flop_counts import Applied, OpCost, elements, per_operand
 
 BOOL = np.dtype(bool)
 

@@ -20,11 +20,11 @@ from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.definition import define
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import per_operand
 from anyshape.ops.dynamic import LARGEST, count_beyond, nonnegative_size
-from anyshape.ops.flop_counts import per_operand
 from anyshape.ops.reduction import reduce_max
 
 _ID = np.dtype(np.int64)

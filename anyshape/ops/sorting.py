@@ -10,10 +10,10 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import Operand, apply
-from anyshape.ops.definition import PROBE_ZEROS, define
-from anyshape.ops.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply
+from anyshape.ops.core.definition import PROBE_ZEROS, define
+from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements
 
 INDEX = np.dtype(np.int64)
 

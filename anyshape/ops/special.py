@@ -9,8 +9,8 @@ import functools
 from typing import Any
 
 from anyshape.ops import elementwise as ew
-from anyshape.ops import param_kinds as kinds
-from anyshape.ops.apply import apply
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import apply
 
 _unary = functools.partial(ew.unary, family="special")
 _binary = functools.partial(ew.binary, family="special")

@@ -12,7 +12,7 @@ from anyshape.graph.ir.subgraph import Closed, axes_of_variables, close
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
-from anyshape.ops.apply import Operand
+from anyshape.ops.core.apply import Operand
 from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_in_dim
 

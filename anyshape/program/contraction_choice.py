@@ -17,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import terms_of
-from anyshape.ops.contraction_order import Path, cheapest_path
+from anyshape.ops.core.contraction_order import Path, cheapest_path
 
 Paths = tuple[Path, ...]  # one for each product of a graph
 

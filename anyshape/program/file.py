@@ -36,7 +36,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.callback import callback_op
-from anyshape.ops.node_validation import claims, problem
+from anyshape.ops.core.node_validation import claims, problem
 from anyshape.program.pytree_json import decode_tree, encode_tree
 from anyshape.support.version import __version__
 from anyshape.tracing.trace import Trace

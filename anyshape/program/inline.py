@@ -24,7 +24,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.numpy.operands.size_operands import common_scope
+from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
 from anyshape.tracing.pytrees import as_leaf

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
 from anyshape.tracing.pytrees import PYTHON_SCALARS, unflatten
 
@@ -19,9 +18,7 @@ Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
-_LEAF, _NONE = optree.PyTreeKind.LEAF, optree.PyTreeKind.NONE
-_TUPLE, _LIST, _DICT = optree.PyTreeKind.TUPLE, optree.PyTreeKind.LIST, optree.PyTreeKind.DICT
-_KINDS = {_TUPLE: "tuple", _LIST: "list", _DICT: "dict"}
+_KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
 
 def is_plain(tree: Any) -> bool:
@@ -30,9 +27,10 @@ def is_plain(tree: Any) -> bool:
 
 
 def _has_known_kinds(tree: Any, depth: int) -> bool:
-    if tree.kind in (_LEAF, _NONE):
+    kind = tree.kind.name
+    if kind in ("LEAF", "NONE"):
         return True
-    if tree.kind not in _KINDS or not depth or (tree.kind == _DICT and {*map(type, tree.entries())} - {str}):
+    if kind not in _KINDS or not depth or (kind == "DICT" and {*map(type, tree.entries())} - {str}):
         return False
     return all(_has_known_kinds(part, depth - 1) for part in tree.children())
 
@@ -71,10 +69,10 @@ class _Reader:
 
     def _part(self, source: str, tree: Any) -> None:
         """Write lines that check the value of an expression and leave its leaves in their locals."""
-        if tree.kind == _NONE:
+        if tree.kind.name == "NONE":
             self._reject_if(f"{source} is not None")
             return
-        if tree.kind == _LEAF:
+        if tree.kind.name == "LEAF":
             self._leaf(source)
             return
         name = f"a{next(self.parts)}"

@@ -9,7 +9,7 @@ from typing import Any
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.decode import Malformed, choice, fields, items, number
 from anyshape.graph.ir.encode import encode_number
-from anyshape.numpy.operands.shape_tuple import Sizes
+from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.tracing.pytrees import Static, flatten, unflatten
 from anyshape.tracing.symbolic_shape import SymbolicShape
 

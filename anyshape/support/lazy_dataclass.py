@@ -10,8 +10,7 @@ import dataclasses
 import threading
 from typing import TYPE_CHECKING, Any
 
-_GENERATED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__match_args__")
-_DESCRIBED = ("__dataclass_fields__", "__dataclass_params__")
+_COPIED = ("__repr__", "__eq__", "__hash__", "__match_args__", "__dataclass_fields__", "__dataclass_params__")
 _PENDING: dict[type, tuple[type, dict[str, bool]]] = {}  # by class: the class that is processed, and the options
 _LOCK = threading.RLock()
 
@@ -47,20 +46,50 @@ def generate(kind: type) -> None:
     """Generate the methods of a declared class and of its bases, unless that is done."""
     with _LOCK:
         for base in reversed(kind.__mro__):
-            pending = _PENDING.pop(base, None)
-            if pending is not None:
-                body, options = pending
-                del base.__init__
-                _generate(base, body, options)
+            if base in _PENDING:
+                _generate(base, *_PENDING[base])
+                del _PENDING[base]
 
 
 def _generate(kind: type, body: type, options: dict[str, bool]) -> None:
+    """Copy the methods of a standard dataclass to a class, `__init__` last: until then other threads wait for it."""
+    members = {k: v for k, v in vars(body).items() if k not in ("__init__", "__setstate__", "__dict__", "__weakref__")}
+    model: type = dataclasses.dataclass(**options)(type(kind)(kind.__name__, kind.__bases__, members))
+    names = [f.name for f in dataclasses.fields(model)]
+    for name in names if body is kind else ():  # defaults
+        _copy(name, model, kind)
+    for name in _COPIED:
+        if name in vars(model):
+            _copy(name, model, kind)
+    if options["frozen"]:
+        kind.__setattr__, kind.__delattr__ = _frozen(kind, frozenset(names))  # type: ignore[method-assign]
     if body is kind and vars(kind).get("__setstate__") is _set_state:
-        del kind.__setstate__  # type: ignore[attr-defined]
-    processed: type = dataclasses.dataclass(**options)(body)
-    for name in (*_GENERATED, *_DESCRIBED) if body is not kind else ():
-        if name in vars(processed):
-            type.__setattr__(kind, name, vars(processed)[name])
+        type.__delattr__(kind, "__setstate__")
+    _copy("__init__", model, kind)
+
+
+def _copy(name: str, model: type, kind: type) -> None:
+    """Make an attribute of a class the same as in the model."""
+    if name in vars(model):
+        type.__setattr__(kind, name, vars(model)[name])
+    elif name in vars(kind):
+        type.__delattr__(kind, name)
+
+
+def _frozen(kind: type, names: frozenset[str]) -> tuple[Any, Any]:
+    """Return `__setattr__` and `__delattr__` of a frozen class."""
+
+    def set_attribute(self: Any, name: str, value: Any) -> None:
+        if type(self) is kind or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(kind, self).__setattr__(name, value)  # type: ignore[arg-type]
+
+    def delete_attribute(self: Any, name: str) -> None:
+        if type(self) is kind or name in names:
+            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+        super(kind, self).__delattr__(name)  # type: ignore[arg-type]
+
+    return set_attribute, delete_attribute
 
 
 def _with_slots(body: type, frozen: bool) -> type:

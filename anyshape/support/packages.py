@@ -7,6 +7,8 @@ of a package that anyshape can do without.
 from __future__ import annotations
 
 import importlib
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from anyshape.errors import MissingPackageError
@@ -17,6 +19,8 @@ class Package:
 
     def __init__(self, name: str, *, extra: str | None = None) -> None:
         self._name, self._extra = name, extra
+        self._loaded = False
+        self._waiting: list[Callable[[], Any]] = []  # to be called when the module is there
 
     def __getattr__(self, attribute: str) -> Any:
         try:
@@ -26,12 +30,32 @@ class Package:
             if self._extra is None or (error.name or "").partition(".")[0] != package:
                 raise
             raise MissingPackageError(package, self._extra) from error
+        self._load()
         value = getattr(module, attribute)
         self.__dict__[attribute] = value  # later accesses find it without a call
         return value
 
+    def when_loaded(self, action: Callable[[], Any]) -> None:
+        """Call a function once the module is loaded, now if it is."""
+        with _LOCK:
+            if not self._loaded:
+                self._waiting.append(action)
+                return
+        action()
+
+    def _load(self) -> None:
+        """Call the functions that wait for the module."""
+        with _LOCK:
+            self._loaded, waiting, self._waiting = True, self._waiting, []
+            for action in waiting:
+                action()
+
+
+_LOCK = threading.RLock()
+
 
 islpy = Package("islpy")  # integer sets: questions that intervals and examples leave open
+optree = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 matplotlib_figure = Package("matplotlib.figure", extra="demo")

@@ -20,8 +20,8 @@ from anyshape.graph.signature.dim_equations import connected_conditions, input_a
 from anyshape.graph.sizes import expr as dims
 from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.graph.sizes.intervals import Bound
-from anyshape.numpy.operands.size_operands import common_scope
-from anyshape.numpy.operands.symdim import SymDim, symdim
+from anyshape.numpy.sizes.size_operands import common_scope
+from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.tracing.symbolic_shape import SymbolicShape
 
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import optree
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
-from anyshape.numpy.operands.shape_tuple import Sizes
+from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.support.packages import optree
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -30,17 +30,17 @@ class Static:
     value: Any
 
 
-optree.register_pytree_node(
-    Static,  # type: ignore[arg-type]
-    lambda s: ((), s.value),  # type: ignore[attr-defined]
-    lambda value, _: Static(value),  # type: ignore[arg-type, return-value]
-    namespace=NAMESPACE,
-)
+def _register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[Any, Any], Any]) -> None:
+    """Register a class of anyshape, once optree is loaded."""
+    optree.when_loaded(lambda: optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE))
+
+
+_register(Static, lambda s: ((), s.value), lambda value, _: Static(value))
 
 
 def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
     """Flatten instances of a subclass of tuple as tuples."""
-    optree.register_pytree_node(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs), namespace=NAMESPACE)
+    _register(kind, lambda x: (tuple(x), None), lambda _, xs: tuple(xs))
 
 
 register_as_tuple(Sizes)
@@ -77,7 +77,7 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         raise ArgumentError(
             "register_pytree_node", cls.__name__, "is no dataclass and has no flatten and unflatten", advice
         )
-    kind: type[optree.PyTreeEntry] = optree.FlattenedEntry
+    kind = optree.FlattenedEntry
     if flatten is None or unflatten is None:
         flatten, unflatten = _of_fields(cls)
         kind = optree.GetAttrEntry
@@ -150,7 +150,7 @@ def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str) -> list
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
     """Return the path of each leaf of the arguments: `args[0]`, `args[0]['w']`, `scale`."""
     paths = []
-    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):  # type: ignore[arg-type]
+    for accessor in optree.tree_accessors((args, kwargs), namespace=NAMESPACE):
         head, key, *rest = accessor
         start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
         paths.append(start + "".join(entry.codify("") for entry in rest))

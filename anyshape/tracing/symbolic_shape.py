@@ -19,9 +19,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.limits import LARGEST_SIZE
 from anyshape.graph.sizes.substitute import substitute
-from anyshape.numpy.operands.shape_tuple import Sizes
-from anyshape.numpy.operands.size_operands import common_scope
-from anyshape.numpy.operands.symdim import SymDim, symdim
+from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.numpy.sizes.size_operands import common_scope
+from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.tracing.pytrees import register_as_tuple
 
 _NUMBERS = (int, np.integer)

@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 import numpy as np
-import optree
 
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
@@ -22,8 +21,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import asarray
-from anyshape.numpy.operands.symdim import symdim
+from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import optree
 from anyshape.tracing.pytrees import NAMESPACE, flatten, is_array, named, readable, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import optree
 
 from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import optree
 from anyshape.tracing.pytrees import NAMESPACE, as_leaf, flatten, function_name, is_python_scalar, leaf_paths, unflatten
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.grad import jvp, vjp

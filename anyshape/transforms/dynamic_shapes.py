@@ -15,7 +15,6 @@ from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-import optree
 
 from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder, Traced, user_line
@@ -33,6 +32,7 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import optree
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.pytrees import (
     NAMESPACE,

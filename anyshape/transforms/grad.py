@@ -13,7 +13,7 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
-from anyshape.ops.apply import describe
+from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.pytrees import (

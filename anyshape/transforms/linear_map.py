@@ -24,7 +24,7 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import sizes
-from anyshape.ops.apply import meta_of
+from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass

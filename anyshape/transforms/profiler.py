@@ -16,7 +16,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_d
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
 from anyshape.inspect.profile.data import Profile, Row
-from anyshape.ops.flop_counts import find_cost
+from anyshape.ops.core.flop_counts import find_cost
 from anyshape.program.program import Program
 from anyshape.transforms.jit import Jitted
 

@@ -17,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import NUMERIC
-from anyshape.numpy.operands.symdim import symdim
+from anyshape.numpy.sizes.symdim import symdim
 from anyshape.program.program import Program
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.tracing.pytrees import (

@@ -8,9 +8,9 @@ from anyshape.autodiff.rule_tables import BATCHERS, JVPS, TRANSPOSES
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.ir.validate import check_graph
-from anyshape.ops.apply import KERNELS
-from anyshape.ops.definition import DEFINITIONS
-from anyshape.ops.flop_counts import COSTS
+from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.core.definition import DEFINITIONS
+from anyshape.ops.core.flop_counts import COSTS
 from anyshape.transforms.specs import ShapeDtypeStruct, trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, choose
 

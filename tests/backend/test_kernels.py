@@ -8,7 +8,7 @@ import anyshape.numpy as anp
 from anyshape.backend.compiler.op_traits import find_traits
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops import elementwise as ew
-from anyshape.ops.apply import CallSite, find_kernel, resolve
+from anyshape.ops.core.apply import CallSite, find_kernel, resolve
 from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
 ROWS = rows()

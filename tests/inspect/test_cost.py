@@ -20,10 +20,10 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.inspect.cost import cost
-from anyshape.ops.apply import find_kernel, resolve
 from anyshape.ops.contraction import terms_of
-from anyshape.ops.contraction_order import choose_path
-from anyshape.ops.flop_counts import ceil_log2
+from anyshape.ops.core.apply import find_kernel, resolve
+from anyshape.ops.core.contraction_order import choose_path
+from anyshape.ops.core.flop_counts import ceil_log2
 from tests.laws.sweep import arrays_of, few_combinations, is_error, outcome, rows
 
 F64 = np.dtype(np.float64)

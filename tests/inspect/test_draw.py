@@ -30,7 +30,7 @@ from anyshape.inspect.draw.dot import quote, to_dot
 from anyshape.inspect.draw.html import formula, start_sizes, to_html
 from anyshape.inspect.draw.layout import Wire, _Rows, lay_out
 from anyshape.inspect.draw.picture import picture
-from anyshape.ops.flop_counts import ceil_log2
+from anyshape.ops.core.flop_counts import ceil_log2
 from tests.inspect.test_cost import programs
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,7 @@ from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.inspect.profile import flame, model
-from anyshape.ops.flop_counts import find_cost
+from anyshape.ops.core.flop_counts import find_cost
 from anyshape.ops.movement import reshape_op
 from anyshape.transforms import profiler
 

@@ -19,7 +19,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBo
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate as evaluate_size
-from anyshape.ops.apply import find_kernel, resolve
+from anyshape.ops.core.apply import find_kernel, resolve
 from tests.laws.random_programs import programs, seeded_program, size_combinations
 from tests.laws.sweep import (
     check_equal,

@@ -15,7 +15,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
-from anyshape.ops.apply import find_kernel
+from anyshape.ops.core.apply import find_kernel
 from anyshape.ops.indexing import put_add_op
 
 X = np.arange(6.0).reshape(2, 3)

@@ -277,6 +277,7 @@ CHANGES = {
         {"name": "q", "label": "q", "lower": 0, "upper": None}), "nothing gives the size q"),
     "terminal codes": (0, lambda p: _set(p["graph"], "name", "\x1b[2J"), "do not print"),
     "slice beyond the end": (2, lambda p: _set(_node(p, "slice")["params"], "starts", [9**9, 0]), "must be at least"),
+    "slice before the start": (2, lambda p: _set(_node(p, "slice")["params"], "starts", [-1, 0]), "leave its operand"),
     "lost condition": (0, lambda p: _set(p["graph"], "conditions", []), "relies on|refuses"),
     "structure": (0, lambda p: _set(p, "arguments", {"tuple": [{"tuple": ["leaf"]}, {"dict": []}]}), "structures"),
     "no digest": (0, lambda p: p["digests"].append("0"), "members"),

@@ -28,9 +28,9 @@ from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.prover.scope import Scope
 from anyshape.numpy.arrays.array import Array
-from anyshape.ops.apply import KERNELS, find_kernel
-from anyshape.ops.definition import DEFINITIONS, define, find_definition
-from anyshape.ops.flop_counts import COSTS, MOVES, find_cost
+from anyshape.ops.core.apply import KERNELS, find_kernel
+from anyshape.ops.core.definition import DEFINITIONS, define, find_definition
+from anyshape.ops.core.flop_counts import COSTS, MOVES, find_cost
 from tests.laws.sweep import arrays_of, few_combinations, inexact, is_error, outcome, rows
 
 ROOT = Path(anyshape.__file__).resolve().parent

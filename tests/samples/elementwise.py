@@ -292,6 +292,7 @@ SAMPLES = [
         ("float32", "float16", "float64", "int8", "uint8"),
         grad=None,
     ),
+    Sample("differences both ways", lambda np, x, y: (x - y) * np.exp(y - x), ("n", "n"), ("sub",), FCI),
     Sample(
         "mixed integers",
         lambda np, x: (x + np.int16(3), x < np.uint64(3), x == -1, x < 1000, x < 1000),

@@ -5,6 +5,7 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -70,6 +71,29 @@ def test_frozen_instances_do_not_change():
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(instance, dataclasses.fields(instance)[0].name, 2)
     assert not hasattr(Point(1), "__dict__")
+
+
+def test_a_plain_subclass_of_a_frozen_class_has_attributes_of_its_own():
+    class Named(Base):
+        def __init__(self, first):
+            super().__init__(first)
+            self.name = "own"
+
+    assert Named(1).name == "own" and Named(1).first == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Named(1).first = 2
+
+
+def test_threads_that_make_the_first_instances():
+    for _ in range(50):
+
+        @dataclass(frozen=True)
+        class Shared:
+            value: int
+            other: str = "text"
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len(set(pool.map(Shared, [1] * 16))) == 1
 
 
 def test_a_pattern_matches_fields():

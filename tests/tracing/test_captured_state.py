@@ -71,6 +71,21 @@ def test_an_entry_of_a_closed_over_dict_is_seen(restore):
     assert total(np.ones(2)) == 10.0
 
 
+def test_a_global_of_a_function_inside_is_seen(restore):
+    program = anyshape.jit(lambda x: sum(map(lambda row: np.sum(row * scale), [x, x])))
+    assert program(np.ones(2)) == 8.0
+    globals()["scale"] = 5.0
+    assert program(np.ones(2)) == 20.0
+
+
+def test_a_list_that_grows_is_seen():
+    factors = [2.0]
+    program = anyshape.jit(lambda x: x * np.prod(factors))
+    assert program(np.ones(1)) == 2.0
+    factors.append(3.0)
+    assert program(np.ones(1)) == 6.0
+
+
 def test_nothing_rebound_is_never_traced_again():
     limit, names = float("nan"), ("a", 1)
     count = anyshape.jit(lambda x: x + (0.0 if limit == limit else float(len(names))))

@@ -119,6 +119,15 @@ def test_an_outer_checkpoint_recomputes_inner_ones_a_second_time():
     assert [counts(program, name) for name in ("tanh", "sin", "exp")] == [3, 2, 2]
 
 
+@pytest.mark.parametrize("outer", [None, "contractions"])
+@pytest.mark.parametrize("inner", [None, "contractions"])
+def test_nested_checkpoints_keep_what_both_policies_keep(inner, outer):
+    inside = checkpoint(layer, policy=inner)
+    program = made(grad(network(checkpoint(lambda x, w: np.sin(inside(x, w)), policy=outer)), (0, 1)), *arguments(4, 3))
+    recomputed = 0 if inner and outer else 2  # once for the outer checkpoint, once more for the inner one
+    assert counts(program, "dot_general") == 3 * (3 + recomputed)
+
+
 def test_checkpoints_lower_the_bound_and_the_measured_memory():
     def deep(h, w):
         for _ in range(3):

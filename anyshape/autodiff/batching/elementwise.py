@@ -4,7 +4,7 @@ from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise
-from anyshape.ops.apply import apply_all
+from anyshape.ops.core.apply import apply_all
 
 
 def each_element(op):

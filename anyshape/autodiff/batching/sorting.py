@@ -3,7 +3,7 @@
 from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import apply
+from anyshape.ops.core.apply import apply
 
 
 def _along_axis(op):

@@ -4,7 +4,7 @@ from anyshape.autodiff.jvp import has_tangent
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift
 from anyshape.errors import UnsupportedFunctionError
 from anyshape.ops import callback as cb
-from anyshape.ops.apply import apply
+from anyshape.ops.core.apply import apply
 
 
 def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):

@@ -15,7 +15,7 @@ from anyshape.ops import gathering as ga
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import apply
+from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full, iota
 
 _DROPPED, _FILLED = {"fill": "drop"}, {"drop": "fill"}

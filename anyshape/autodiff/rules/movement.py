@@ -7,7 +7,7 @@ from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_s
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import apply, sizes_of
+from anyshape.ops.core.apply import apply, sizes_of
 from anyshape.ops.reduction import sum_to
 
 linear(mv.broadcast_in_dim_op, lambda ctx, ct, x, *, shape, axes, sources=(): sum_to(ct, ctx.shape(x), axes))

@@ -11,7 +11,7 @@ from anyshape.backend.compiler.op_traits import Alias, find_traits, runs_user_co
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.apply import find_kernel
+from anyshape.ops.core.apply import find_kernel
 
 FreeBuffers = dict[Any, list[str]]  # dead slots by what their buffers can hold
 

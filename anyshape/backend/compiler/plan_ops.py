@@ -11,7 +11,7 @@ from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.graph import Op
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.ops.flop_counts import COSTS, MOVES, Applied, OpCost, elements, per_result
+from anyshape.ops.core.flop_counts import COSTS, MOVES, Applied, OpCost, elements, per_result
 
 PLAN_OPS: dict[str, PlanOp] = {}
 

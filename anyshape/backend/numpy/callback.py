@@ -4,7 +4,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError, ShapeError
 from anyshape.ops import callback as cb
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def _callback(*arrays, function, results, loops, vectorized):

@@ -17,8 +17,8 @@ import numpy as np
 from anyshape.backend.compiler.plan_ops import contract_op
 from anyshape.backend.runtime.split_gemm import split_product
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.ops.apply import kernel
 from anyshape.ops.contraction import dot_general_op, einsum_op
+from anyshape.ops.core.apply import kernel
 from anyshape.support.lazy_dataclass import dataclass
 
 Labels = tuple[Any, ...]

@@ -4,7 +4,7 @@ import numpy as np
 
 from anyshape.errors import CheckError
 from anyshape.ops import control as ct
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def _check(x, *, message):

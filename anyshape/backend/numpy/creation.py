@@ -6,7 +6,7 @@ from anyshape.errors import SizeMismatchError
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops import creation as cr
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def filled(shape, value, dtype):

@@ -6,7 +6,7 @@ import numpy as np
 
 from anyshape.errors import CheckError
 from anyshape.ops import dynamic as dy
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 _NOTHING = np.zeros(1, bool)
 

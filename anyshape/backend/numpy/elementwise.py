@@ -8,7 +8,7 @@ import numpy as np
 
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.ops import elementwise as ew
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 UFUNCS = {
     ew.neg_op: np.negative,

@@ -14,7 +14,7 @@ from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.numpy.indexing import add_rows, summed_rows
 from anyshape.errors import IndexRangeError
 from anyshape.ops import gathering as ga
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 class _Layout(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from anyshape.ops import indexing as ix
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 _MANY = 10_000  # updates from which on a sparse product beats np.add.at on flat positions
 

@@ -5,7 +5,7 @@ import numpy as np
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.numpy.creation import filled, filling
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def _key(parts):

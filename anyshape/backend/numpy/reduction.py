@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.ops import reduction as rd
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def least_value(dtype):

@@ -4,7 +4,7 @@ import numpy as np
 
 from anyshape.backend.numpy.reduction import largest_value, least_value
 from anyshape.ops import segments as sg
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def _segments(ufunc, empty):

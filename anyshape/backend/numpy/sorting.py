@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.ops import sorting as so
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 
 def _searchsorted(row, values, *, side, batch):

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special as sc
 
 from anyshape.ops import special as sp
-from anyshape.ops.apply import kernel
+from anyshape.ops.core.apply import kernel
 
 UFUNCS = {
     sp.erf_op: sc.erf,

@@ -27,7 +27,7 @@ def canonical_key(graph: Any) -> tuple[Any, ...]:
 def freeze(params: Any) -> Any:
     """Return params as a key, with numbers by type and bits: NaN equals itself, 0.0 is not -0.0, and 1 is not True."""
     if isinstance(params, tuple):
-        return tuple(freeze(p) for p in params)
+        return tuple([freeze(p) for p in params])
     if isinstance(params, (bool, int)):
         return type(params).__name__, params
     if isinstance(params, (float, complex)):

@@ -22,7 +22,7 @@ from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.inspect.cost import Cost, range_of, variables_of
 from anyshape.inspect.draw.picture import Box, Picture, guarantee, line_of, picture, source_of, type_pieces
 from anyshape.inspect.draw.svg import Drawing, arrange, draw_svg
-from anyshape.ops.flop_counts import CeilLog2
+from anyshape.ops.core.flop_counts import CeilLog2
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
 _COSTS = ("flops", "read", "written")

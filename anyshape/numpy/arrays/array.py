@@ -20,11 +20,11 @@ from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
-from anyshape.numpy.operands.shape_tuple import as_shape
-from anyshape.numpy.operands.size_operands import check_divisor
-from anyshape.numpy.operands.size_quotient import Quotient, exactly
-from anyshape.ops.apply import describe
+from anyshape.numpy.sizes.shape_tuple import as_shape
+from anyshape.numpy.sizes.size_operands import check_divisor
+from anyshape.numpy.sizes.size_quotient import Quotient, exactly
 from anyshape.ops.callback import name_sizes
+from anyshape.ops.core.apply import describe
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")

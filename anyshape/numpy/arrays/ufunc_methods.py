@@ -13,7 +13,7 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, sizes
-from anyshape.numpy.reduction_args import ABSENT, apply_mask, flat_if_no_axis, refuse_out
+from anyshape.numpy.operands.reduction_args import ABSENT, apply_mask, flat_if_no_axis, refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd

@@ -27,7 +27,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
-from anyshape.ops.apply import context_of, sizes_of
+from anyshape.ops.core.apply import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import convert, narrow

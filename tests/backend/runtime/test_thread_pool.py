@@ -287,6 +287,14 @@ def test_a_step_warns_once_per_call_like_numpy():
             assert not caught
 
 
+def test_steps_that_warn_in_the_same_words_warn_once_each():
+    x = np.zeros(40)
+    for threads in (1, 2):
+        with tiled(threads=threads):
+            caught = warnings_of(jit(lambda x: np.log(x) + np.log(x * 2)), x)
+        assert [text for text, _ in caught] == ["divide by zero encountered in log"] * 2
+
+
 def test_warnings_that_are_errors_name_the_operation():
     with tiled(threads=2), np.errstate(all="warn"), warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -24,10 +24,10 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.operands.promotion import operand
 from anyshape.ops import elementwise as ew
-from anyshape.ops import param_kinds
-from anyshape.ops.apply import KERNELS, Kernel, apply_all, meta_of
-from anyshape.ops.definition import DEFINITIONS, define
-from anyshape.ops.flop_counts import COSTS, OpCost, UnknownSizeError, graph_bytes, graph_flops
+from anyshape.ops.core import param_kinds
+from anyshape.ops.core.apply import KERNELS, Kernel, apply_all, meta_of
+from anyshape.ops.core.definition import DEFINITIONS, define
+from anyshape.ops.core.flop_counts import COSTS, OpCost, UnknownSizeError, graph_bytes, graph_flops
 from anyshape.ops.movement import broadcast_in_dim
 from anyshape.ops.subgraph_call import further_operands, trace_subgraphs
 

@@ -16,7 +16,7 @@ from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
-from anyshape.ops.apply import CallSite, find_kernel
+from anyshape.ops.core.apply import CallSite, find_kernel
 from anyshape.support.lazy_dataclass import dataclass
 
 

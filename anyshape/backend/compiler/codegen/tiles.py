@@ -2,18 +2,18 @@
 
 The function takes the number of rows, the operands of the group, and sizes; it returns the results that escape. Results
 of elementwise steps are written to their arrays, others go through buffers that each tile uses again. Carried
-reductions are reduced tile by tile, and the partial results then. Axes that are collapsed count as rows where rows are
-long and arrays lie in C order.
+reductions are reduced tile by tile, then their partial results are combined. Axes that are collapsed count as rows
+where rows are long and arrays lie in C order.
 
 The cost model was measured on two cores:
 
 - Each call of NumPy releases the interpreter and takes it back: some 10 us where threads compete. So a step on a tile
   is to take at least `MIN_STEP_TIME` on average, by the times in traits.
-- There are to be four tiles or more, or else the steps run on whole arrays. For cheap steps on singles that takes half
-  a million elements.
+- There are to be four tiles or more, or else the steps run on whole arrays. For cheap float32 steps the threshold is
+  about 500,000 elements.
 - Tiles are larger where all buffers of a thread still fit its caches, up to `MAX_WIDEST_BYTES` for one value.
-- Tiles differ by one row at most. So none is left over with a single element, which NumPy multiplies otherwise if it
-  is complex.
+- Tiles differ by one row at most. So none is left over with a single element, where NumPy rounds complex products
+  differently.
 - Tiles depend on sizes alone, not on threads. So a sum is the same for any number of threads.
 """
 
@@ -33,7 +33,7 @@ from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimExpr, Size
-from anyshape.ops.apply import find_kernel
+from anyshape.ops.core.apply import find_kernel
 from anyshape.support.lazy_dataclass import dataclass
 
 MIN_STEP_TIME = 25_000.0  # nanoseconds of a step on a tile
@@ -85,6 +85,12 @@ class TileMemory:
 def tile_memory(group: Group) -> TileMemory:
     """Return what a thread takes that runs tiles of a group."""
     return GroupSource(group, lambda prefix, _: prefix, str).memory
+
+
+def _tile_length(elements: int) -> str:
+    """Return the line that computes the rows of a tile: at most `elements` in all, in a multiple of four tiles."""
+    rows = f"max(1, {elements} // row)"
+    return f"t = -(-n // (-(-n // (4 * {rows})) * 4))"
 
 
 class GroupSource:
@@ -159,7 +165,7 @@ class GroupSource:
             f"row = {self.row}",
             *results,
             *(self._collapse_lines() if self.group.collapsed else []),
-            f"t = -(-n // (-(-n // (4 * max(1, {self.memory.elements} // row))) * 4))",
+            _tile_length(self.memory.elements),
             "count = -(-n // t)",
             *partial_results,
         ]

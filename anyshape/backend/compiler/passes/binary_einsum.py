@@ -16,7 +16,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import dot_general_op, einsum_op, terms_of
-from anyshape.ops.contraction_order import Path, choose_path
+from anyshape.ops.core.contraction_order import Path, choose_path
 from anyshape.ops.movement import transpose_op
 
 Labelled = tuple[Value, str]  # an operand and the labels of its axes

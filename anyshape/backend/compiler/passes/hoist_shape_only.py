@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import names
-from anyshape.backend.compiler.op_traits import runs_user_code
+from anyshape.backend.compiler.op_traits import is_observable
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.compiler.plan_ops import bits_op, masked_else_op, masked_op, rest_op
-from anyshape.graph.ir.graph import Op, params_tuple, raises
+from anyshape.graph.ir.graph import Op, params_tuple
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -67,9 +67,7 @@ class _Hoisting:
         """
         if not all(isinstance(slot, Literal) or slot in self.metas for slot in step.inputs):
             return False
-        if step.op.mints or step.sources or not self.outputs.isdisjoint(step.outputs):
-            return False
-        if runs_user_code(step) or raises(step):
+        if step.op.mints or step.sources or not self.outputs.isdisjoint(step.outputs) or is_observable(step):
             return False
         sizes = [self.ctx.sizes(m, field="results") for m in step.results]
         return None not in sizes and self._is_bound((*sizes, *step.all_params()))

@@ -1,12 +1,13 @@
 """Group merging and register pressure: which groups become one, and how long groups may stay open.
 
 A group is closed before the first other step that reads its results, and later steps open a group of their own. The two
-can be one where no path leads from one to the other through a third part of the plan. Then what stands between comes
-before it, or after it. With the parts of a plan as the nodes of a graph, merging keeps it acyclic.
+may merge unless a dependence path between them passes through a third part of the plan. Parts in between are scheduled
+before or after the merged group. With the parts of a plan as the nodes of a graph, merging keeps it acyclic.
 
 A merged group makes the results of the later group earlier, which must not raise the peak. So the later group gives at
-most as many arrays as it reads of the earlier one, which would stay live. Carried reductions are small and not
-counted. An open group keeps its operands alive. When a step makes another large array, open groups may keep only a few.
+most as many arrays as it reads of the earlier one, which would stay live. Carried reductions are small and not counted.
+An open group keeps its operands alive. When a step makes another large array, open groups together may keep at most
+`MAX_PRESSURE` of them.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ Part = Step | OpenGroup
 class Liveness:
     """Live ranges of slots, by the positions of steps. A view keeps its base alive.
 
-    An array is large if it has two long axes, or as many as any array of the plan: beside matrices, vectors are small.
+    An array is large with two long axes. If no array of the plan has two, it is large with as many as the longest has.
     """
 
     def __init__(self, steps: Sequence[Step], outputs: Collection[str], long_axes: Callable[[TensorMeta], int]) -> None:
@@ -125,7 +126,7 @@ class Liveness:
         return live > MAX_PRESSURE and live - self._results_alive(groups, position) > MAX_PRESSURE
 
     def pressure(self, group: OpenGroup, position: int) -> int:
-        """Return how many large arrays are live for an open group alone, less those that its results would be."""
+        """Return how many large arrays only this group keeps alive, minus its large results that are still needed."""
         return self._operands_alive([group], position, -1) - self._results_alive([group], position)
 
     def _operands_alive(self, groups: Sequence[OpenGroup], position: int, begun: int) -> int:
@@ -220,7 +221,7 @@ class _PartGraph:
                 todo.extend(self.needs[k])
 
     def _order(self) -> list[int]:
-        """Return a topological order that is closest to the original one."""
+        """Return the lexicographically smallest topological order, by the original positions."""
         waits = dict.fromkeys(self.parts, 0)
         for k in itertools.chain(*self.readers.values()):
             waits[k] += 1

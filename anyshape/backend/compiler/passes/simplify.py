@@ -18,7 +18,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import find_kernel
+from anyshape.ops.core.apply import find_kernel
 from anyshape.ops.creation import full_op
 
 MAX_ROUNDS = 8  # identities that feed each other, such as a transpose of a stretched literal, end well before

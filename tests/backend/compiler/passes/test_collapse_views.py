@@ -26,7 +26,7 @@ from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import KERNELS
+from anyshape.ops.core.apply import KERNELS
 from tests.graph.shapes.movements import BASES, RANDOM_VALUES, VARIABLES, at, holds, random_step
 
 

@@ -81,6 +81,9 @@ def test_values_are_made_once_for_the_sizes_of_a_call():
     for n in (4, 5, 4, 5, 6, 4):
         jitted(np.ones((n, 2)))
     assert sorted(sizes for (_, sizes), _ in CACHE.entries.items()) == [(4,), (5,), (6,)]
+    (owner,) = {owner() for owner, _ in CACHE.entries}
+    owner.make = None  # is not called again
+    np.testing.assert_array_equal(jitted(np.ones((5, 2))), causal(np.ones((5, 2))))
 
 
 def test_values_are_freed_with_their_program():
@@ -138,6 +141,20 @@ def test_functions_of_the_user_cannot_change_cached_values():
     for _ in range(3):
         np.testing.assert_array_equal(jitted(np.zeros(3)), [0, 1, 2])
     assert all(np.array_equal(positions, [0, 1, 2]) for positions in held)
+
+
+def test_functions_of_the_user_are_called_at_every_call():
+    calls = []
+
+    def count(positions):
+        calls.append(positions.size)
+        return positions * 1.0
+
+    promise = lambda x: anyshape.ShapeDtypeStruct(x.shape, np.float64)
+    jitted = anyshape.jit(lambda x: anyshape.pure_callback(count, promise(x), anp.arange(x.shape[0])) + x)
+    for n in (3, 3, 4, 3):
+        np.testing.assert_array_equal(jitted(np.zeros(n)), np.arange(n))
+    assert calls == [3, 3, 4, 3]
 
 
 def test_every_call_warns():

@@ -29,9 +29,9 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
-from anyshape.ops.apply import apply
 from anyshape.ops.callback import Callback, callback
 from anyshape.ops.contraction import dot_general
+from anyshape.ops.core.apply import apply
 from anyshape.ops.creation import full_op
 from tests.laws.sweep import arrays_of, few_combinations, is_error, outcome, rows
 

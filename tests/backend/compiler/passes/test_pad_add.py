@@ -7,13 +7,13 @@ import anyshape
 from anyshape import jit
 from anyshape.backend.compiler.plan_ops import add_part_op
 from anyshape.backend.interpreter import evaluate
-from anyshape.ops.apply import find_kernel
+from anyshape.ops.core.apply import find_kernel
 
 SIZES = (0, 1, 2, 3, 5, 64, 70_000)
 
 
-def padded(y, low, high):
-    return np.pad(y, [(low, high)] + [(0, 0)] * (y.ndim - 1))
+def padded(y, low, high, fill=0):
+    return np.pad(y, [(low, high)] + [(0, 0)] * (y.ndim - 1), constant_values=fill)
 
 
 def variation(x):
@@ -62,6 +62,7 @@ FUNCTIONS = {
     "a number and a pad": (lambda x: 1.0 + padded(x, 1, 0), 0),
     "a stretched row": (lambda x: np.sum(x, 0, keepdims=True) + padded(x, 1, 0), 0),
     "other fills": (lambda x: wide(x) + wide(x[:0]) * 0 + padded(x, 1, 0), 1),
+    "a pad of ones": (lambda x: wide(x) + padded(x, 1, 0, 1), 0),
     "a pad between others": (lambda x: wide(np.sin(x)) + padded(x, 1, 0) * 2, 0),
 }
 
@@ -133,6 +134,13 @@ def test_pads_along_more_axes_stay():
     for n in (0, 1, 2, 5):
         x = np.arange(float(n * 3)).reshape(n, 3)
         same(f(x), np.pad(x[1:, 1:], [(1 if n else 0, 0), (1, 0)]) + np.cumsum(x, 1) if n else x)
+    assert all(s.op is not add_part_op for s in f.programs()[0].plan.steps)
+
+
+def test_pads_of_negative_zeros_stay():
+    f = jit(lambda x: wide(x) + padded(x, 1, 0, -0.0))
+    for x in arrays("f8", 1):
+        same(f(x), wide(x) + padded(x, 1, 0, -0.0))
     assert all(s.op is not add_part_op for s in f.programs()[0].plan.steps)
 
 

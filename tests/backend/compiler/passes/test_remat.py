@@ -133,13 +133,27 @@ def peak_of(graph, weigh):
     return max(sum(weigh(v) for v, i in made.items() if i < p <= last.get(v, i)) for p in range(len(graph.nodes)))
 
 
-def test_segments_bound_the_peak_of_a_long_chain():
-    def chain(x):
-        y = x
-        for _ in range(64):
-            y = np.sin(y) * x
-        return np.sum(y)
+def chain(x):
+    y = x
+    for _ in range(64):
+        y = np.sin(y) * x
+    return np.sum(y)
 
+
+def test_a_call_takes_as_many_segments_as_its_limit_needs():
+    x = np.linspace(0, 1, 20_000)
+    (value, slope), used = anyshape.value_and_grad(chain)(x), []
+    for limit in (100 * x.nbytes, 30 * x.nbytes):  # the derivative of a plain chain takes 128 arrays
+        less = anyshape.value_and_grad(jit(chain, max_bytes=limit))
+        for _ in range(2):
+            np.testing.assert_array_equal(less(x)[0], value)
+            np.testing.assert_allclose(less(x)[1], slope, rtol=1e-12)
+        used.append(measured(less.programs()[0].run, [x])[0])
+        assert used[-1] <= limit + SLACK
+    assert used[1] < 0.5 * used[0]
+
+
+def test_segments_bound_the_peak_of_a_long_chain():
     peaks = {}
     for segments in (1, 8):
         before, after, arrays = cut(anyshape.value_and_grad(chain), (np.ones(10),), segments)

@@ -16,8 +16,8 @@ from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.apply import find_kernel
-from anyshape.ops.definition import find_definition
+from anyshape.ops.core.apply import find_kernel
+from anyshape.ops.core.definition import find_definition
 
 
 def problem(node: Node) -> str:

@@ -27,7 +27,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import gathering as ga
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
-from anyshape.ops.apply import context_of, meta_of
+from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.support.lazy_dataclass import dataclass
 
 _INDEX = np.dtype(np.int64)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.size_operands import known_size, numpy_dtype, scope_of
-from anyshape.numpy.operands.symdim import max_dim, min_dim
+from anyshape.numpy.sizes.size_operands import known_size, numpy_dtype, scope_of
+from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.support.lazy_dataclass import dataclass
 
 

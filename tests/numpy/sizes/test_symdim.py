@@ -15,7 +15,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape import Dim, ShapeDtypeStruct, SymbolicShape, errors, jit, max_dim, min_dim, symbolic_shape, trace
 from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.numpy.operands.symdim import SymDim
+from anyshape.numpy.sizes.symdim import SymDim
 
 
 def value(x, **sizes):

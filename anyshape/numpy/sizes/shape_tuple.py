@@ -10,8 +10,8 @@ import numpy as np
 
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.size_operands import as_size
-from anyshape.numpy.operands.symdim import INTEGER_UFUNCS, SymDim, as_numpy_operands, symdim
+from anyshape.numpy.sizes.size_operands import as_size
+from anyshape.numpy.sizes.symdim import INTEGER_UFUNCS, SymDim, as_numpy_operands, symdim
 from anyshape.ops.elementwise import convert
 
 _WIDE = np.dtype(np.int64)

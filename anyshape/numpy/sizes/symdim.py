@@ -20,7 +20,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
-from anyshape.numpy.operands.size_operands import (
+from anyshape.numpy.sizes.size_operands import (
     INTEGERS,
     as_size,
     check_divisor,

@@ -11,7 +11,7 @@ from anyshape.graph.ir.canonical import freeze
 from anyshape.graph.ir.graph import Graph, Node
 from anyshape.graph.sizes.expr import DimExpr, InputAxis
 from anyshape.graph.sizes.substitute import leaves_of
-from anyshape.ops.definition import ParamKind
+from anyshape.ops.core.definition import ParamKind
 
 MAX_RANK = 64  # of NumPy's arrays
 MAX_ORDER = 1000  # of special functions and decimals: kernels take that many steps

@@ -16,7 +16,7 @@ from anyshape.graph.ir import graph
 from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.flop_counts import COSTS, OpCost
+from anyshape.ops.core.flop_counts import COSTS, OpCost
 from anyshape.support.lazy_dataclass import dataclass
 
 ParamKind: TypeAlias = Callable[[Node, Any], bool]

@@ -1,0 +1,1 @@
+"""Give sizes of traced arrays the behaviour of Python ints."""

@@ -1,0 +1,1 @@
+"""Define ops with their costs and legal parameters, and apply them."""
