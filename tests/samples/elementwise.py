@@ -137,14 +137,58 @@ _BITS = [
 ]
 
 _EDGY = [
-    "negative", "absolute", "sign", "square", "reciprocal", "cbrt", "exp", "expm1", "tanh", "arctan", "arcsinh",
-    "floor", "trunc", "rint", "spacing", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit",
-    "modf", "frexp", "nan_to_num", "sinc", "logical_not", "real",
+    "negative",
+    "absolute",
+    "sign",
+    "square",
+    "reciprocal",
+    "cbrt",
+    "exp",
+    "expm1",
+    "tanh",
+    "arctan",
+    "arcsinh",
+    "floor",
+    "trunc",
+    "rint",
+    "spacing",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "isposinf",
+    "isneginf",
+    "signbit",
+    "modf",
+    "frexp",
+    "nan_to_num",
+    "sinc",
+    "logical_not",
+    "real",
 ]
 _EDGY_PAIRS = [
-    "add", "multiply", "divide", "floor_divide", "remainder", "fmod", "divmod", "power", "maximum", "minimum",
-    "fmax", "fmin", "hypot", "arctan2", "logaddexp", "logaddexp2", "copysign", "nextafter", "heaviside",
-    "equal", "less", "isclose", "logical_or",
+    "add",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "divmod",
+    "power",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "hypot",
+    "arctan2",
+    "logaddexp",
+    "logaddexp2",
+    "copysign",
+    "nextafter",
+    "heaviside",
+    "equal",
+    "less",
+    "isclose",
+    "logical_or",
 ]
 
 
@@ -160,15 +204,9 @@ SAMPLES = [
     *[Sample(n, call(n), ("n, 3",), (n,), ("int64", "uint8", "bool"), make=integers(0, 6)) for n in ("invert",)],
     Sample("bitwise_count", call("bitwise_count"), ("n",), ("bitwise_count",), ("int64", "uint8"), make=integers(0, 9)),
     # -- values at the edges: zeros, infinities, NaN, and every pair of them
-    *[
-        Sample(f"{n} edges", call(n), ("n, 7",), make=EDGES, grad=None)
-        for n in _EDGY
-    ],
+    *[Sample(f"{n} edges", call(n), ("n, 7",), make=EDGES, grad=None) for n in _EDGY],
     *[Sample(f"{n} edges", call(n), ("n, 7",), make=POSITIVE, grad=None) for n in ["sqrt", "log", "log2", "log1p"]],
-    *[
-        Sample(f"{n} edges", call(n), ("7, 1", "1, 7"), make=EDGES, grad=None)
-        for n in _EDGY_PAIRS
-    ],
+    *[Sample(f"{n} edges", call(n), ("7, 1", "1, 7"), make=EDGES, grad=None) for n in _EDGY_PAIRS],
     Sample("nan_to_num complex", call("nan_to_num"), ("n, 7",), dtypes=("complex128",), make=EDGES, grad=None),
     Sample("nan_to_num given", call("nan_to_num", nan=1.0, posinf=2.0, neginf=-3), ("7",), make=EDGES, grad=None),
     # -- powers

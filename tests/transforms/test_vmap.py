@@ -18,7 +18,9 @@ def test_the_mapped_axis_may_stand_anywhere(in_axis, out_axis):
 
 
 def test_each_result_has_its_own_axis():
-    mapped = vmap(lambda x: {"row": x * 2, "sum": x.sum(), "same": X[0, 0]}, out_axes={"row": -1, "sum": 0, "same": None})
+    mapped = vmap(
+        lambda x: {"row": x * 2, "sum": x.sum(), "same": X[0, 0]}, out_axes={"row": -1, "sum": 0, "same": None}
+    )
     result = mapped(X[0])
     np.testing.assert_array_equal(result["row"], X[0].T * 2)
     np.testing.assert_array_equal(result["sum"], X[0].sum(1))
