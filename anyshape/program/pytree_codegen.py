@@ -77,7 +77,7 @@ class _Reader:
             return
         name = f"a{next(self.parts)}"
         self.lines.append(f"{name} = {source}")
-        self._reject_if(f"type({name}) is not {_KINDS[tree.kind]}")
+        self._reject_if(f"type({name}) is not {_KINDS[tree.kind.name]}")
         self._inside(name, tree)
 
     def _inside(self, name: str, tree: Any) -> None:

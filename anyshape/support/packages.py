@@ -13,6 +13,8 @@ from typing import Any
 
 from anyshape.errors import MissingPackageError
 
+_LOCK = threading.RLock()
+
 
 class Package:
     """Proxy of a module that is imported at the first access to one of its attributes."""
@@ -49,9 +51,6 @@ class Package:
             self._loaded, waiting, self._waiting = True, self._waiting, []
             for action in waiting:
                 action()
-
-
-_LOCK = threading.RLock()
 
 
 islpy = Package("islpy")  # integer sets: questions that intervals and examples leave open
