@@ -146,9 +146,8 @@ def trace_in(
         handles[position] = symdim(size, builder.scope)
     builder.hide()
     dims = builder.dims
-    builder.scope.read_names = lambda: size_names(
-        [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()], labels
-    )
+    bindings = lambda: [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()]
+    builder.scope.name_sizes_by(lambda: size_names(bindings(), labels))
     with activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:

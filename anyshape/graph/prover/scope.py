@@ -90,7 +90,7 @@ class Scope:
         self.names: dict[str, Size] = {}  # sizes that were declared by name
         self.runtime: dict[DimVar, SizeMaker] = {}  # run-time sizes, and what makes each
         self.dynamic_sizes = dict(dynamic_sizes or {})  # declared to stay dynamic
-        self.read_names: Callable[[], SizeNames] | None = None  # names of the sizes in errors
+        self._read_names: Callable[[], SizeNames] | None = None
         self.conditions: list[Condition] = []
         # The fields of `Reliance` one after the other, a shape as one tuple: objects would cost more.
         self.reliance_log: Any = [] if reliance_log is None else reliance_log
@@ -165,10 +165,14 @@ class Scope:
 
     # -- preconditions and decisions
 
+    def name_sizes_by(self, read: Callable[[], SizeNames]) -> None:
+        """Let errors name sizes by the result of a function, which is called when an error is made."""
+        self._read_names = read
+
     @property
     def size_names(self) -> SizeNames:
         """Names of the sizes of the program in errors."""
-        return SizeNames() if self.read_names is None else self.read_names()
+        return SizeNames() if self._read_names is None else self._read_names()
 
     def require(
         self,

@@ -44,18 +44,19 @@ _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 def _weakly(result: Any, *operands: Any) -> Any:
     """Return a result marked as weak if all operands are weak, since Python would give a Python scalar."""
-    if all(is_weak(x) for x in operands):
-        for part in result if isinstance(result, tuple) else (result,):
-            if isinstance(part, Array) and part.dtype.kind != "b":
-                part.weak = True
-    return result
+    if not all(is_weak(x) for x in operands):
+        return result
+    return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
+
+
+def _as_weak(x: Any) -> Any:
+    return x.as_weak() if isinstance(x, Array) and x.dtype.kind != "b" else x
 
 
 def _as_int(x: Any) -> Any:
     """Return a Python number as it is and a bool as an int, as for Python: `True + True` is 2."""
     if isinstance(x, Array) and x.dtype.kind == "b":
-        x = NAMESPACE["astype"](x, int)
-        x.weak = True
+        x = NAMESPACE["astype"](x, int).as_weak()
     return int(x) if isinstance(x, bool) else x
 
 
@@ -70,7 +71,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             check_divisor(self, other)
         result = compute(self, other)
         if self.exact is not None and name in _EXACT:
-            result.exact = exactly(name, self.exact, getattr(other, "exact", other))
+            return result.with_exact(exactly(name, self.exact, getattr(other, "exact", other)))
         return result
 
     def backward(self: Array, other: Any) -> Any:
@@ -78,7 +79,7 @@ def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return NotImplemented
         result = compute(other, self)
         if self.exact is not None and name == "divide":
-            result.exact = exactly(name, other, self.exact)
+            return result.with_exact(exactly(name, other, self.exact))
         return result
 
     return forward, backward
@@ -197,10 +198,18 @@ class Array(Traced):
     __slots__ = ("exact", "weak")
     __array_priority__ = 2000
 
-    def __init__(self, builder: Builder, value: Value, weak: bool = False) -> None:
+    def __init__(self, builder: Builder, value: Value, weak: bool = False, exact: Any = None) -> None:
         super().__init__(builder, value)
         self.weak = weak
-        self.exact: Any = None
+        self.exact = exact
+
+    def as_weak(self, exact: Any = None) -> Array:
+        """Return a handle of the value that stands for a Python scalar, and for `exact` if given."""
+        return type(self)(self.builder, self.value, True, exact)
+
+    def with_exact(self, exact: Any) -> Array:
+        """Return a handle of the value that stands for a size, a quotient or a comparison of sizes."""
+        return type(self)(self.builder, self.value, self.weak, exact)
 
     def __repr__(self) -> str:
         return f"Array<{self.meta}>"

@@ -43,6 +43,5 @@ def of_python_ints(name: str, *xs: Any) -> Any:
     for x in xs:
         if isinstance(x, int) and x not in _BITS:
             raise ArgumentError(name, "an operand", f"is {x}, which 64 bits do not hold", "use a float")
-    result = python_int(name, *[asarray(x, np.result_type(x) if isinstance(x, int) else None, name) for x in xs])
-    result.weak = True
-    return result
+    operands = [asarray(x, np.result_type(x) if isinstance(x, int) else None, name) for x in xs]
+    return python_int(name, *operands).as_weak()

@@ -244,8 +244,7 @@ class SymDim(SymbolicSize):
         value = size_value(resolve_size(self))
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
-        value.weak, value.exact = True, self
-        return value
+        return value.as_weak(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Return an object array for NumPy's sums and products of a list of sizes, which apply `+` and `*` to it.
