@@ -187,6 +187,12 @@ def test_the_predicate_divides_only_where_earlier_guards_hold():
     assert accepts(np.empty((4, 2))) is True
 
 
+def test_the_predicate_fails_where_a_divisor_is_zero():
+    accepts = guard_predicate(prologue_of((a, b)), [at_least(a // b, 2)])
+    assert accepts(np.empty((3, 0))) is False
+    assert accepts(np.empty((4, 2))) is True
+
+
 def test_the_predicate_solves_for_sizes_that_no_axis_has_alone():
     accepts = guard_predicate(prologue_of((2 * a + b,), (a + b,)), [at_least(a, 3)])
     assert accepts(np.empty(7), np.empty(4)) is True  # a = 3, b = 1

@@ -62,6 +62,19 @@ def test_choices_by_a_mask_of_positions_equal_numpy_bit_by_bit(name, dtype):
             assert is_error(got) or [x.tobytes() for x in got] == [x.tobytes() for x in expected]
 
 
+def test_choices_of_several_dtypes_by_one_mask():
+    def function(*xs):
+        position = anp.arange(xs[0].shape[0])
+        return [anp.where(position[:, None] >= position[None, :], x, fill) for x in xs for fill in (0.0, -1.5)]
+
+    jitted = anyshape.jit(function)
+    for n in (1, 4, 0):
+        xs = [np.random.default_rng(n).normal(size=(n, n)).astype(kind) for kind in ("f4", "f8", "c16")]
+        expected = [np.where(np.tri(n, dtype=bool), x, fill) for x in xs for fill in (0.0, -1.5)]
+        for got, result in zip(jitted(*xs), expected, strict=True):
+            np.testing.assert_array_equal(got, result, strict=True)
+
+
 def test_derivatives_through_cached_masks():
     loss = lambda x: anp.sum(anp.tanh(causal(x, 0.5)) * anp.arange(x.shape[0]))
     step = anyshape.jit(anyshape.value_and_grad(loss))

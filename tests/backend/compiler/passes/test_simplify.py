@@ -66,6 +66,7 @@ EDGE_CASES = {  # of zeros of both signs, infinities and branch cuts
     "by a complex one": (lambda x: x / 1, [complex(np.inf, 1), complex(1, -0.0)]),
     "a power of infinity": (lambda x: x**4, [complex(np.inf, 1), 1e200 + 0j, complex(1, -0.0)]),
     "a reciprocal square of infinity": (lambda x: x**-2, [complex(np.inf, 1), complex(-12, -0.0)]),
+    "zeros of both signs": (lambda x: np.stack([x + 0.0, x + -0.0]), [0.0, -0.0, 1.0]),
     "a product of numbers": (lambda x: (-x) * x[::-1], [0.0, -0.0, np.inf, 2.0]),
 }
 
@@ -80,6 +81,13 @@ def test_signs_of_zeros_and_parts_of_complex_numbers_are_kept(name):
             np.testing.assert_array_equal(a, b, strict=True)
             real = ~np.isnan(b)
             np.testing.assert_array_equal(np.signbit(a[real]), np.signbit(b[real]))
+
+
+def test_fills_of_the_sizes_of_two_arrays_are_two_values():
+    f = jit(lambda x, y: (np.full_like(x, 2.0), np.full_like(y, 2.0)))
+    for n, m in ((2, 3), (0, 1), (4, 4)):
+        for got, size in zip(f(np.ones(n), np.ones(m)), (n, m), strict=True):
+            np.testing.assert_array_equal(got, np.full(size, 2.0), strict=True)
 
 
 def test_an_empty_stretch_computes_nothing_that_may_warn():
