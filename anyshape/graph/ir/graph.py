@@ -248,7 +248,7 @@ def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
     """Return whether a node, or a node of its subgraphs, applies an op that the predicate accepts."""
     if accepts(node.op):
         return True
-    nested = subgraphs(node)
+    nested = subgraphs(node) if node.params else ()
     return bool(nested) and any(accepts(inner.op) for graph in nested for inner in walk(graph))
 
 
