@@ -98,14 +98,14 @@ BUGS = (
         "anyshape/graph/shapes/shape_rules.py",
         "low, high = (0, size) if forward else (-1, size - 1)",
         "low, high = (0, size) if forward else (-1, size)",
-        ("tests/numpy/test_indexing.py", "-k", "slice_bounds"),
+        (SWEEP, "-k", "plain_numpy and indexing-slice"),
     ),
     Bug(
         "a reshape with -1 accepts a size of 0",
         "anyshape/graph/shapes/shape_rules.py",
         "ctx.require(at_least(others, 1),",
         "ctx.require(at_least(others, 0),",
-        (SWEEP, "-k", "plain_numpy and movement-reshape"),
+        (SWEEP, "-k", "plain_numpy and beside_a_size"),
     ),
     Bug(
         "a slice of a view keeps the strides",
@@ -167,8 +167,8 @@ BUGS = (
     Bug(
         "a check that no output needs is dead code",
         "anyshape/graph/ir/dead_code.py",
-        "return sized | {v",
-        "return sized or {v",
+        " or raises(node):",
+        ":",
         ("tests/numpy/test_dynamic.py", "-k", "check"),
     ),
     Bug(
@@ -247,7 +247,7 @@ BUGS = (
         "anyshape/autodiff/rules/gathering.py",
         "fill_value=operand.dtype.type(0).item(), **params",
         "fill_value=fill_value, **params",
-        (SWEEP, "-k", "jvp_agrees and gather,_fill"),
+        (SWEEP, "-k", "jvp_agrees and gathering-gather and fill"),
     ),
     Bug(
         "ties of a scattered extreme are not shared",
@@ -275,7 +275,7 @@ BUGS = (
         "anyshape/autodiff/shift_invariance.py",
         "            _require(x == y)\n            return some",
         "            return some",
-        ("tests/autodiff/test_shift_invariance.py", "-k", "plus_one"),
+        ("tests/autodiff/test_shift_invariance.py", "-k", "plus"),
     ),
     Bug(
         "a quotient by any sum of exponentials is a softmax",
@@ -361,7 +361,7 @@ BUGS = (
         "anyshape/numpy/operands/index_parser.py",
         "positions[0] if together else 0",
         "positions[0] if positions else 0",
-        ("tests/numpy/test_indexing_property.py", "-k", "index_arrays"),
+        (SWEEP, "-k", "plain_numpy and indexing-index_array"),
     ),
     Bug(
         "the first element by a negative index is out of bounds",

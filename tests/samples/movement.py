@@ -14,6 +14,7 @@ SAMPLES = [
     S("reshape, rows", lambda np, x: x.reshape(x.shape[1], x.shape[0]), ("m, n",)),
     S("reshape, -1", lambda np, x: np.reshape(x, (2, -1, 3)), ("n, 6",)),
     S("reshape, Fortran", lambda np, x: np.reshape(x, (6, -1), order="F"), ("n, 2, 3",)),
+    S("reshape, -1 beside a size", lambda np, x: np.reshape(x, (-1, x.shape[1])), ("m, n",)),
     S("reshape, does not divide", lambda np, x: np.reshape(x, (2, -1)), ("n, 3",)),
     S("ravel", lambda np, x: np.ravel(x), ("m, n",)),
     S("ravel, Fortran", lambda np, x: np.ravel(x, order="F"), ("m, n",)),
