@@ -28,9 +28,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# One thread of linear algebra per worker: two workers already fill two cores.
+# One thread of linear algebra per worker: two workers already fill two cores. Idle workers steal tests: a few are slow.
 tests: $(READY)
-	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	ANYSHAPE_CHECK=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # One thread of linear algebra, so that times do not depend on who else runs.
 bench: $(READY)

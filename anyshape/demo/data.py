@@ -44,7 +44,7 @@ def decode(tokens: np.ndarray) -> str:
     r"""Return the text of the tokens, the start token included.
 
     >>> decode(encode("a slice"))
-    '\\na slice'
+    '\na slice'
     """
     return "".join(ALPHABET[token] for token in tokens)
 
