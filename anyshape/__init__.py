@@ -1,30 +1,33 @@
 """Trace plain NumPy functions once, differentiate them and run them at any shape."""
 
-# Imported first and from here: from deep inside our own modules, SciPy was measured to take a third longer to load.
-import scipy.special
+from anyshape.support.garbage import collection_paused
 
-from anyshape import errors, numpy, ops
-from anyshape.backend.runtime.config import config
-from anyshape.errors import AnyshapeError
-from anyshape.numpy.sizes.symdim import max_dim, min_dim
-from anyshape.support.version import __version__ as __version__
-from anyshape.tracing.callback import pure_callback
-from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
-from anyshape.tracing.pytrees import register_pytree_node
-from anyshape.tracing.symbolic_shape import SymbolicShape
-from anyshape.transforms.check_grads import check_grads
-from anyshape.transforms.checkpoint import checkpoint
-from anyshape.transforms.control import check, stop_gradient
-from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
-from anyshape.transforms.explain import explain
-from anyshape.transforms.export import export, load
-from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-from anyshape.transforms.jit import jit
-from anyshape.transforms.profile import profile
-from anyshape.transforms.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
-from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
+with collection_paused():
+    # Imported first and from here: from deep inside our own modules, SciPy was measured to take a third longer to load.
+    import scipy.special
 
-del scipy  # no public name
+    from anyshape import errors, numpy, ops
+    from anyshape.backend.runtime.config import config
+    from anyshape.errors import AnyshapeError
+    from anyshape.numpy.sizes.symdim import max_dim, min_dim
+    from anyshape.support.version import __version__ as __version__
+    from anyshape.tracing.callback import pure_callback
+    from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
+    from anyshape.tracing.pytrees import register_pytree_node
+    from anyshape.tracing.symbolic_shape import SymbolicShape
+    from anyshape.transforms.check_grads import check_grads
+    from anyshape.transforms.checkpoint import checkpoint
+    from anyshape.transforms.control import check, stop_gradient
+    from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
+    from anyshape.transforms.explain import explain
+    from anyshape.transforms.export import export, load
+    from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+    from anyshape.transforms.jit import jit
+    from anyshape.transforms.profile import profile
+    from anyshape.transforms.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
+    from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
+
+del collection_paused, scipy  # no public names
 
 __all__ = [
     "AUTO",

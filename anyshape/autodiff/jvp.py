@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import find_jvp
+from anyshape.autodiff.rule_tables import JVPS
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
@@ -148,7 +148,7 @@ def _push_node(
     builder: Builder, node: Node, env: Replay, outputs: tuple[Any, ...], tangent_of: dict[Value, Any]
 ) -> None:
     """Apply the JVP rule of a replayed node."""
-    rule = find_jvp(node.op)
+    rule = JVPS[node.op]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "jvp")
     params = dict(node.params)
     if node.sources:

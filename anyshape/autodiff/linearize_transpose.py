@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import Linear, add_tangents, find_transpose
+from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, add_tangents
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -89,7 +89,7 @@ def _compute_known(builder: Builder, values: Sequence[Value], maker: Mapping[Val
 
 def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], cotangent_of: dict[Value, Any]) -> None:
     """Apply the transpose rule of a node, and add up the cotangents of its linear inputs."""
-    rule = find_transpose(node.op)
+    rule = TRANSPOSES[node.op]
     metas = [env.translate_type(v.meta) for v in node.operands]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, metas, "transpose")
     inputs = [Linear(meta) if v in linear else env[v] for v, meta in zip(node.inputs, metas, strict=False)]

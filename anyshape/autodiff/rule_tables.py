@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from anyshape.errors import MissingRuleError
 from anyshape.graph.ir.graph import Op
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.core.apply import apply
@@ -26,11 +26,12 @@ from anyshape.support.lazy_dataclass import dataclass
 
 Rule: TypeAlias = Callable[..., Any]
 
-JVPS: dict[Op, Rule] = {}
-TRANSPOSES: dict[Op, Rule] = {}
-BATCHERS: dict[Op, Rule] = {}
+JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
+TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
+BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
-SHIFTS: dict[Op, Rule | None] = {}
+# How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
+SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +43,6 @@ class Linear:
     @property
     def dtype(self) -> Any:
         return self.meta.dtype
-
-
-def find_rule(table: dict[Op, Rule], op: Op, name: str, folder: str) -> Rule:
-    """Return the rule of an op; raise MissingRuleError, which names its file, if there is none."""
-    rule = table.get(op)
-    if rule is None:
-        raise MissingRuleError(op.name, name, f"autodiff/{folder}/{op.family}.py")
-    return rule
-
-
-def find_jvp(op: Op) -> Rule:
-    """Return the JVP rule of an op."""
-    return find_rule(JVPS, op, "JVP", "rules")
-
-
-def find_transpose(op: Op) -> Rule:
-    """Return the transpose rule of an op."""
-    return find_rule(TRANSPOSES, op, "transpose", "rules")
-
-
-def find_batcher(op: Op) -> Rule:
-    """Return the batching rule of an op."""
-    return find_rule(BATCHERS, op, "batching", "batching")
-
-
-def find_shift_rule(op: Op) -> Rule | None:
-    """Return how a shift of an operand changes the result, None where that is not known.
-
-    Rules have the type `Rule` of `autodiff/shift_invariance.py`. Raise MissingRuleError if the op has no row.
-    """
-    if op not in SHIFTS:
-        raise MissingRuleError(op.name, "shift", f"autodiff/rules/{op.family}.py")
-    return SHIFTS[op]
 
 
 def add_tangents(a: Any, b: Any) -> Any:

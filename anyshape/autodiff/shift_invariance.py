@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.rule_tables import find_shift_rule
+from anyshape.autodiff.rule_tables import SHIFTS
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -71,7 +71,7 @@ class ShiftAnalysis:
         return changed.keys().isdisjoint(self.graph.outputs)
 
     def _after(self, node: Node, changes: list[Change | None]) -> Change:
-        rule = find_shift_rule(node.op)
+        rule = SHIFTS[node.op]
         if rule is None:
             raise _NotProved
         return rule(self, node, changes)

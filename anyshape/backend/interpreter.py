@@ -12,7 +12,7 @@ from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
-from anyshape.ops.core.apply import find_kernel, resolve
+from anyshape.ops.core.apply import KERNELS, resolve
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -22,7 +22,7 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
     array_of.update(graph.constants)
     for node in graph.nodes:
         params = resolve(dict(node.params), [array_of[v] for v in node.operands])
-        result = find_kernel(node.op).run(*[array_of[v] for v in node.inputs], **params)
+        result = KERNELS[node.op].run(*[array_of[v] for v in node.inputs], **params)
         results = result if len(node.outputs) > 1 else (result,)
         array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
     return [np.array(array_of[v]) for v in graph.outputs]

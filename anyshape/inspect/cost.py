@@ -23,6 +23,7 @@ from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimVar, Leaf, Size, leaves_of
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.ops.core.flop_counts import (
+    COSTS,
     Applied,
     CeilLog2,
     OpCost,
@@ -30,7 +31,6 @@ from anyshape.ops.core.flop_counts import (
     UnknownSizeError,
     ceil_log2,
     elements,
-    find_cost,
 )
 from anyshape.support.lazy_dataclass import dataclass
 
@@ -221,7 +221,7 @@ def _sum(parts: Sequence[ShapeExtent]) -> ShapeExtent:
 
 
 def _of_node(node: Node) -> Cost:
-    return of_op(find_cost(node.op), [v.meta for v in node.inputs], [v.meta for v in node.outputs], dict(node.params))
+    return of_op(COSTS[node.op], [v.meta for v in node.inputs], [v.meta for v in node.outputs], dict(node.params))
 
 
 def of_op(rule: OpCost, inputs: Sequence[TensorMeta], outputs: Sequence[TensorMeta], params: Mapping[str, Any]) -> Cost:

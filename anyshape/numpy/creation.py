@@ -5,7 +5,6 @@ Examples are `zeros(x.shape)`, `arange(x.shape[0])` and `eye(n)`.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -203,12 +202,12 @@ def empty_like(
 # -- ranges ------------------------------------------------------------------------------------------------------
 
 
-def _exact(x: Any, function: str) -> Size | Fraction:
-    """Return a bound of a range as a size, or as a fraction if it is a float."""
+def _exact(x: Any, function: str) -> Size | float:
+    """Return a bound of a range as a size, or as a float if it is a fraction."""
     if isinstance(x, (float, np.floating)):
-        fraction = Fraction(float(x)) if np.isfinite(x) else None
-        if fraction is not None and max(abs(fraction.numerator), fraction.denominator) <= _EXACT:
-            return fraction.numerator if fraction.denominator == 1 else fraction
+        numerator, denominator = float(x).as_integer_ratio() if np.isfinite(x) else (0, _EXACT + 1)
+        if max(abs(numerator), denominator) <= _EXACT:
+            return numerator if denominator == 1 else float(x)
     elif isinstance(x, (int, np.integer, SymbolicSize)):
         return size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
@@ -264,10 +263,8 @@ def _check_integer_scalar(x: Any) -> None:
 
 def _range_length(first: Any, last: Any, by: Any) -> Size:
     """Return ceil((last - first) / by), or 0 if that is negative."""
-    scale = np.lcm.reduce([x.denominator for x in (first, last, by) if isinstance(x, Fraction)] or [1])
-    first, last, by = (
-        expr.mul(int(scale), x) if not isinstance(x, Fraction) else int(x * int(scale)) for x in (first, last, by)
-    )
+    scale = max(x.as_integer_ratio()[1] if isinstance(x, float) else 1 for x in (first, last, by))  # powers of two
+    first, last, by = (int(x * scale) if isinstance(x, float) else expr.mul(scale, x) for x in (first, last, by))
     ctx = context_of("arange")
     if is_int(by, 0):
         raise ctx.fail("the step of a range cannot be zero")
@@ -278,8 +275,8 @@ def _range_length(first: Any, last: Any, by: Any) -> Size:
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
     """Return a size or a fraction as a scalar of the program."""
-    if isinstance(x, Fraction):
-        return cr.full((), float(x), dtype)
+    if isinstance(x, float):
+        return cr.full((), x, dtype)
     return ew.convert(cr.size_value(x), dtype) if not isinstance(x, int) else cr.full((), x, dtype)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from anyshape.backend.compiler.codegen.timers import TimedRun, Timers, clock_read_seconds
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Group, Step
 from anyshape.backend.compiler.scratch import bytes_of
 from anyshape.errors import ArgumentError
@@ -16,13 +17,17 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, short_d
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
 from anyshape.inspect.profile.data import Profile, Row
-from anyshape.ops.core.flop_counts import find_cost
+from anyshape.ops.core.flop_counts import COSTS
 from anyshape.program.program import Program
 from anyshape.transforms.jit import Jitted
 
 MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
 LONG_SECONDS = 1.0  # of a call that is not repeated unless `repeat` says so
 ENTRY = "entry and exit"
+
+
+def _median(seconds: Sequence[float]) -> float:
+    return float(np.median(seconds))
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------
@@ -67,11 +72,11 @@ def _profile(name: str, value: Any, plain: Sequence[float], runs: Sequence[tuple
     last = runs[-1][1]
     same = [(whole, run) for whole, run in runs if run.plan is last.plan and run.shares.keys() == last.shares.keys()]
     reading = clock_read_seconds()
-    timed = statistics.median([whole for whole, _ in same])
-    overhead = reading * statistics.median([_readings(run) for _, run in same])
+    timed = _median([whole for whole, _ in same])
+    overhead = reading * _median([_readings(run) for _, run in same])
     sizes = {v.label: size for v, size in last.sizes.items()}
     rows = _rows(same, reading)
-    return Profile(name, value, statistics.median(plain), timed, overhead, len(plain), sizes, tuple(rows))
+    return Profile(name, value, _median(plain), timed, overhead, len(plain), sizes, tuple(rows))
 
 
 def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float) -> list[Row]:
@@ -79,7 +84,7 @@ def _rows(runs: Sequence[tuple[float, TimedRun]], reading: float) -> list[Row]:
     parts = list(_parts(runs[-1][1]))
     steps = [[_seconds(run, part, reading) for _, run in runs] for part in parts]
     outside = [max(0.0, whole - run.inside - run.record_seconds) for whole, run in runs]
-    seconds = [statistics.median(times) for times in [*steps, outside]]
+    seconds = [_median(times) for times in [*steps, outside]]
     total = sum(seconds) or 1.0
     costing = _Costing([run for _, run in runs])
     rows = [costing.row(part, taken, taken / total) for part, taken in zip(parts, seconds[:-1], strict=True)]
@@ -157,9 +162,9 @@ class _Costing:
         """Return the row of a step. A view moves nothing, nor does a `padded` step: tiles wrote its result already."""
         results = ", ".join([self._result(*pair) for pair in zip(step.outputs, step.results, strict=True)])
         name = (step.fallback[-1] if step.fallback else step).op.name
-        if padded or find_traits(step.op).alias.may_share:
+        if padded or TRAITS[step.op].alias.may_share:
             return Row(name, seconds, share, results, 0, 0, where=step.where)
-        cost = of_op(find_cost(step.op), step.metas, step.results, dict(step.params))
+        cost = of_op(COSTS[step.op], step.metas, step.results, dict(step.params))
         flops, read, written = [self._number(e) for e in cost.parts()]
         at_most = not all(isinstance(e, (Exact, Unknown)) for e in cost.parts())
         return Row(name, seconds, share, results, _total([read, written]), flops, at_most, step.where)
@@ -202,8 +207,7 @@ def _read_from_outside(group: Group) -> dict[str, TensorMeta]:
 def _fractions(part: range, runs: Sequence[TimedRun]) -> list[float]:
     """Return the fraction of a row's time that each step takes, from its time on all threads; medians of runs."""
     spent = [
-        statistics.median([sum(share.seconds[i] for share in run.shares[part.start]) for run in runs])
-        for i in range(len(part))
+        _median([sum(share.seconds[i] for share in run.shares[part.start]) for run in runs]) for i in range(len(part))
     ]
     whole = sum(spent)
     return [t / whole if whole else 1 / len(spent) for t in spent]

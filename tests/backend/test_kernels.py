@@ -5,10 +5,10 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.ops import elementwise as ew
-from anyshape.ops.core.apply import CallSite, find_kernel, resolve
+from anyshape.ops.core.apply import KERNELS, CallSite, resolve
 from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
 ROWS = rows()
@@ -36,7 +36,7 @@ def variants(node, inputs, params):
 
     Inline results have the same bits, for arrays and for NumPy scalars.
     """
-    kernel = find_kernel(node.op)
+    kernel = KERNELS[node.op]
     metas = [tensor(x.dtype, x.shape) for x in inputs]
     special = kernel.specialise(params, metas) if kernel.specialise is not None else None
     plain = kernel.run(*inputs, **params)
@@ -73,7 +73,7 @@ def test_results_are_fresh_unless_declared_views_and_operands_are_left_alone(cas
                 continue
             arrays = [np.array(x) for x in xs]
             for node, inputs, results in runs(jitted.programs()[0].graph, arrays):
-                view = find_traits(node.op).alias.may_share
+                view = TRAITS[node.op].alias.may_share
                 for result in results:
                     shared = [i for i, x in enumerate(inputs) if np.may_share_memory(np.asarray(result), x)]
                     assert shared in ([], [0] if view else []), f"{node.op} shares memory with operands {shared}"
@@ -89,7 +89,7 @@ def test_choices_keep_every_bit(dtype, shape):
     special = np.array([0.0, -0.0, 1.5, -np.inf, np.inf, 5e-324, -2] if dtype[0] in "fc" else range(7)).astype(dtype)
     made = lambda s: rng.choice(special, s)
     payload = np.frombuffer(np.array([0x7FF80000DEAD0001, 0x7FC00BAD7FC00BAD], np.int64).tobytes(), "float64")
-    select = find_kernel(ew.select_op).run
+    select = KERNELS[ew.select_op].run
     condition = rng.random(shape) < 0.5
     last = (1,) * (len(shape) - 1) + shape[-1:]
     for x, y in (

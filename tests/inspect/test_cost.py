@@ -21,7 +21,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.inspect.cost import cost
 from anyshape.ops.contraction import terms_of
-from anyshape.ops.core.apply import find_kernel, resolve
+from anyshape.ops.core.apply import KERNELS, resolve
 from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.core.flop_counts import ceil_log2
 from tests.laws.sweep import arrays_of, few_combinations, is_error, outcome, rows
@@ -132,7 +132,7 @@ def run_and_count(graph, arrays):
     for node in graph.nodes:
         params = resolve(dict(node.params), [env[v] for v in node.operands])
         inputs = [env[v] for v in node.inputs]
-        result = find_kernel(node.op).run(*inputs, **params)
+        result = KERNELS[node.op].run(*inputs, **params)
         results = [np.asarray(r) for r in (result if len(node.outputs) > 1 else (result,))]
         env.update(zip(node.outputs, results, strict=True))
         counted = operations(node, inputs, results, params)

@@ -21,7 +21,7 @@ from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.inspect.profile import flame, model
-from anyshape.ops.core.flop_counts import find_cost
+from anyshape.ops.core.flop_counts import COSTS
 from anyshape.ops.movement import reshape_op
 from anyshape.transforms import profiler
 
@@ -84,7 +84,7 @@ def test_a_product_that_only_plans_have_counts_what_it_stands_for():
     products = [row.flops for row in result.rows if row.name in ("contract", "dot_general")]
     assert products == [2 * 4 * 5 * 3] * 2
     for op in PLAN_OPS.values():
-        assert find_cost(op)
+        assert COSTS[op]
 
 
 # -- groups ------------------------------------------------------------------------------------------------------

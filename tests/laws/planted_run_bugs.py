@@ -109,7 +109,7 @@ RUN_BUGS = (
     Bug(
         "expensive ops are recomputed",
         "anyshape/backend/compiler/passes/remat.py",
-        "find_traits(node.op).recomputable and not raises(node)",
+        "TRAITS[node.op].recomputable and not raises(node)",
         "not raises(node)",
         (PASSES + "test_remat.py", "-k", "cheap_ops"),
     ),

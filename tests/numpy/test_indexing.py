@@ -15,7 +15,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
-from anyshape.ops.core.apply import find_kernel
+from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.indexing import put_add_op
 
 X = np.arange(6.0).reshape(2, 3)
@@ -130,7 +130,7 @@ def test_put_add_accumulates_in_the_dtype_of_the_updates(count, width, dtype):
     rows, positions = (rng.normal(size=(count, width)) * 9).astype(dtype), rng.integers(-50, 50, count)
     expected = np.zeros((50, width), dtype)
     np.add.at(expected, positions, rows)
-    result = find_kernel(put_add_op).run(rows, positions, axes=(0,), sizes=(50,))
+    result = KERNELS[put_add_op].run(rows, positions, axes=(0,), sizes=(50,))
     np.testing.assert_allclose(result, expected, rtol=1e-4 if dtype == "float32" else 1e-12, strict=True)
 
 

@@ -10,27 +10,17 @@ import pytest
 import anyshape
 import anyshape.numpy as anp
 from anyshape.autodiff.linearize_transpose import linearise
-from anyshape.autodiff.rule_tables import (
-    BATCHERS,
-    JVPS,
-    SHIFTS,
-    TRANSPOSES,
-    ZERO,
-    find_batcher,
-    find_jvp,
-    find_shift_rule,
-    find_transpose,
-)
-from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, find_traits
+from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZERO
+from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.prover.scope import Scope
 from anyshape.numpy.arrays.array import Array
-from anyshape.ops.core.apply import KERNELS, find_kernel
-from anyshape.ops.core.definition import DEFINITIONS, define, find_definition
-from anyshape.ops.core.flop_counts import COSTS, MOVES, find_cost
+from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.core.definition import DEFINITIONS, define
+from anyshape.ops.core.flop_counts import COSTS, MOVES
 from tests.laws.sweep import arrays_of, few_combinations, inexact, is_error, outcome, rows
 
 ROOT = Path(anyshape.__file__).resolve().parent
@@ -41,25 +31,24 @@ every_op = pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 
 
 class Table(NamedTuple):
-    """A table keyed by op: its rows, who must have one, the folder of the rows, and the function that reads it."""
+    """A table keyed by op: its rows, who must have one, and the folder of the rows."""
 
     rows: dict[Any, Any]
     ops: list[Any]
     folder: str
-    find: Any
 
     def file(self, op):
         return f"{self.folder}/{op.family}.py"
 
 
 TABLES = {
-    "definition": Table(DEFINITIONS, ALL, "ops", find_definition),
-    "cost": Table(COSTS, WITH_PLAN_OPS, "ops", find_cost),
-    "kernel": Table(KERNELS, WITH_PLAN_OPS, "backend/numpy", find_kernel),
-    "traits": Table(TRAITS, WITH_PLAN_OPS, "backend/compiler/traits", find_traits),
-    "JVP": Table(JVPS, ALL, "autodiff/rules", find_jvp),
-    "shift": Table(SHIFTS, ALL, "autodiff/rules", find_shift_rule),
-    "batching": Table(BATCHERS, WITH_OPERANDS, "autodiff/batching", find_batcher),
+    "definition": Table(DEFINITIONS, ALL, "ops"),
+    "cost": Table(COSTS, WITH_PLAN_OPS, "ops"),
+    "kernel": Table(KERNELS, WITH_PLAN_OPS, "backend/numpy"),
+    "traits": Table(TRAITS, WITH_PLAN_OPS, "backend/compiler/traits"),
+    "JVP": Table(JVPS, ALL, "autodiff/rules"),
+    "shift": Table(SHIFTS, ALL, "autodiff/rules"),
+    "batching": Table(BATCHERS, WITH_OPERANDS, "autodiff/batching"),
 }
 every_table = pytest.mark.parametrize("name", TABLES)
 
@@ -83,14 +72,14 @@ def test_a_missing_row_is_named_with_its_file_and_raises(name, family, monkeypat
     monkeypatch.delitem(table.rows, op)
     assert missing_rows(name) == [f"{op}: add its {name} row in anyshape/{table.folder}/{family}.py"]
     with pytest.raises(MissingRuleError, match=f"^{op}: .*\n.*{table.folder}/{family}.py"):
-        table.find(op)
+        table.rows[op]
 
 
 def test_a_missing_transpose_raises_with_its_file(monkeypatch):
     op = OPS["mul"]
     monkeypatch.delitem(TRANSPOSES, op)
     with pytest.raises(MissingRuleError, match=r"^mul: .*\n.*autodiff/rules/elementwise.py"):
-        find_transpose(op)
+        TRANSPOSES[op]
 
 
 def test_a_program_with_an_op_without_traits_is_refused(monkeypatch):
@@ -112,7 +101,7 @@ def test_no_row_is_for_an_op_that_does_not_exist():
 
 
 def test_opaque_traits_promise_nothing():
-    stated = {name: getattr(OPAQUE, name) for name in OPAQUE.__slots__}
+    stated = OPAQUE._asdict()
     assert not any(stated[name] for name in ("elementwise", "recomputable", "runs_user_code"))
     assert all(stated[name] is None for name in ("tiling", "scratch", "movement"))
 

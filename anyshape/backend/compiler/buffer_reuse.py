@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler import names
-from anyshape.backend.compiler.op_traits import Alias, find_traits, runs_user_code
+from anyshape.backend.compiler.op_traits import TRAITS, Alias, runs_user_code
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.core.apply import find_kernel
+from anyshape.ops.core.apply import KERNELS
 
 FreeBuffers = dict[Any, list[str]]  # dead slots by what their buffers can hold
 
@@ -36,7 +36,7 @@ class BufferReuse:
         self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in retained]}
 
     def _note_aliases(self, step: Step) -> None:
-        alias = find_traits(step.op).alias
+        alias = TRAITS[step.op].alias
         if not alias.may_share:
             self.fresh.update(step.outputs)
             return
@@ -73,7 +73,7 @@ class BufferReuse:
             buffer = self._take(free, step)
             if buffer is not None:
                 reuse[position] = buffer
-            elif not find_traits(step.op).alias.may_share:
+            elif not TRAITS[step.op].alias.may_share:
                 free = self._not_larger(free, step, dying)
             internal = self.internal.get(step.outputs[0])
             if internal:
@@ -92,7 +92,7 @@ class BufferReuse:
 
     def _take(self, free: FreeBuffers, step: Step) -> str | None:
         """Take a free buffer for the result of a step, an operand's if there is one."""
-        key = self._key(step.results[0]) if find_kernel(step.op).out else None
+        key = self._key(step.results[0]) if KERNELS[step.op].out else None
         candidates = free.get(key, []) if key is not None else []
         if not candidates:
             return None

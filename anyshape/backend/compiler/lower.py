@@ -11,7 +11,7 @@ from typing import Any
 
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.collapse_views import collapse_views
 from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
 from anyshape.backend.compiler.passes.fuse import fuse
@@ -187,7 +187,7 @@ class _Absorption:
         """Return the operands that the step of a node reads."""
         if node.op is scatter_add_op and self._is_zeros(node.inputs[0]):
             return node.inputs[1:]
-        if not find_traits(node.op).elementwise:
+        if not TRAITS[node.op].elementwise:
             return node.inputs
         candidates = [self._unstretched(v) for v in node.inputs]
         shape = node.outputs[0].meta

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import MissingRuleError
 from anyshape.graph.ir.graph import HasParams, Op, applies
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes.expr import Size
-from anyshape.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.passes.identities import Identity
@@ -52,8 +51,7 @@ class Alias(Enum):
         return self not in (Alias.FRESH, Alias.VIEW_OR_SUM)
 
 
-@dataclass(frozen=True, slots=True)
-class ElementTime:
+class ElementTime(NamedTuple):
     """Nanoseconds per element in cache, for items of more than four bytes and for smaller ones, as measured."""
 
     double: float
@@ -63,8 +61,7 @@ class ElementTime:
 MEMORY_BOUND = ElementTime(0.4, 0.2)  # reading and writing take all the time
 
 
-@dataclass(frozen=True, slots=True)
-class Tiling:
+class Tiling(NamedTuple):
     """How an op runs tile by tile along a parallel axis.
 
     `rows` finds the parallel axis of a step. `collapse` tells whether further axes may be part of it; None: never.
@@ -76,8 +73,7 @@ class Tiling:
     combine: np.ufunc | None
 
 
-@dataclass(frozen=True, slots=True)
-class Movement:
+class Movement(NamedTuple):
     """An op that is arithmetic on strides: `apply(view, new_shape, **params)` gives the view of its result.
 
     `weight` is its cost in plain views. `follows_pad` says that it may come after a pad in one padded view. `admits`
@@ -90,8 +86,7 @@ class Movement:
     admits: Callable[[dict[str, Any]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Algebra:
+class Algebra(NamedTuple):
     """Properties of an op that simplification uses.
 
     `identities` are tried in order. `commutative`: operands may be swapped. `silent`: the kernel never warns, whatever
@@ -106,8 +101,7 @@ class Algebra:
 NO_ALGEBRA = Algebra(identities=(), commutative=False, silent=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(NamedTuple):
     """Everything that the compiler knows of an op besides its shape rule and its kernel. No field has a default.
 
     - `elementwise`: each element of the result depends on one element of each operand, with NumPy's broadcasting.
@@ -145,7 +139,7 @@ OPAQUE = Traits(
     runs_user_code=False,
 )
 
-TRAITS: dict[Op, Traits] = {}
+TRAITS: OpTable[Traits] = OpTable("traits", "backend/compiler/traits")
 
 
 def declare(traits: Traits, *ops: Op) -> None:
@@ -156,30 +150,22 @@ def declare(traits: Traits, *ops: Op) -> None:
         TRAITS[op] = traits
 
 
-def find_traits(op: Op) -> Traits:
-    """Return the row of an op; raise MissingRuleError naming its file if there is none."""
-    traits = TRAITS.get(op)
-    if traits is None:
-        raise MissingRuleError(op.name, "traits", f"backend/compiler/traits/{op.family}.py")
-    return traits
-
-
 def runs_user_code(step: HasParams) -> bool:
     """Return whether a node or a step calls a function of the user, in a subgraph perhaps."""
-    return applies(step, lambda op: find_traits(op).runs_user_code)
+    return applies(step, lambda op: TRAITS[op].runs_user_code)
 
 
 def is_observable(step: HasParams) -> bool:
     """Return whether the user can tell when a node or a step runs: it calls their function, or is there to raise."""
-    return applies(step, lambda op: op.raises or find_traits(op).runs_user_code)
+    return applies(step, lambda op: op.raises or TRAITS[op].runs_user_code)
 
 
 def is_compute_bound(op: Op) -> bool:
     """Tell whether the arithmetic of an op takes longer than its reads and writes."""
-    return find_traits(op).time.double > MEMORY_BOUND.double
+    return TRAITS[op].time.double > MEMORY_BOUND.double
 
 
 def nanoseconds(op: Op, dtype: np.dtype) -> float:
     """Return roughly how long an op takes per element of this dtype."""
-    time = find_traits(op).time
+    time = TRAITS[op].time
     return time.single if dtype.itemsize <= 4 else time.double

@@ -19,7 +19,7 @@ from anyshape.backend.compiler.codegen.tiles import (
     row_sizes,
     tile_memory,
 )
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
 from anyshape.backend.runtime.config import config
@@ -40,7 +40,7 @@ KERNEL_ARRAYS = 3  # arrays like its operand or result that a kernel with scratc
 
 def scratch_bytes(step: Step) -> Size | None:
     """Return at most how many bytes the kernel of a step allocates besides its results; None if that is unknown."""
-    scratch = find_traits(step.op).scratch
+    scratch = TRAITS[step.op].scratch
     return 0 if scratch is None else scratch(step)
 
 
@@ -241,7 +241,7 @@ def _small_group_bytes(group: Group, steps: Sequence[Step]) -> int:
 
 def _scratch_like(step: Step) -> Sequence[TensorMeta]:
     """Return the arrays whose sizes bound what the kernel makes in a tile, if it makes any."""
-    return () if find_traits(step.op).scratch is None else (step.results[0], step.metas[0])
+    return () if TRAITS[step.op].scratch is None else (step.results[0], step.metas[0])
 
 
 def _tile_buffer_bytes(groups: Sequence[Group], small: int, threads: int) -> Size:
@@ -277,7 +277,7 @@ def _enter(memory: _Memory, step: Step) -> Size | None:
     for slot, meta in zip(step.outputs, step.results, strict=True):
         if step.reuse is not None:
             memory.share(slot, step.reuse)
-        elif not find_traits(step.op).alias.may_allocate and not step.fallback:
+        elif not TRAITS[step.op].alias.may_allocate and not step.fallback:
             memory.share(slot, step.inputs[0])
         elif not _allocate(memory, step, slot, meta):
             return None

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import itertools
 import json
-from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -23,6 +22,7 @@ from anyshape.inspect.cost import Cost, range_of, variables_of
 from anyshape.inspect.draw.picture import Box, Picture, guarantee, line_of, picture, source_of, type_pieces
 from anyshape.inspect.draw.svg import Drawing, arrange, draw_svg
 from anyshape.ops.core.flop_counts import CeilLog2
+from anyshape.support.packages import html
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
 _COSTS = ("flops", "read", "written")
@@ -47,7 +47,7 @@ def to_html(program: Any) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template((_PAGE / "page.html").read_text(encoding="utf-8")).substitute(
         hash=f"sha256-{digest}",
-        title=escape(drawn.name),
+        title=html.escape(drawn.name),
         summary=_summary(drawn),
         style=(_PAGE / "page.css").read_text(encoding="utf-8"),
         svg=draw_svg(drawing),
@@ -184,20 +184,20 @@ def _sizes_table(graph: Graph, variables: tuple[DimVar, ...], start: Assignment)
     rows = []
     for i, variable in enumerate(variables):
         most = variable.upper if variable.upper is not None else max(512, variable.lower * 2)
-        name, value, source = escape(variable.label), start[variable], escape(sources.get(variable, ""))
+        name, value, source = html.escape(variable.label), start[variable], html.escape(sources.get(variable, ""))
         bounds = f'min="{variable.lower}"' + ("" if variable.upper is None else f' max="{variable.upper}"')
         rows.append(
             f'<tr class="size"><th scope="row"><label for="size-{i}"><code>{name}</code></label></th>'
             f'<td><input id="size-{i}" type="number" step="1" {bounds} value="{value}"></td>'
             f'<td><input id="slider-{i}" type="range" min="{variable.lower}" max="{most}" value="{value}" '
-            f'aria-label="{name}"></td><td>{source}<br>{escape(range_of(variable))}</td></tr>'
+            f'aria-label="{name}"></td><td>{source}<br>{html.escape(range_of(variable))}</td></tr>'
         )
     head = "<tr><th>size</th><th>try</th><th></th><th>from; declared range</th></tr>"
     return f"<table>{head}{''.join(rows)}</table>"
 
 
 def _formula_text(extent: ShapeExtent) -> str:
-    return f'<span class="{guarantee(extent)}">{escape(str(extent))}</span>'
+    return f'<span class="{guarantee(extent)}">{html.escape(str(extent))}</span>'
 
 
 def _total_table(drawn: Picture) -> str:
@@ -222,7 +222,7 @@ def _costs_table(drawn: Picture) -> str:
             continue
         formulas = "".join(f"<td>{_formula_text(e)}</td>" for e in box.cost.parts())
         numbers = "".join(f'<td class="number" data-cost="{box.number}:{key}"></td>' for key in _COSTS)
-        name = escape(f"{box.values[0][0]} {box.title}" if box.values else box.title)
+        name = html.escape(f"{box.values[0][0]} {box.title}" if box.values else box.title)
         rows.append(
             f'<tr data-box="{box.number}"><td rowspan="2"><a tabindex="0" role="button">{name}</a></td>{formulas}</tr>'
             f"<tr>{numbers}</tr>"
@@ -239,8 +239,8 @@ def _conditions_list(drawn: Picture) -> str:
         return "<p>None: the program takes every size.</p>"
     items = [
         f'<li><button class="condition {c.kind}" data-condition="{i}"><span class="kind">{c.kind}</span> '
-        f'<code>{escape(str(c.claim))}</code><span class="why">{escape(f"{c.primitive}: {c.why}")}'
-        f"{escape(f' ({c.where})') if c.where else ''}</span></button></li>"
+        f'<code>{html.escape(str(c.claim))}</code><span class="why">{html.escape(f"{c.primitive}: {c.why}")}'
+        f"{html.escape(f' ({c.where})') if c.where else ''}</span></button></li>"
         for i, c in conditions
     ]
     return f'<ul class="conditions">{"".join(items)}</ul>'

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 from anyshape.inspect.draw.layout import Layout, Point, Wire, lay_out
 from anyshape.inspect.draw.picture import Box, Edge, Picture, line_of, type_pieces
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import html
 
 MARGIN = 30.0
 _CHARACTER = 7.4  # width of a character, with room for other fonts
@@ -126,7 +126,7 @@ def _line(edge: Edge, points: Sequence[Point], *, far: bool = False) -> str:
     title = f"{edge.name}{' (sizes)' if edge.sizes_only else ''}"
     return (
         f'<path class="{classes}" data-tail="{edge.tail}" data-head="{edge.head}" marker-end="url(#arrow)" '
-        f'd="{"".join(path)}"><title>{escape(title)}</title></path>'
+        f'd="{"".join(path)}"><title>{html.escape(title)}</title></path>'
     )
 
 
@@ -141,7 +141,7 @@ def _mark(edge: Edge, end: Point) -> str:
         f'marker-end="url(#arrow)" d="M{x:.1f},{y - 9:.1f}L{x:.1f},{y:.1f}"></path>'
         f'<rect class="mark{sizes}" x="{x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{_MARK_HEIGHT}" rx="7"></rect>'
-        f'<text class="mark-text" x="{x:.1f}" y="{top + 11:.1f}">{escape(text)}</text></g>'
+        f'<text class="mark-text" x="{x:.1f}" y="{top + 11:.1f}">{html.escape(text)}</text></g>'
     )
 
 
@@ -160,7 +160,7 @@ def _box(box: Box, rectangle: Rectangle) -> str:
     texts = []
     for k, line in enumerate(_lines(box)):
         style = "title" if k == 0 else "value" if k <= len(box.values) else "params"
-        pieces = "".join(f'<tspan class="{c}">{escape(t)}</tspan>' if c else escape(t) for t, c in line)
+        pieces = "".join(f'<tspan class="{c}">{html.escape(t)}</tspan>' if c else html.escape(t) for t, c in line)
         texts.append(f'<text class="{style}" x="{_PAD + 6:.1f}" y="{_LINE * (k + 1):.1f}">{pieces}</text>')
     label = [box.title, *[f"{name}: {meta}" for name, meta in box.values]]
     label += [f"{box.where}  {line_of(box.where)}"] if box.where is not None else []
@@ -169,7 +169,7 @@ def _box(box: Box, rectangle: Rectangle) -> str:
     )
     return (
         f'<g class="box {box.kind} of-{box.guarantee}" id="box-{box.number}" tabindex="0" role="button" '
-        f'aria-label="{escape(", ".join(label))}" transform="translate({x:.1f},{y:.1f})">'
+        f'aria-label="{html.escape(", ".join(label))}" transform="translate({x:.1f},{y:.1f})">'
         f'<rect class="frame" width="{width:.1f}" height="{height:.1f}" rx="{rounded:.1f}"></rect>'
         f"{stripe}{''.join(texts)}</g>"
     )

@@ -9,7 +9,6 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from anyshape.inspect.draw.picture import line_of
 from anyshape.inspect.profile.model import COLUMNS, NUMBERS, line, notes, percent, seconds, summary, title
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import html
 
 _PAGE = Path(__file__).resolve().parents[1] / "page"
 _LEVEL = 23  # pixels from one level of bars to the next
@@ -44,9 +44,9 @@ def to_page(profile: Any) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(_read("flame.html")).substitute(
         hash=f"sha256-{digest}",
-        title=escape(profile.name),
-        summary=escape(summary(profile)),
-        notes=escape("; ".join(notes(profile))),
+        title=html.escape(profile.name),
+        summary=html.escape(summary(profile)),
+        notes=html.escape("; ".join(notes(profile))),
         style=_read("page.css").partition("* {")[0] + style,
         order=_flame(in_order(profile), "order"),
         lines=_flame(by_line(profile), "lines"),
@@ -123,8 +123,8 @@ def _bars(frame: Frame, left: float, level: int) -> Iterator[str]:
         return
     box = f"left:{100 * left:.4f}%;width:{100 * frame.share:.4f}%;top:{level * _LEVEL}px"
     data = f'data-left="{left:.6f}" data-width="{frame.share:.6f}" data-level="{level}"'
-    tooltip = escape(frame.detail, quote=True)
-    yield f'<button class="bar {frame.kind}" style="{box}" {data} title="{tooltip}">{escape(frame.label)}</button>'
+    tooltip = html.escape(frame.detail, quote=True)
+    yield f'<button class="bar {frame.kind}" style="{box}" {data} title="{tooltip}">{html.escape(frame.label)}</button>'
     for inner in frame.below:
         yield from _bars(inner, left, level + 1)
         left += inner.share
@@ -144,8 +144,8 @@ def _inner(steps: Iterable[Any]) -> list[str]:
 
 
 def _table_row(row: Any, kind: str) -> str:
-    code = "" if row.where is None else f" <code>{escape(line_of(row.where))}</code>"
-    texts = [escape(cell) for cell in line(row).cells]
+    code = "" if row.where is None else f" <code>{html.escape(line_of(row.where))}</code>"
+    texts = [html.escape(cell) for cell in line(row).cells]
     texts[-1] += code
     numbers = [f'<td class="number">{text}</td>' for text in texts[: len(NUMBERS)]]
     others = [f"<td>{text}</td>" for text in texts[len(NUMBERS) :]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,8 +24,13 @@ def ufunc_signature(ufunc: np.ufunc, operands: str = "") -> inspect.Signature:
     `operands` names the operands as in "a, x"; NumPy's names are x, or x1 and x2.
     """
     names = operands.split(", ") if operands else ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
-    out = None if ufunc.nout == 1 else (None,) * ufunc.nout
-    own = {"where": True} if ufunc.signature is None else {"axes": _ABSENT, "axis": _ABSENT, "keepdims": False}
+    return _signature(tuple(names), ufunc.nout, ufunc.signature is None)
+
+
+@functools.cache  # a Parameter costs 2 us, and 300 ufuncs have a dozen signatures among them
+def _signature(names: tuple[str, ...], nout: int, elementwise: bool) -> inspect.Signature:
+    out = None if nout == 1 else (None,) * nout
+    own = {"where": True} if elementwise else {"axes": _ABSENT, "axis": _ABSENT, "keepdims": False}
     return inspect.Signature(
         [
             *[inspect.Parameter(name, _POSITIONAL) for name in names],

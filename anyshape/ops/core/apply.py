@@ -6,14 +6,15 @@ The table of kernels stands here too, so that an op applied outside of any trace
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError, LeakedTracerError, MissingRuleError
+from anyshape.errors import AnyshapeError, LeakedTracerError
 from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, user_line
 from anyshape.graph.ir.graph import Op, Value
 from anyshape.graph.ir.op_local import bind_local, over_axes
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -48,8 +49,7 @@ class CallSite:
         return [f"{self.target} = {self.bind(function)}({', '.join([*self.operands, *arguments])})"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(NamedTuple):
     """How an op runs: `run(*arrays, **params)` on arrays and ints that its shape rule has accepted.
 
     The other fields make it faster:
@@ -70,20 +70,12 @@ class Kernel:
     split: Callable[..., tuple[Callable[..., Any], tuple[int, ...]]] | None = None
 
 
-KERNELS: dict[Op, Kernel] = {}
+KERNELS: OpTable[Kernel] = OpTable("kernel", "backend/numpy")
 
 
 def kernel(op: Op, run: Callable[..., Any], **options: Any) -> None:
     """Make a kernel the row of `op`."""
     KERNELS[op] = Kernel(run, **options)
-
-
-def find_kernel(op: Op) -> Kernel:
-    """Return the kernel of an op; raise MissingRuleError naming its file if there is none."""
-    row = KERNELS.get(op)
-    if row is None:
-        raise MissingRuleError(op.name, "kernel", f"backend/numpy/{op.family}.py")
-    return row
 
 
 def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Builder | None:
@@ -123,7 +115,7 @@ def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[
     context = ShapeGuardContext(Scope(), op.name, user_line(), metas)
     has_many = isinstance(op.infer(context, *metas, **params), tuple)
     try:
-        result = find_kernel(op).run(*arrays, **resolve(params, arrays))
+        result = KERNELS[op].run(*arrays, **resolve(params, arrays))
     except AnyshapeError as error:
         error.locate(user_line())
         raise

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from anyshape.errors import AnyshapeError, MissingRuleError
+from anyshape.errors import AnyshapeError
 from anyshape.graph.ir import graph
 from anyshape.graph.ir.graph import Node, Op, ShapeRule
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.core.flop_counts import COSTS, OpCost
-from anyshape.support.lazy_dataclass import dataclass
 
 ParamKind: TypeAlias = Callable[[Node, Any], bool]
 Params: TypeAlias = dict[str, Any]
@@ -29,8 +29,7 @@ PROBE_ONES: Probe = np.ones
 PROBE_ZEROS: Probe = np.zeros
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """The nodes of an op that are legal, for graphs of unknown origin. Shape rules check the rest.
 
     - `operands`: the least and the greatest number of operands.
@@ -47,7 +46,7 @@ class Definition:
     probe: Probe | None
 
 
-DEFINITIONS: dict[Op, Definition] = {}
+DEFINITIONS: OpTable[Definition] = OpTable("definition", "ops")
 
 
 def define(
@@ -90,11 +89,3 @@ def _signature(infer: ShapeRule) -> tuple[int, set[str], set[str]]:
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     flags = {"operands": inspect.CO_VARARGS, "params": inspect.CO_VARKEYWORDS}
     return code.co_argcount - 1, {*names}, {name for name, flag in flags.items() if code.co_flags & flag}
-
-
-def find_definition(op: Op) -> Definition:
-    """Return the definition of an op; raise MissingRuleError naming its file if it was made without one."""
-    definition = DEFINITIONS.get(op)
-    if definition is None:
-        raise MissingRuleError(op.name, "definition", f"ops/{op.family}.py")
-    return definition

@@ -17,11 +17,11 @@ The rows stand with the definitions of the ops in `ops/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary
 
-from anyshape.errors import MissingRuleError
-from anyshape.graph.ir.graph import Graph, Op, Value
+from anyshape.graph.ir.graph import Graph, Value
+from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, project
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
@@ -42,8 +42,7 @@ class Applied:
 Formula: TypeAlias = Callable[[Applied], Size]
 
 
-@dataclass(frozen=True, slots=True)
-class OpCost:
+class OpCost(NamedTuple):
     """How an op is counted. `reads_first` gives the elements that are read of the first operand, where not all are.
 
     `bound`: `flops` is an upper bound, as for an op that runs one of several subgraphs.
@@ -114,15 +113,7 @@ MOVES = OpCost(lambda a: 0)
 PICKS = OpCost(lambda a: 0, reads_first=lambda a: elements(a.outputs[0]))
 MERGE_SORT = OpCost(_merge_sort)
 
-COSTS: dict[Op, OpCost] = {}
-
-
-def find_cost(op: Op) -> OpCost:
-    """Return how an op is counted; raise MissingRuleError naming its file if it has no row."""
-    cost = COSTS.get(op)
-    if cost is None:
-        raise MissingRuleError(op.name, "cost", f"ops/{op.family}.py")
-    return cost
+COSTS: OpTable[OpCost] = OpTable("cost", "ops")
 
 
 # -- subgraphs
@@ -136,7 +127,7 @@ def graph_flops(graph: Graph, shapes: Sequence[Shape]) -> Size:
     """Return an upper bound of the operations of one run of a subgraph on operands of these shapes."""
     shape_of = _shapes_in(graph, shapes)
     counts = [
-        find_cost(n.op).flops(Applied(tuple(map(shape_of, n.inputs)), tuple(map(shape_of, n.outputs)), dict(n.params)))
+        COSTS[n.op].flops(Applied(tuple(map(shape_of, n.inputs)), tuple(map(shape_of, n.outputs)), dict(n.params)))
         for n in graph.nodes
     ]
     return expr.total(counts) if counts else 0

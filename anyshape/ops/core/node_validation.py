@@ -16,13 +16,13 @@ from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.core.apply import find_kernel
-from anyshape.ops.core.definition import find_definition
+from anyshape.ops.core.apply import KERNELS
+from anyshape.ops.core.definition import DEFINITIONS
 
 
 def problem(node: Node) -> str:
     """Return what is illegal about the operands or the params of a node; an empty string if nothing is."""
-    definition = find_definition(node.op)
+    definition = DEFINITIONS[node.op]
     least, most = definition.operands
     if not least <= len(node.inputs) <= most:
         return f"{node.op} takes {least} operands, not {len(node.inputs)}"
@@ -39,7 +39,7 @@ def problem(node: Node) -> str:
 
 def claims(node: Node, scope: Scope) -> list[Claim]:
     """Return the claims on sizes that the kernel of a node relies on and its shape rule does not make."""
-    declared = find_definition(node.op).claims
+    declared = DEFINITIONS[node.op].claims
     if declared is None:
         return []
     context = ShapeGuardContext(scope, node.op.name, node.where, [v.meta for v in node.operands])
@@ -51,7 +51,7 @@ def claims(node: Node, scope: Scope) -> list[Claim]:
 
 def _wrong_dtype(node: Node) -> str:
     """Return how the stated dtypes of the results differ from those that the kernel gives for one element."""
-    if find_definition(node.op).probe is None or any(has_local(p) for _, p in node.params):
+    if DEFINITIONS[node.op].probe is None or any(has_local(p) for _, p in node.params):
         return ""
     metas = tuple([(v.meta.dtype, v.meta.rank) for v in node.inputs])
     probed = _result_dtypes(node.op, metas, tuple([(k, _Exact(p)) for k, p in node.params]))
@@ -82,13 +82,13 @@ def _result_dtypes(
     op: Op, operands: tuple[tuple[np.dtype, int], ...], params: tuple[tuple[str, _Exact], ...]
 ) -> tuple[np.dtype, ...] | None:
     """Return the dtypes that a kernel gives: () if it rejects the operands, None where one element cannot tell."""
-    probe = find_definition(op).probe
+    probe = DEFINITIONS[op].probe
     if probe is None:
         return None
     arrays = [probe((1,) * rank, dtype) for dtype, rank in operands]
     try:
         with np.errstate(all="ignore"):
-            result = find_kernel(op).run(*arrays, **{k: p.param for k, p in params})
+            result = KERNELS[op].run(*arrays, **{k: p.param for k, p in params})
     except TypeError:
         return ()
     except (ArithmeticError, ValueError):

@@ -16,7 +16,7 @@ from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
-from anyshape.ops.core.apply import CallSite, find_kernel
+from anyshape.ops.core.apply import KERNELS, CallSite
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -94,7 +94,7 @@ class StepSource:
 
     def _inlined(self, step: Step, operands: Sequence[str]) -> Sequence[str] | None:
         """Return the lines of a step whose kernel writes itself, else None."""
-        inline = find_kernel(step.op).inline
+        inline = KERNELS[step.op].inline
         if inline is None:
             return None
         (target,), (result,) = step.outputs, step.results
@@ -108,14 +108,14 @@ class StepSource:
     def _call(self, step: Step, operands: Sequence[str]) -> str:
         arguments = list(operands)
         if step.reuse is not None:
-            arguments.append(f"out={step.reuse}" if find_kernel(step.op).out == "keyword" else step.reuse)
+            arguments.append(f"out={step.reuse}" if KERNELS[step.op].out == "keyword" else step.reuse)
         function, keywords = self._kernel(step)
         function = self._split_if_large(step, function)
         return f"{', '.join(step.outputs)} = {function}({', '.join([*arguments, *keywords])})"
 
     def _kernel(self, step: Step) -> tuple[str, list[str]]:
         """Return the name of the function to call, and its keyword arguments."""
-        kernel, params = find_kernel(step.op), dict(step.params)
+        kernel, params = KERNELS[step.op], dict(step.params)
         if not any(has_local(p) for p in params.values()):
             special = kernel.specialise(params, step.metas) if kernel.specialise is not None else None
             if special is not None:
@@ -126,7 +126,7 @@ class StepSource:
 
     def _split_if_large(self, step: Step, function: str) -> str:
         """Return the function, or a choice between it and one that several threads share, by the work of the call."""
-        share = find_kernel(step.op).split
+        share = KERNELS[step.op].split
         if share is None or not all(isinstance(o, str) for o in step.inputs):
             return function
         shared, axes = share(dict(step.params), step.metas)

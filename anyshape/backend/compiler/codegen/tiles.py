@@ -27,13 +27,13 @@ import numpy as np
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.step_source import FunctionSource
 from anyshape.backend.compiler.codegen.timers import TileTimers
-from anyshape.backend.compiler.op_traits import find_traits, nanoseconds
+from anyshape.backend.compiler.op_traits import TRAITS, nanoseconds
 from anyshape.backend.compiler.plan import Group, Literal, Slot, Step
 from anyshape.backend.runtime import block_cache
 from anyshape.backend.runtime.thread_pool import run_tiles
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import DimExpr, Size
-from anyshape.ops.core.apply import find_kernel
+from anyshape.ops.core.apply import KERNELS
 from anyshape.support.lazy_dataclass import dataclass
 
 MIN_STEP_TIME = 25_000.0  # nanoseconds of a step on a tile
@@ -285,7 +285,7 @@ class GroupSource:
             operands = [self._operand(o, parallel) for o, parallel in zip(step.inputs, flags, strict=True)]
             if slot in self.group.carried:
                 self._write_partial_result(slot, step, operands)
-            elif find_kernel(step.op).out:
+            elif KERNELS[step.op].out:
                 self._write_into_array(slot, step, operands, dying)
             else:
                 self._write_new_value(slot, step, operands)
@@ -315,7 +315,7 @@ class GroupSource:
         else:
             self.buffers.release(dying)
             target = self._buffer(slot)
-        out = f"out={target}" if find_kernel(step.op).out == "keyword" else target
+        out = f"out={target}" if KERNELS[step.op].out == "keyword" else target
         self.lines.append(self._call(step, [*operands, out]))
         self.local[slot] = target
 
@@ -352,7 +352,7 @@ class GroupSource:
 
     def _call(self, step: Step, operands: Sequence[str]) -> str:
         """Return the call of the kernel of a step; shapes have the rows of the tile."""
-        kernel, params = find_kernel(step.op), dict(step.params)
+        kernel, params = KERNELS[step.op], dict(step.params)
         shape = params.pop("shape", None)
         if any(isinstance(p, DimExpr) for p in params.values()):
             raise TypeError(f"{step.op} has a size among its params")
@@ -406,7 +406,7 @@ class _TileBuffers:
 
     def hold(self, slot: str, step: Step) -> None:
         """Note a value without a buffer. A view keeps the memory of its base alive."""
-        alias = find_traits(step.op).alias
+        alias = TRAITS[step.op].alias
         base = str(step.inputs[0]) if alias.may_share else ""
         if base in self._buffer:
             self._buffer[slot] = self._buffer[base]
@@ -468,7 +468,7 @@ def _product(sizes: Sequence[Size], size: Callable[[Size], str]) -> str:
 
 def _combine_ufunc(step: Step) -> np.ufunc:
     """Return the function that joins the partial results of tiles."""
-    tiling = find_traits(step.op).tiling
+    tiling = TRAITS[step.op].tiling
     assert tiling is not None and tiling.combine is not None, f"{step.op} is not carried over tiles"
     return tiling.combine
 

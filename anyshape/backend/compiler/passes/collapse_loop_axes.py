@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -54,7 +54,7 @@ def _may_collapse(analysis: RowAnalysis, entries: Entries, shapes: Sequence[tupl
 
 def _works_along(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
     """Tell whether a step works along each of these axes as along rows."""
-    tiling = find_traits(step.op).tiling
+    tiling = TRAITS[step.op].tiling
     return tiling is not None and tiling.collapse is not None and tiling.collapse(analysis, step, parallel, count)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.op_traits import Movement, find_traits
+from anyshape.backend.compiler.op_traits import TRAITS, Movement
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import padded_view_op, stretched_view_op, view_op
@@ -61,7 +61,7 @@ def collapse_views(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope)
 
 def _is_movement(step: Step, ctx: ShapeGuardContext) -> bool:
     """Tell whether the step is movement that views can stand for, and all of its sizes have names."""
-    movement = find_traits(step.op).movement
+    movement = TRAITS[step.op].movement
     if movement is None or not isinstance(step.inputs[0], str) or step.sources:
         return False
     if not movement.admits(dict(step.params)):
@@ -70,7 +70,7 @@ def _is_movement(step: Step, ctx: ShapeGuardContext) -> bool:
 
 
 def _movement(step: Step) -> Movement:
-    movement = find_traits(step.op).movement
+    movement = TRAITS[step.op].movement
     assert movement is not None, f"{step.op} is no movement"
     return movement
 

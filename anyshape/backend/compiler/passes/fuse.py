@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from anyshape.backend.compiler.op_traits import find_traits, is_compute_bound
+from anyshape.backend.compiler.op_traits import TRAITS, is_compute_bound
 from anyshape.backend.compiler.passes.collapse_loop_axes import Entries, collapsed_axes
 from anyshape.backend.compiler.passes.merge_groups import Liveness, OpenGroup, merge_groups
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
@@ -75,7 +75,7 @@ class _Fusion:
 
     def _relieve_pressure(self, position: int, step: Step) -> None:
         """Close groups that keep large arrays alive, if these are too many, before a step makes another one."""
-        if find_traits(step.op).alias.may_share or not any(map(self.liveness.is_large, step.outputs)):
+        if TRAITS[step.op].alias.may_share or not any(map(self.liveness.is_large, step.outputs)):
             return
         before = position - 1
         while self.liveness.exceeds_pressure(self.open, before):
@@ -154,7 +154,7 @@ def _split_trailing_views(entries: Entries) -> tuple[Entries, list[Step]]:
     views: list[Step] = []
     read: set[Slot] = set()
     for step, axis in reversed(entries):
-        if find_traits(step.op).alias.is_free and read.isdisjoint(step.outputs):
+        if TRAITS[step.op].alias.is_free and read.isdisjoint(step.outputs):
             views.append(step)
         else:
             inside.append((step, axis))

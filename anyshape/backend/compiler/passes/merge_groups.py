@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
-from anyshape.backend.compiler.op_traits import find_traits, is_observable
+from anyshape.backend.compiler.op_traits import TRAITS, is_observable
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -103,7 +103,7 @@ class Liveness:
             self._use(step.reads, i)
             for slot, meta in zip(step.outputs, step.results, strict=True):
                 self.first[slot], self.long_axes[slot] = i, long_axes(meta)
-                if find_traits(step.op).alias.may_share:
+                if TRAITS[step.op].alias.may_share:
                     source = str(step.inputs[0])
                     self.base[slot] = self.base.get(source, source)
         self._use(outputs, len(steps))

@@ -7,16 +7,14 @@ it needs, it raises, defers to the run, or leaves the node as it is.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.support.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """A consumer, what it needs, and what it does; `queries` are (pass, field) pairs."""
 
     consumer: str

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.backend.compiler.plan_ops import add_part_op
@@ -34,7 +34,7 @@ def fold_pads_into_sums(steps: Sequence[Step], outputs: Sequence[Slot], scope: S
         if position is not None:
             folded.add(str(step.inputs[position]))
             step = _add_part(step, position, pads[str(step.inputs[position])])
-        elif find_traits(step.op).elementwise:
+        elif TRAITS[step.op].elementwise:
             read_elementwise.update(step.inputs)
         result.append(step)
     return [s for s in reversed(result) if s.outputs[0] not in folded]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Node, Value, params_tuple, raises
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -67,7 +67,7 @@ class _Split:
 
 
 def _is_recomputable(node: Node, weigh: Weigh) -> bool:
-    pure = find_traits(node.op).recomputable and not raises(node) and not node.op.mints
+    pure = TRAITS[node.op].recomputable and not raises(node) and not node.op.mints
     return pure and all(weigh(v.meta) is not None for v in (*node.operands, *node.outputs))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Step
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -47,7 +47,7 @@ class RowAnalysis:
 
     def parallel_axis(self, step: Step) -> ParallelAxis | None:
         """Return the parallel axis of a step. A single row gives none, as there is nothing to divide."""
-        tiling = find_traits(step.op).tiling
+        tiling = TRAITS[step.op].tiling
         if tiling is None or not self._is_plain(step):
             return None
         axis: ParallelAxis | None = tiling.rows(self, step)
@@ -107,7 +107,7 @@ def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 def _can_be_carried(step: Step) -> bool:
     """Tell whether partial results combine to the result: NumPy adds halves as singles, but partial sums are halves."""
-    tiling = find_traits(step.op).tiling
+    tiling = TRAITS[step.op].tiling
     combine = None if tiling is None else tiling.combine
     return combine is not None and (combine is not np.add or step.results[0].dtype != np.float16)
 

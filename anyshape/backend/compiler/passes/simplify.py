@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.identities import Replacement
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.canonical import freeze
@@ -18,7 +18,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops import movement as mv
-from anyshape.ops.core.apply import find_kernel
+from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
 
 MAX_ROUNDS = 8  # identities that feed each other, such as a transpose of a stretched literal, end well before
@@ -76,7 +76,7 @@ class Simplifier:
     def _simpler(self, node: Node) -> Replacement:
         if len(node.outputs) > 1:
             return None
-        traits = find_traits(node.op)
+        traits = TRAITS[node.op]
         for identity in traits.algebra.identities:
             replacement: Replacement = identity(self, node)
             if replacement is not None:
@@ -89,7 +89,7 @@ class Simplifier:
     def _key(self, node: Node) -> Any:
         """Return a key that nodes of the same computation share: sizes are named, whichever operand they come from."""
         unnamed = tuple([(i, v) for i, v in enumerate(node.sources) if self.ctx.sizes(v, field="key") is None])
-        commutative = find_traits(node.op).algebra.commutative
+        commutative = TRAITS[node.op].algebra.commutative
         inputs = tuple(sorted(node.inputs, key=lambda v: v.id)) if commutative else node.inputs
         return node.op, inputs, unnamed, freeze(self.node_sizes.params(node))
 
@@ -135,7 +135,7 @@ class Simplifier:
         arrays = [np.array(x, v.meta.dtype) for x, v in zip(literals, node.inputs, strict=True)]
         try:
             with np.errstate(all="ignore"):
-                result = np.asarray(find_kernel(node.op).run(*arrays, **dict(node.params)))
+                result = np.asarray(KERNELS[node.op].run(*arrays, **dict(node.params)))
         except (ArithmeticError, ValueError):
             return None
         return self.full(node, result.item())
@@ -151,7 +151,7 @@ class Simplifier:
         sizes = self.ctx.sizes(node.outputs[0], field="stretch") if stretch is not None else None
         if stretch is None or sizes is None:
             return None
-        silent = find_traits(node.op).algebra.silent
+        silent = TRAITS[node.op].algebra.silent
         if not silent and not all(self.scope.proves(at_least(size, 1)) for size in sizes):
             return None
         (x,) = stretch.inputs

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from anyshape.backend.compiler.op_traits import find_traits
+from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
 from anyshape.backend.compiler.plan import Slot, Step
 from anyshape.graph.prover.scope import Scope
@@ -55,7 +55,7 @@ class _Sinking:
     def _is_movable(self, i: int) -> bool:
         """Tell whether a step is elementwise with one result, which is a number or no output of the plan."""
         step = self.steps[i]
-        alone = find_traits(step.op).elementwise and len(step.outputs) == 1 and not step.fallback and not step.sources
+        alone = TRAITS[step.op].elementwise and len(step.outputs) == 1 and not step.fallback and not step.sources
         return alone and (not self.ctx.rank(step.results[0]) or step.outputs[0] not in self.outputs)
 
     def _moved_together(self, i: int, first_use: int) -> set[int]:

@@ -1,7 +1,5 @@
 """Traits of elementwise ops. Times are measured with NumPy's loops, which for single precision are faster."""
 
-from dataclasses import replace
-
 from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import (
@@ -29,16 +27,16 @@ ELEMENTWISE = Traits(
     recomputable=True,
     runs_user_code=False,
 )
-SILENT = replace(ELEMENTWISE, algebra=replace(NO_ALGEBRA, silent=True))
+SILENT = ELEMENTWISE._replace(algebra=NO_ALGEBRA._replace(silent=True))
 
 
 def _timed(double: float, single: float) -> Traits:
-    return replace(ELEMENTWISE, time=ElementTime(double, single))
+    return ELEMENTWISE._replace(time=ElementTime(double, single))
 
 
 def _simplified(*applied: identities.Identity, commutative: bool = False, silent: bool = False) -> Traits:
-    algebra = replace(NO_ALGEBRA, identities=applied, commutative=commutative, silent=silent)
-    return replace(ELEMENTWISE, algebra=algebra)
+    algebra = NO_ALGEBRA._replace(identities=applied, commutative=commutative, silent=silent)
+    return ELEMENTWISE._replace(algebra=algebra)
 
 
 # -- arithmetic
@@ -67,7 +65,7 @@ declare(_timed(9.0, 0.7), ew.hypot_op)
 
 declare(ELEMENTWISE, ew.max_op, ew.min_op, ew.heaviside_op, ew.copysign_op)
 # of 0 and -0, NumPy takes the one or the other by their positions in the array, so tiles would differ
-declare(replace(ELEMENTWISE, tiling=None), ew.fmax_op, ew.fmin_op)
+declare(ELEMENTWISE._replace(tiling=None), ew.fmax_op, ew.fmin_op)
 
 # -- exponentials, logarithms, trigonometry
 
@@ -94,11 +92,11 @@ declare(ELEMENTWISE, ew.left_shift_op, ew.right_shift_op, ew.bitwise_count_op)
 
 # -- complex parts, choice and conversion
 
-declare(replace(SILENT, alias=Alias.VIEW), ew.real_op, ew.imag_op)
+declare(SILENT._replace(alias=Alias.VIEW), ew.real_op, ew.imag_op)
 declare(SILENT, ew.conj_op)
 declare(ELEMENTWISE, ew.complex_op, ew.narrow_op)
 declare(_simplified(identities.same_dtype), ew.convert_op)
-declare(replace(_simplified(identities.equal_choices), scratch=scratch.bit_masks), ew.select_op)
+declare(_simplified(identities.equal_choices)._replace(scratch=scratch.bit_masks), ew.select_op)
 
 # -- ops of plans
 

@@ -1,15 +1,13 @@
 """Traits of gathers and scatters."""
 
-from dataclasses import replace
-
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.ops import gathering as ga
 
-declare(replace(OPAQUE, scratch=scratch.windows(5)), ga.gather_op, ga.gather_dynamic_op)
+declare(OPAQUE._replace(scratch=scratch.windows(5)), ga.gather_op, ga.gather_dynamic_op)
 declare(
-    replace(OPAQUE, scratch=scratch.windows(8)),
+    OPAQUE._replace(scratch=scratch.windows(8)),
     ga.scatter_add_op,
     ga.scatter_set_op,
     ga.scatter_mul_op,

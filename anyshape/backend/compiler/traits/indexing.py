@@ -1,7 +1,5 @@
 """Traits of ops that read and write at integer positions."""
 
-from dataclasses import replace
-
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, Tiling, declare
 from anyshape.backend.compiler.passes import collapse_loop_axes as collapse
@@ -9,6 +7,6 @@ from anyshape.backend.compiler.passes import row_parallel as rows
 from anyshape.ops import indexing as ix
 
 declare(
-    replace(OPAQUE, tiling=Tiling(rows.take, collapse.take, combine=None), scratch=scratch.positions(1)), ix.take_op
+    OPAQUE._replace(tiling=Tiling(rows.take, collapse.take, combine=None), scratch=scratch.positions(1)), ix.take_op
 )
-declare(replace(OPAQUE, scratch=scratch.positions(3)), ix.put_add_op)
+declare(OPAQUE._replace(scratch=scratch.positions(3)), ix.put_add_op)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler import plan_ops as po
@@ -14,7 +13,7 @@ from anyshape.graph.shapes.shape_rules import Sizes
 from anyshape.graph.shapes.strided_view import View
 from anyshape.ops import movement as mv
 
-MOVEMENT = replace(OPAQUE, recomputable=True)
+MOVEMENT = OPAQUE._replace(recomputable=True)
 
 
 def _always(params: dict[str, Any]) -> bool:
@@ -27,8 +26,7 @@ def _stretch(view: View, new: Sizes, *, shape: Sizes, axes: tuple[int, ...]) -> 
 
 
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         alias=Alias.STRETCHED_VIEW,
         tiling=Tiling(rows.broadcast_in_dim, collapse.broadcast_in_dim, combine=None),
         movement=Movement(
@@ -37,8 +35,7 @@ declare(
             follows_pad=False,  # it would copy what is padded once per repetition
             admits=lambda params: list(params["axes"]) == sorted(params["axes"]),
         ),
-        algebra=replace(
-            NO_ALGEBRA,
+        algebra=NO_ALGEBRA._replace(
             identities=(
                 identities.of_literal,
                 identities.same_shape,
@@ -50,15 +47,13 @@ declare(
     mv.broadcast_in_dim_op,
 )
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         alias=Alias.VIEW_OR_COPY,
         tiling=Tiling(rows.reshape, collapse.unmixed, combine=None),
         movement=Movement(
             weight=1, apply=lambda view, new, *, shape: view.reshaped(new), follows_pad=False, admits=_always
         ),
-        algebra=replace(
-            NO_ALGEBRA,
+        algebra=NO_ALGEBRA._replace(
             identities=(
                 identities.of_literal,
                 identities.same_shape,
@@ -71,22 +66,20 @@ declare(
     mv.reshape_op,
 )
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         alias=Alias.VIEW,
         tiling=Tiling(rows.transpose, collapse.transpose, combine=None),
         movement=Movement(
             weight=1, apply=lambda view, new, *, axes: view.permute(axes), follows_pad=False, admits=_always
         ),
-        algebra=replace(
-            NO_ALGEBRA, identities=(identities.of_literal, identities.of_number, identities.transpose_twice)
+        algebra=NO_ALGEBRA._replace(
+            identities=(identities.of_literal, identities.of_number, identities.transpose_twice)
         ),
     ),
     mv.transpose_op,
 )
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         alias=Alias.VIEW,
         movement=Movement(
             weight=2,
@@ -98,16 +91,14 @@ declare(
     mv.slice_op,
 )
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         alias=Alias.VIEW,
         movement=Movement(weight=1, apply=lambda view, new, *, axes: view.flip(axes), follows_pad=True, admits=_always),
     ),
     mv.rev_op,
 )
 declare(
-    replace(
-        MOVEMENT,
+    MOVEMENT._replace(
         tiling=Tiling(rows.pad, collapse.unmixed, combine=None),
         movement=Movement(
             weight=1,
@@ -118,8 +109,8 @@ declare(
     ),
     mv.pad_op,
 )
-declare(replace(MOVEMENT, tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None)), mv.concatenate_op)
+declare(MOVEMENT._replace(tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None)), mv.concatenate_op)
 
-declare(replace(MOVEMENT, alias=Alias.VIEW), po.view_op)
-declare(replace(MOVEMENT, alias=Alias.STRETCHED_VIEW), po.stretched_view_op)
+declare(MOVEMENT._replace(alias=Alias.VIEW), po.view_op)
+declare(MOVEMENT._replace(alias=Alias.STRETCHED_VIEW), po.stretched_view_op)
 declare(MOVEMENT, po.padded_view_op, po.add_part_op)

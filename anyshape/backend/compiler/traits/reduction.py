@@ -1,7 +1,5 @@
 """Traits of reductions, cumulative ops, the recurrence and sum_to."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from anyshape.backend.compiler import scratch
@@ -12,34 +10,32 @@ from anyshape.backend.compiler.passes import row_parallel as rows
 from anyshape.ops import reduction as rd
 
 NOT_COMBINED = Tiling(rows.reduction, collapse.axes, combine=None)
-ALONG_ONE_AXIS = replace(OPAQUE, tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None))
-SUM = replace(NO_ALGEBRA, identities=(identities.negation_outwards("iu"),))
+ALONG_ONE_AXIS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse.axis, combine=None))
+SUM = NO_ALGEBRA._replace(identities=(identities.negation_outwards("iu"),))
 
 
 def _combined(ufunc: np.ufunc) -> Tiling:
     return Tiling(rows.reduction, collapse.axes, ufunc)
 
 
-declare(replace(OPAQUE, tiling=_combined(np.add), algebra=SUM), rd.reduce_sum_op)
-declare(replace(OPAQUE, tiling=NOT_COMBINED), rd.reduce_prod_op)
-declare(replace(OPAQUE, tiling=_combined(np.maximum)), rd.reduce_max_op)
-declare(replace(OPAQUE, tiling=_combined(np.minimum)), rd.reduce_min_op)
-declare(replace(OPAQUE, tiling=_combined(np.logical_and)), rd.reduce_and_op)
-declare(replace(OPAQUE, tiling=_combined(np.logical_or)), rd.reduce_or_op)
-declare(replace(OPAQUE, tiling=NOT_COMBINED, scratch=scratch.like_first_operand(3)), rd.reduce_logsumexp_op)
-declare(replace(OPAQUE, tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.softmax_op)
+declare(OPAQUE._replace(tiling=_combined(np.add), algebra=SUM), rd.reduce_sum_op)
+declare(OPAQUE._replace(tiling=NOT_COMBINED), rd.reduce_prod_op)
+declare(OPAQUE._replace(tiling=_combined(np.maximum)), rd.reduce_max_op)
+declare(OPAQUE._replace(tiling=_combined(np.minimum)), rd.reduce_min_op)
+declare(OPAQUE._replace(tiling=_combined(np.logical_and)), rd.reduce_and_op)
+declare(OPAQUE._replace(tiling=_combined(np.logical_or)), rd.reduce_or_op)
+declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(3)), rd.reduce_logsumexp_op)
+declare(OPAQUE._replace(tiling=NOT_COMBINED, scratch=scratch.like_first_operand(2)), rd.softmax_op)
 
-declare(replace(ALONG_ONE_AXIS, scratch=scratch.like_first_operand(1)), rd.argmax_op, rd.argmin_op)
+declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(1)), rd.argmax_op, rd.argmin_op)
 declare(ALONG_ONE_AXIS, rd.cumsum_op, rd.cumprod_op, rd.cummax_op, rd.cummin_op)
-declare(replace(ALONG_ONE_AXIS, scratch=scratch.like_first_operand(2)), rd.cumlogsumexp_op, rd.recurrence_op)
+declare(ALONG_ONE_AXIS._replace(scratch=scratch.like_first_operand(2)), rd.cumlogsumexp_op, rd.recurrence_op)
 
 declare(
-    replace(
-        OPAQUE,
+    OPAQUE._replace(
         alias=Alias.VIEW_OR_SUM,
         tiling=Tiling(rows.sum_to, collapse.sum_to, np.add),
-        algebra=replace(
-            NO_ALGEBRA,
+        algebra=NO_ALGEBRA._replace(
             identities=(identities.same_shape, identities.plain_sum, identities.negation_outwards("iu")),
         ),
     ),

@@ -1,12 +1,10 @@
 """Traits of special functions: elementwise, expensive, and as slow for singles as for doubles, as measured of SciPy."""
 
-from dataclasses import replace
-
 from anyshape.backend.compiler.op_traits import ElementTime, declare
 from anyshape.backend.compiler.traits.elementwise import ELEMENTWISE
 from anyshape.ops import special as sp
 
-SPECIAL = replace(ELEMENTWISE, time=ElementTime(7.0, 7.0))
+SPECIAL = ELEMENTWISE._replace(time=ElementTime(7.0, 7.0))
 
 declare(SPECIAL, sp.erf_op, sp.erfc_op, sp.erfcx_op, sp.erfi_op, sp.erfinv_op, sp.erfcinv_op, sp.dawsn_op)
 declare(SPECIAL, sp.ndtr_op, sp.ndtri_op, sp.log_ndtr_op, sp.owens_t_op)

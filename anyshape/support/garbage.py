@@ -1,0 +1,25 @@
+"""Control the garbage collector of Python."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause the collector while modules are loaded, and put what they made into its oldest generation.
+
+    Loaded modules stay: to look for garbage in them, again and again, took a fifth of the import time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_freeze_count() == 0:  # else the user froze objects, which have to stay so
+            gc.freeze()
+            gc.unfreeze()  # both only link lists: the second moves all to the oldest generation
+        if enabled:
+            gc.enable()

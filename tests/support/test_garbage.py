@@ -1,0 +1,49 @@
+"""The collector is paused for imports alone, and what the user did with it stays."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import pytest
+
+from anyshape.support.garbage import collection_paused
+
+
+class Node:
+    pass
+
+
+def cycle():
+    node = Node()
+    node.itself = node
+    return weakref.ref(node)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_as_it_was_after_imports_that_fail_too(enabled):
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with collection_paused():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+        with pytest.raises(ImportError), collection_paused():
+            raise ImportError
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_garbage_of_before_and_of_the_pause_is_still_collected():
+    before = cycle()
+    with collection_paused():
+        inside = cycle()
+    assert gc.get_freeze_count() == 0
+    gc.collect()
+    assert before() is None and inside() is None
+
+
+def test_importing_leaves_frozen_objects_frozen():
+    code = "import gc; gc.freeze(); import anyshape; assert gc.get_freeze_count()"
+    subprocess.run([sys.executable, "-c", code], check=True)
