@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from anyshape.tracing import named_dims
+
 _SLOW_PARTS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile(
-    "default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS
-)
+settings.register_profile("default", deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_PARTS)
 settings.load_profile("default")
 
 
@@ -20,6 +20,12 @@ def _quiet_numpy():
     """Rows hold NaN, inf and division by zero on purpose; NumPy's warnings about them say nothing."""
     with np.errstate(all="ignore"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _free_labels_of_dims():
+    """Forget labels: a Dim that lives on in the traceback of an earlier test would make its name print as n@2."""
+    named_dims._LABELS.clear()
 
 
 @pytest.fixture
