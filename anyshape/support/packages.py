@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from anyshape.errors import MissingPackageError
+from anyshape.support.garbage import collection_paused
 
 _LOCK = threading.RLock()
 
@@ -26,7 +28,8 @@ class Package:
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            module = importlib.import_module(self._name)
+            with nullcontext() if self._loaded else collection_paused():
+                module = importlib.import_module(self._name)
         except ModuleNotFoundError as error:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:
