@@ -26,7 +26,7 @@ else:
             hashed = {"__hash__"} if frozen else set()
             generated = {"__init__", "__repr__"} | ({"__eq__"} | hashed if eq else set())
             for name in generated - own:
-                setattr(kind, name, _compiling(kind, name))
+                type.__setattr__(kind, name, _compiling(kind, name))
             if eq and not frozen and "__hash__" not in own:
                 kind.__hash__ = None
             if frozen:
