@@ -1,11 +1,13 @@
 """Every op has all its rows: a missing one is named, with the file to put it in, and never read as a default."""
 
+import builtins
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.special
 
 import anyshape
 import anyshape.numpy as anp
@@ -14,6 +16,7 @@ from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZE
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
+from anyshape.errors.messages import numpy_name
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import OPS
 from anyshape.graph.prover.scope import Scope
@@ -205,3 +208,11 @@ def test_rows_name_ops_that_exist():
 def test_row_names_are_unique_within_a_family():
     names = [(family, row.name) for family, row in rows()]
     assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
+
+
+@every_op
+def test_messages_call_an_op_by_a_name_that_users_know(op):
+    """Code without its source is spoken of by NumPy's names: those of another op are in the table of messages."""
+    name = numpy_name(op.name)
+    homes = (np, np.ndarray, np.linalg, scipy.special, anyshape, anyshape.ops, builtins)
+    assert name.startswith("x.") or "[" in name or any(hasattr(home, name.partition(".")[0]) for home in homes)
