@@ -23,6 +23,7 @@ from anyshape.ops.contraction import dot_general, einsum, equation_of
 from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.movement import broadcast_to, transpose
+from anyshape.support.true_types import has_type
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
@@ -219,12 +220,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], list[int]]:
     """Return the axes to sum, from a number of them or from one list (or one axis) for each operand."""
-    if not isinstance(axes, (Sequence, np.ndarray)):
+    if not has_type(axes, (Sequence, np.ndarray)):
         count = static_int(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
             raise ArgumentError("tensordot", f"axes={count}", "is more than an operand has", "name fewer axes")
         return list(range(rank_x - count, rank_x)), list(range(count))
-    left, right = ([a] if isinstance(a, (int, np.integer)) else list(a) for a in axes)
+    left, right = ([a] if has_type(a, (int, np.integer)) else list(a) for a in axes)
     if len(left) != len(right):
         raise ArgumentError("tensordot", f"axes={axes}", "names different numbers of axes", "name them in pairs")
     summed_axes = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]

@@ -35,6 +35,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.control import check
 from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
 
 _EXACT = 1024  # steps are fractions with numerator and denominator up to this, so that lengths are exact
 
@@ -98,7 +99,7 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
 def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
     target = new_shape(shape, "full")
-    if isinstance(value, (int, float, complex, np.generic)):
+    if has_type(value, (int, float, complex, np.generic)):
         return cr.full(target, value, dtype)
     return mv.broadcast_to(cast_operand(value, dtype), target)
 
@@ -204,11 +205,11 @@ def empty_like(
 
 def _exact(x: Any, function: str) -> Size | float:
     """Return a bound of a range as a size, or as a float if it is a fraction."""
-    if isinstance(x, (float, np.floating)):
+    if has_type(x, (float, np.floating)):
         numerator, denominator = float(x).as_integer_ratio() if np.isfinite(x) else (0, _EXACT + 1)
         if max(abs(numerator), denominator) <= _EXACT:
             return numerator if denominator == 1 else float(x)
-    elif isinstance(x, (int, np.integer, SymbolicSize)):
+    elif has_type(x, (int, np.integer, SymbolicSize)):
         return size_of(x)
     shown = x.meta if isinstance(x, Traced) else x
     advice = "use integers, or scale: step * arange(n); a length cannot depend on data"
@@ -263,21 +264,21 @@ def _check_integer_scalar(x: Any) -> None:
 
 def _range_length(first: Any, last: Any, by: Any) -> Size:
     """Return ceil((last - first) / by), or 0 if that is negative."""
-    scale = max(x.as_integer_ratio()[1] if isinstance(x, float) else 1 for x in (first, last, by))  # powers of two
-    first, last, by = (int(x * scale) if isinstance(x, float) else expr.mul(scale, x) for x in (first, last, by))
+    scale = max(x.as_integer_ratio()[1] if has_type(x, float) else 1 for x in (first, last, by))  # powers of two
+    first, last, by = (int(x * scale) if has_type(x, float) else expr.mul(scale, x) for x in (first, last, by))
     ctx = context_of("arange")
     if is_int(by, 0):
         raise ctx.fail("the step of a range cannot be zero")
-    forward = by > 0 if isinstance(by, int) else ctx.scope.ask(at_least(by, 1), ctx.where)
+    forward = by > 0 if has_type(by, int) else ctx.scope.ask(at_least(by, 1), ctx.where)
     span = expr.maximum(last - first if forward else first - last, 0)
     return expr.ceildiv(span, by if forward else -by)
 
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
     """Return a size or a fraction as a scalar of the program."""
-    if isinstance(x, float):
+    if has_type(x, float):
         return cr.full((), x, dtype)
-    return ew.convert(cr.size_value(x), dtype) if not isinstance(x, int) else cr.full((), x, dtype)
+    return ew.convert(cr.size_value(x), dtype) if not has_type(x, int) else cr.full((), x, dtype)
 
 
 def linspace(
@@ -373,7 +374,7 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))
-    return ew.add(i, cast_operand(k, np.dtype(np.int64))) if not (isinstance(k, int) and k == 0) else i, j
+    return ew.add(i, cast_operand(k, np.dtype(np.int64))) if not (has_type(k, int) and k == 0) else i, j
 
 
 def _count(x: Any) -> Size:

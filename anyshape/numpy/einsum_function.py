@@ -27,6 +27,7 @@ from anyshape.ops.core.apply import context_of
 from anyshape.ops.core.contraction_order import PathChoice, choose_path
 from anyshape.ops.creation import iota
 from anyshape.ops.indexing import take_at
+from anyshape.support.true_types import has_type
 
 Labels = tuple[Any, ...]
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -88,7 +89,7 @@ def _string_form(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 def _sublist(labels: Sequence[Any]) -> str:
     """Return [0, 1, Ellipsis] as "AB..."."""
     for n in labels:
-        if n is not Ellipsis and (isinstance(n, bool) or not isinstance(n, (int, np.integer))):
+        if n is not Ellipsis and (has_type(n, bool) or not has_type(n, (int, np.integer))):
             raise ArgumentError("einsum", f"the label {n!r}", "is no integer", "label axes by integers, or ...")
         if n is not Ellipsis and not 0 <= n < len(LETTERS):
             raise SpecError(str(labels), f"the label {n} is not in 0..{len(LETTERS) - 1}", "use others for the axes")
@@ -106,7 +107,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
         raise _fail(equation, f"names {len(terms)} operands of {len(ranks)}")
     inputs = [_term(equation, t, rank) for t, rank in zip(terms, ranks, strict=True)]
     counts = Counter(chain.from_iterable(inputs))
-    ellipsis_axes = sorted(a for a in counts if isinstance(a, int))
+    ellipsis_axes = sorted(a for a in counts if has_type(a, int))
     if not arrow:
         return inputs, (*ellipsis_axes, *sorted(a for a, n in counts.items() if n == 1 and isinstance(a, str)))
     return inputs, _result_labels(equation, right, ellipsis_axes, counts)

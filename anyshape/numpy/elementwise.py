@@ -36,6 +36,7 @@ from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.reduction import reduce_and
+from anyshape.support.true_types import has_type
 
 _TIES = "Where x1 equals x2, each has half of the derivative."
 
@@ -71,9 +72,9 @@ lcm = _function(np.lcm, ew.lcm, "Return the least common multiple of |x1| and |x
 
 def _literal(x: Any) -> Any:
     """Return the Python number that x is known to be while tracing, or None."""
-    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+    if has_type(x, (bool, int, float, complex)) and not has_type(x, np.generic):
         return x
-    if isinstance(x, (np.ndarray, np.generic)) and np.ndim(x) == 0 and x.dtype.kind in NUMERIC:
+    if has_type(x, (np.ndarray, np.generic)) and np.ndim(x) == 0 and x.dtype.kind in NUMERIC:
         return x.item()
     return None
 
@@ -84,7 +85,7 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
         return ufunc(*args, **options)
     dtype = check_options(ufunc, args, options)
     exponent = _literal(args[1])
-    if exponent is None or isinstance(exponent, complex) or not _is_finite(exponent):
+    if exponent is None or has_type(exponent, complex) or not _is_finite(exponent):
         return ew.power(*promoted(ufunc, *args, dtype=dtype))
     target = loop_dtypes(ufunc, *args, dtype=dtype)[0]
     if target.kind in "iu":

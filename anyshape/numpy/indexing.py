@@ -28,6 +28,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
 
 # -- x[key] ------------------------------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ def _pairs(widths: Any, rank: int) -> Any:
 
 def _objects(nested: Any) -> np.ndarray:
     """Return nested sequences as an object array of their leaves; sizes and traced values stay as they are."""
-    if not isinstance(nested, (list, tuple, np.ndarray)) or (isinstance(nested, np.ndarray) and nested.ndim == 0):
+    if not has_type(nested, (list, tuple, np.ndarray)) or (has_type(nested, np.ndarray) and nested.ndim == 0):
         cell = np.empty((), object)
         cell[()] = nested
         return cell
@@ -233,7 +234,7 @@ def _pad_block(ctx: ShapeGuardContext, x: Any, axis: int, amount: Size, fill: An
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex, np.generic))
+    return has_type(value, (int, float, complex, np.generic))
 
 
 def _fill(value: Any, dtype: np.dtype) -> Any:

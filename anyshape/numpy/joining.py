@@ -18,6 +18,7 @@ from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, siz
 from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
 
 # -- joining -----------------------------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 def _are_positions(indices: Any) -> bool:
     """Return whether an argument holds positions to split at and not a number of parts."""
-    return isinstance(indices, (tuple, list)) or (isinstance(indices, np.ndarray) and indices.ndim > 0)
+    return isinstance(indices, (tuple, list)) or (has_type(indices, np.ndarray) and indices.ndim > 0)
 
 
 def _split_at(x: Any, indices: Any, axis: int, size: Size) -> list[Any]:
@@ -204,7 +205,7 @@ def _clamped(x: Any, position: Size, size: Size) -> Size:
     Where a symbolic position may be negative, the trace decides it by a guard.
     """
     ctx = context_of("split", x)
-    negative = position < 0 if isinstance(position, int) else not ctx.scope.ask(at_least(position, 0), ctx.where)
+    negative = position < 0 if has_type(position, int) else not ctx.scope.ask(at_least(position, 0), ctx.where)
     if negative:
         return expr.maximum(size + position, 0)
     return expr.minimum(position, size)

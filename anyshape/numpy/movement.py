@@ -29,6 +29,7 @@ from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
+from anyshape.support.true_types import has_type
 
 # -- shapes ------------------------------------------------------------------------------------------------------
 
@@ -295,7 +296,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     for by, rolled_axis in zip(shifts, [axis_of(i, x.meta.rank, "roll") for i in axes], strict=True):
         size = sizes(x)[rolled_axis]
         moved = expr.mod(size_of(by), expr.maximum(size, 1))
-        if not (isinstance(moved, int) and moved == 0):
+        if not (has_type(moved, int) and moved == 0):
             rest = size - moved
             x = mv.concatenate(
                 [slice_axis(x, rolled_axis, rest, moved), slice_axis(x, rolled_axis, 0, rest)], rolled_axis

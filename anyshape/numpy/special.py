@@ -22,6 +22,7 @@ from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
+from anyshape.support.true_types import has_type
 
 _function = functools.partial(of_ufunc, module=__name__)
 
@@ -65,8 +66,8 @@ betainc = _function(
 
 def _order(function: str, n: Any) -> int:
     """Return the order n as an int; it must be a literal integer."""
-    value = n.item() if isinstance(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+    value = n.item() if has_type(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
+    if has_type(value, bool) or not has_type(value, (int, float)) or value != int(value):
         raise ArgumentError(function, "the order", f"is {n!r}, not an integer", "pass a Python int")
     return int(value)
 

@@ -16,6 +16,7 @@ from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, Sized, apply, context_of, localise, meta_of, sizes_of
 from anyshape.ops.core.definition import define
 from anyshape.ops.core.flop_counts import MOVES, PICKS
+from anyshape.support.true_types import has_type
 
 
 def _broadcast_in_dim_type(
@@ -105,7 +106,7 @@ def _slice_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) ->
     claims = []
     for axis, (start, size, step) in enumerate(zip(params["starts"], params["sizes"], params["steps"], strict=True)):
         claims += [at_least(start, 0), at_least(size, 0), at_least(step, 1)]
-        if not isinstance(step, int) or step > 0:
+        if not has_type(step, int) or step > 0:
             whole = ctx.exact(node.inputs[0], axis, field="starts")
             claims.append(at_least(expr.maximum(expr.ceildiv(whole - start, step), 0), size))
     return claims
@@ -227,7 +228,7 @@ def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Se
     meta = meta_of(x)
     steps = (1,) * meta.rank if steps is None else tuple(steps)
     starts, sizes = tuple(starts), tuple(sizes)
-    if meta.sizes == sizes and all(isinstance(s, int) and s == 1 for s in steps):
+    if meta.sizes == sizes and all(has_type(s, int) and s == 1 for s in steps):
         return x  # all elements of an axis in order can only start at 0
     (starts, sizes, steps), sources = localise((starts, sizes, steps), (x,))
     return apply(slice_op, x, sources=sources, starts=starts, sizes=sizes, steps=steps)
@@ -260,7 +261,7 @@ def pad(
     amounts = (tuple(low), tuple(high), interior)
     for amount in (a for group in amounts for a in group):
         ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
-    if all(isinstance(a, int) and a == 0 for group in amounts for a in group):
+    if all(has_type(a, int) and a == 0 for group in amounts for a in group):
         return x
     return pad_unchecked(x, *amounts, value=value)
 

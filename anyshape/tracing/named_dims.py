@@ -22,6 +22,7 @@ from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.numpy.sizes.symdim import SymDim, symdim
+from anyshape.support.true_types import has_type
 from anyshape.tracing.symbolic_shape import SymbolicShape
 
 
@@ -87,7 +88,7 @@ def _range(name: Any, low: Any, high: Any) -> tuple[int, Bound]:
         raise SpecError(str(name), "is no name for a size", advice)
     declaration = f"Dim({name!r}, min={low!r}, max={high!r})"
     for bound in (low, high) if high is not None else (low,):
-        if isinstance(bound, (bool, np.bool_)) or not isinstance(bound, (int, np.integer)) or bound < 0:
+        if has_type(bound, (bool, np.bool_)) or not has_type(bound, (int, np.integer)) or bound < 0:
             raise SpecError(declaration, f"{bound!r} is not a size", "give integers that are at least 0, or max=None")
     if high is not None and low > high:
         raise SpecError(declaration, "has a range without any size", "give a min that is not above max")
@@ -225,7 +226,7 @@ def _not_negative(text: str, parsed: ParsedSpec) -> list[Claim]:
     """Return claims that no axis is negative; raise SpecError for a negative number."""
     claims = []
     for size, column in zip(parsed.sizes, parsed.columns, strict=True):
-        if isinstance(size, int) and size < 0:
+        if has_type(size, int) and size < 0:
             raise SpecError(text, "has a negative size", "give sizes that are at least 0", column)
         claims.append(at_least(size, 0))
     return claims

@@ -18,6 +18,7 @@ from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.support.packages import optree
+from anyshape.support.true_types import has_type
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -193,11 +194,11 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
             raise x.leaked()
         advice = "a program runs on arrays: inside a traced function, call the function itself"
         raise ArgumentError(function, path, f"is a traced array {x.meta}", advice)
-    if isinstance(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
+    if has_type(x, (np.ndarray, np.generic, *PYTHON_SCALARS)):
         array = plain_array(x, function, path)
         if array.dtype.kind in NUMERIC and array.dtype.isnative:
             return array
-        if isinstance(x, int):
+        if has_type(x, int):
             advice = "pass an integer of at most 64 bits, or a float"
             raise ArgumentError(function, path, f"is an integer of {x.bit_length()} bits", advice)
         raise ArgumentError(function, path, f"has dtype {array.dtype}", "pass numbers or booleans in native byte order")
@@ -207,9 +208,9 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
 
 def is_array(x: Any) -> bool:
     """Return True if x can be a leaf of a result."""
-    return isinstance(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
+    return has_type(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
 
 
 def is_python_scalar(x: Any) -> bool:
     """Return True for a plain Python number, which takes the dtype of the array that it is combined with."""
-    return isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic)
+    return has_type(x, PYTHON_SCALARS) and not has_type(x, np.generic)

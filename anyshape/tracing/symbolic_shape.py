@@ -22,6 +22,7 @@ from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.sizes.shape_tuple import Sizes
 from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.numpy.sizes.symdim import SymDim, symdim
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import register_as_tuple
 
 _NUMBERS = (int, np.integer)
@@ -84,7 +85,7 @@ class SymbolicShape(Sizes):
         """Return the shape with ints in place of some unknown sizes, which are named by text or as sizes."""
         values = self._values(bindings, names)
         for variable, value in values.items():
-            if isinstance(value, bool) or not isinstance(value, _NUMBERS):
+            if has_type(value, bool) or not has_type(value, _NUMBERS):
                 raise SpecError(str(self), f"{variable} = {value!r} is not an integer", "bind sizes to integers")
         return self._substituted({v: operator.index(n) for v, n in values.items()})
 
@@ -141,7 +142,7 @@ class SymbolicShape(Sizes):
             except ZeroDivisionError:
                 raise SpecError(str(self), f"{size} divides by zero for {shown}", "bind other sizes") from None
             new = symdim(new, scope)
-            if isinstance(new, int) and new < 0:
+            if has_type(new, int) and new < 0:
                 raise SpecError(str(self), f"{size} is {new} for {shown}", "bind sizes that give none below 0")
             sizes.append(new)
         return SymbolicShape(sizes)
@@ -187,7 +188,7 @@ def _checked(size: Any) -> Any:
     """Return a size of a shape; raise SpecError for anything else."""
     if isinstance(size, SymDim):
         return size
-    if isinstance(size, (bool, np.bool_)) or not isinstance(size, _NUMBERS) or size < 0:
+    if has_type(size, (bool, np.bool_)) or not has_type(size, _NUMBERS) or size < 0:
         advice = "give ints that are at least 0, symbolic sizes, or a text such as 'n, 3'"
         raise SpecError(f"a shape with {size!r}", f"{size!r} is not a size", advice)
     if size > LARGEST_SIZE:
@@ -202,7 +203,7 @@ def _same_value(a: Any, b: Any) -> bool:
 
 
 def _is_infer(size: Any) -> bool:
-    return isinstance(size, _NUMBERS) and size == SymbolicShape.infer
+    return has_type(size, _NUMBERS) and size == SymbolicShape.infer
 
 
 def _expr(size: Any) -> Size:
@@ -268,10 +269,10 @@ def _in_range(shape: SymbolicShape, values: Mapping[DimVar, Any]) -> list[Condit
     conditions = []
     for variable, size in values.items():
         low, high = variable.bounds()
-        if isinstance(size, int) and size > LARGEST_SIZE:
+        if has_type(size, int) and size > LARGEST_SIZE:
             problem = f"{variable} is bound to a number that is larger than any array"
             raise SpecError(str(shape), problem, f"bind sizes of at most {LARGEST_SIZE}")
-        if isinstance(size, int) and (size < variable.lower or (high is not None and size > high)):
+        if has_type(size, int) and (size < variable.lower or (high is not None and size > high)):
             advice = f"its range is {low} to {high}" if high is not None else f"it is at least {low}"
             raise SpecError(str(shape), f"{variable} = {size} is out of range", advice)
         claims = [at_least(_expr(size), variable.lower)] + ([at_least(high, _expr(size))] if high is not None else [])

@@ -12,6 +12,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import NAMESPACE, as_leaf, flatten, function_name, is_python_scalar, leaf_paths, unflatten
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.grad import jvp, vjp
@@ -120,7 +121,7 @@ class Checker:
         if not callable(f):
             problem = f"is of type {type(f).__name__}, not a function"
             raise ArgumentError("check_grads", "f", problem, "pass the function itself, not the result of calling it")
-        if not isinstance(order, int) or order < 1:
+        if not has_type(order, int) or order < 1:
             raise ArgumentError("check_grads", "order", f"is {order!r}", "give 1, 2 or more")
         modes = (modes,) if isinstance(modes, str) else tuple(modes)
         if not modes or not set(modes) <= set(MODES):

@@ -12,6 +12,7 @@ from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.prover.constraints import CHECK, Claim
 from anyshape.graph.prover.scope import Scope
 from anyshape.ops import control
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
 from anyshape.tracing.trace import is_inexact
 
@@ -53,7 +54,7 @@ def check(condition: Any, message: str = "a check failed") -> None:
     builder = active()
     if callable(condition):
         condition = condition() if builder is None else _require_comparisons(builder.scope, condition, message)
-    if isinstance(condition, (Traced, np.ndarray)):
+    if has_type(condition, (Traced, np.ndarray)):
         control.check(condition, message)
     elif not condition:
         raise CheckError(message, "", user_line())
@@ -71,7 +72,7 @@ def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: st
         if isinstance(value, Traced) or value or list(map(str, compared)) != list(map(str, claims[: i + 1])):
             problem = "is more than comparisons of sizes that are joined by `and`"
             raise ArgumentError("check", "the condition", problem, "demand each in a check of its own")
-    for claim in claims if isinstance(result, (Traced, np.ndarray)) or result else ():
+    for claim in claims if has_type(result, (Traced, np.ndarray)) or result else ():
         scope.require(claim, CHECK, message, (), user_line())
     return result
 

@@ -33,6 +33,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.program.inline import call_inside
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
+from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import Dim, SymbolicScope, scope_of_sizes
 from anyshape.tracing.pytrees import (
     NAMESPACE,
@@ -196,7 +197,7 @@ class _Reading:
 
     def _entries_by_axis(self, spec: Mapping[Any, Any], rank: int, path: str) -> list[Any]:
         for axis in spec:
-            if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+            if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
                 raise self.shapes.wrong(path, f"names the axis {axis!r} of {rank}", "name axes of the array")
         by_axis = {axis % rank: entry for axis, entry in spec.items()}
         return [by_axis.get(axis) for axis in range(rank)]
@@ -225,7 +226,7 @@ class _Reading:
         if isinstance(entry, SymbolicSize):
             self.symbolic.append(entry)
             return entry.expr
-        if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) and entry >= 0:
+        if has_type(entry, (int, np.integer)) and not has_type(entry, bool) and entry >= 0:
             return int(entry)
         advice = "give a name, an int, a Dim, AUTO, STATIC or DYNAMIC"
         raise self.shapes.wrong(path, f"is {entry!r}, which is no size", advice)

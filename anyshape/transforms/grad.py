@@ -16,6 +16,7 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     Static,
     check_callable,
@@ -84,7 +85,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = Fal
 
 def behind_object(argnums: Argnums) -> Argnums | None:
     """Shift argnums for a bound method; 0 alone then means the first argument after the object."""
-    if isinstance(argnums, int):
+    if has_type(argnums, int):
         return argnums - 1 if argnums > 0 else argnums
     return None if 0 in argnums else tuple([a - 1 if a > 0 else a for a in argnums])
 
@@ -129,8 +130,8 @@ def choose_arguments(name: str, function: Callable[..., Any], argnums: Argnums, 
 
 def _normalise_argnums(name: str, argnums: Argnums, count: int) -> tuple[int, ...]:
     """Return argnums as a tuple counted from 0; raise ArgumentError if one is out of range."""
-    raw = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
-    if not raw or not all(isinstance(a, int) for a in raw):
+    raw = (argnums,) if has_type(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else ()
+    if not raw or not all(has_type(a, int) for a in raw):
         raise ArgumentError(name, "argnums", f"is {argnums!r}", "give an int, or a tuple of ints")
     for a in raw:
         if not -count <= a < count:
@@ -159,7 +160,7 @@ def _value_and_grad(
     grads = pull(builder, derivative, seeds)
     dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
     trees = unflatten(wrt.tree, dense)
-    return unflatten(inner.out_tree, outputs), trees[0] if isinstance(argnums, int) else tuple(trees)
+    return unflatten(inner.out_tree, outputs), trees[0] if has_type(argnums, int) else tuple(trees)
 
 
 def split_aux(name: str, result: Any) -> tuple[Any, Any]:
@@ -186,7 +187,7 @@ def check_scalar(name: str, value: Any) -> None:
 
 
 def _is_number(x: Any) -> bool:
-    return hasattr(x, "dtype") or isinstance(x, (bool, int, float, complex))
+    return hasattr(x, "dtype") or has_type(x, (bool, int, float, complex))
 
 
 def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | None]) -> list[Any]:

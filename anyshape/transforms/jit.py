@@ -23,6 +23,7 @@ from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.captured_state import watch
 from anyshape.tracing.pytrees import (
     as_leaf,
@@ -365,7 +366,7 @@ def jit(
     shown_name = name if name is not None else function_name(function)
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
-    if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
+    if max_bytes is not None and (has_type(max_bytes, bool) or not has_type(max_bytes, int) or max_bytes < 0):
         advice = "give a number of bytes, or None for no limit"
         raise ArgumentError(shown_name, "max_bytes", f"is {max_bytes!r}", advice)
     return Jitted(function, shown_name, None, Options(static, shapes, max_bytes), (jit, (function,), options))

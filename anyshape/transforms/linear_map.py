@@ -28,6 +28,7 @@ from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import as_leaf, flatten, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
 
@@ -211,7 +212,7 @@ class LinearizedFunction:
     def _concrete(self) -> bool:
         """Return True if the residuals are arrays: the function was differentiated outside any trace."""
         complete = len(self.values) == len(self.shape.residuals) + len(self.shape.tokens)
-        return complete and all(isinstance(v, (np.ndarray, np.generic)) for v in self.values)
+        return complete and all(has_type(v, (np.ndarray, np.generic)) for v in self.values)
 
     def _sizes(self) -> dict[DimVar, int]:
         """Return the value of every variable; {} if the residuals are traced and sizes stay symbolic."""

@@ -10,6 +10,7 @@ from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.inspect.profile.data import Profile
 from anyshape.program.program import Program
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.jit import Jitted, jit
 from anyshape.transforms.profiler import measure
@@ -45,7 +46,7 @@ def profile(
     """
     check_callable("profile", function)
     for name, value in (("repeat", repeat), ("rows", rows)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is not None and (has_type(value, bool) or not has_type(value, int) or value < 1):
             raise ArgumentError("profile", name, f"is {value!r}", "give a number of at least 1, or None")
     target = function if isinstance(function, (Jitted, Program)) else jit(function)
 

@@ -19,6 +19,7 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.program.program import Program
+from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.tracing.pytrees import (
     as_leaf,
@@ -85,7 +86,7 @@ class ShapeDtypeStruct:
 
 
 def _is_size(x: Any) -> bool:
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) >= 0
+    return has_type(x, (int, np.integer)) and not has_type(x, bool) and int(x) >= 0
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
@@ -163,7 +164,7 @@ def _described(x: Any, path: str, function: str) -> ShapeDtypeStruct:
 def zeros_like_spec(x: ShapeDtypeStruct) -> np.ndarray:
     """Return zeros of the described shape and dtype, as a broadcast scalar that takes no memory."""
     sizes = [e.size for e in _spec_meta(x, SymbolicScope(), "", "", "").extents if isinstance(e, Exact)]
-    fixed = [size for size in sizes if isinstance(size, int)]
+    fixed = [size for size in sizes if has_type(size, int)]
     if len(fixed) < len(sizes):
         raise SpecError(str(x.shape), "names a size that is not fixed", "give ints, or pass an array")
     return np.broadcast_to(np.zeros((), x.dtype), fixed)

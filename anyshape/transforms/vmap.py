@@ -17,6 +17,7 @@ from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
     flatten_prefix,
@@ -88,7 +89,7 @@ def _vmap(
 
 
 def _axis(axis: Any, rank: int, name: str, path: str) -> int:
-    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+    if has_type(axis, bool) or not has_type(axis, int) or not -rank <= axis < rank:
         raise ArgumentError(name, path, f"has no axis {axis} (it has {rank})", "change in_axes or out_axes")
     return axis % rank
 
@@ -222,7 +223,7 @@ def _assemble(wrt: Any, out_tree: Any, rows: Sequence[Sequence[Any]], argnums: A
     blocks = []
     for row in rows:
         trees = unflatten(wrt.tree, row)
-        blocks.append(trees[0] if isinstance(argnums, int) else tuple(trees))
+        blocks.append(trees[0] if has_type(argnums, int) else tuple(trees))
     return unflatten(out_tree, blocks)
 
 

@@ -25,6 +25,7 @@ from anyshape.numpy.sizes.size_operands import check_divisor
 from anyshape.numpy.sizes.size_quotient import Quotient, exactly
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
+from anyshape.support.true_types import has_type
 
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -57,7 +58,7 @@ def _as_int(x: Any) -> Any:
     """Return a Python number as it is and a bool as an int, as for Python: `True + True` is 2."""
     if isinstance(x, Array) and x.dtype.kind == "b":
         x = NAMESPACE["astype"](x, int).as_weak()
-    return int(x) if isinstance(x, bool) else x
+    return int(x) if has_type(x, bool) else x
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -185,7 +186,7 @@ def _axes_or_sizes(args: tuple[Any, ...]) -> Any:
 
 
 def _is_size(x: Any) -> bool:
-    return isinstance(x, (int, np.integer, SymbolicSize))
+    return has_type(x, (int, np.integer, SymbolicSize))
 
 
 class Array(Traced):
@@ -273,7 +274,7 @@ class Array(Traced):
         if not self.meta.rank:
             raise TypeError("iteration over a 0-d array")
         count = self.shape[0]
-        if not isinstance(count, int):
+        if not has_type(count, int):
             if not self.builder.scope.runtime.keys().isdisjoint(expr.variables(count.expr)):
                 context = ShapeGuardContext(self.builder.scope, "iteration", user_line())
                 raise context.unsupported("the number of rows", 0, Exact(count.expr), "a fixed size")

@@ -29,6 +29,7 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 
 _INDEX = np.dtype(np.int64)
 
@@ -140,7 +141,7 @@ class Key:
         elif isinstance(item, slice):
             self.layout.append(Item("slice", axis))
             self._slice(axis, item)
-        elif isinstance(item, (Traced, np.ndarray)):
+        elif has_type(item, (Traced, np.ndarray)):
             self.layout.append(Item("index", -1))
             self.indices[axis] = item
             self._whole(0, self.shape[axis])
@@ -160,7 +161,7 @@ class Key:
         """Add a slice; one that runs backwards becomes a forward slice of the reversed axis."""
         size = self.shape[axis]
         step = _bound(item.step)
-        if isinstance(step, int) and step < 0 and any(isinstance(end, Traced) for end in (item.start, item.stop)):
+        if has_type(step, int) and step < 0 and any(isinstance(end, Traced) for end in (item.start, item.stop)):
             ends = [_mirrored(self.ctx, end, size) for end in (item.start, item.stop)]
             start, count, step = slice_bounds(self.ctx, slice(*ends, -step), size)
             self.reversed.append(axis)
@@ -179,10 +180,10 @@ class Key:
         index = size_of(item)
         why = f"index {index} is out of bounds for axis {axis} with size {size}"
         last = index - size
-        if isinstance(last, int) and last == -1:  # size - 1 is valid wherever the axis is not empty
+        if has_type(last, int) and last == -1:  # size - 1 is valid wherever the axis is not empty
             self._require(size, 1, why)
             return index
-        negative = index < 0 if isinstance(index, int) else not self.ctx.scope.ask(at_least(index, 0), self.ctx.where)
+        negative = index < 0 if has_type(index, int) else not self.ctx.scope.ask(at_least(index, 0), self.ctx.where)
         self._require(size, -index if negative else index + 1, why)
         return size + index if negative else index
 
@@ -299,7 +300,7 @@ class Key:
 
 def _value(size: Size, shape: Sequence[Size]) -> Any:
     """Return a size as an array of this shape."""
-    number = np.asarray(size, _INDEX) if isinstance(size, int) else cr.size_value(size)
+    number = np.asarray(size, _INDEX) if has_type(size, int) else cr.size_value(size)
     return mv.broadcast_to(number, shape)
 
 
@@ -327,7 +328,7 @@ def _classified(item: Any) -> Any:
     """Return an item of a key as None, Ellipsis, a slice, an integer, a size, or an index or mask array."""
     if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):
         return item
-    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+    if has_type(item, (int, np.integer)) and not has_type(item, bool):
         return int(item)
     array = _index_array(item)
     if not isinstance(array, Traced) and array.ndim == 0 and array.dtype.kind in "iu":
@@ -342,7 +343,7 @@ def _index_array(item: Any) -> Any:
     """Return an item of a key as an array; an empty list selects nothing and counts as one of integers."""
     if isinstance(item, Traced):
         return item
-    if isinstance(item, (bool, np.bool_)):
+    if has_type(item, (bool, np.bool_)):
         return np.asarray(item)
     array = asarray(item)
     is_empty_list = isinstance(item, list) and not isinstance(array, Traced) and array.shape == (0,)
@@ -351,12 +352,12 @@ def _index_array(item: Any) -> Any:
 
 def _rank(item: Any) -> int:
     """Return the number of axes of an index array, and 0 for anything else."""
-    return item.meta.rank if isinstance(item, Traced) else item.ndim if isinstance(item, np.ndarray) else 0
+    return item.meta.rank if isinstance(item, Traced) else item.ndim if has_type(item, np.ndarray) else 0
 
 
 def _is_mask(item: Any) -> bool:
     """Return whether an item is a boolean array."""
-    return isinstance(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
+    return has_type(item, (Traced, np.ndarray)) and item.dtype.kind == "b"
 
 
 def fit_mask(ctx: ShapeGuardContext, shape: Sequence[Size], mask: Any, axis: int = 0) -> None:
@@ -410,6 +411,6 @@ def _mirrored(ctx: ShapeGuardContext, x: Any, size: Size) -> Size | None:
     if x is None:
         return None
     bound = size_of(x)
-    negative = bound < 0 if isinstance(bound, int) else not ctx.scope.ask(at_least(bound, 0), ctx.where)
+    negative = bound < 0 if has_type(bound, int) else not ctx.scope.ask(at_least(bound, 0), ctx.where)
     mirrored = expr.sub(-1, bound) if negative else expr.sub(size - 1, bound)
     return expr.minimum(expr.maximum(mirrored, 0), size)

@@ -31,6 +31,7 @@ from anyshape.ops.core.apply import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.dynamic import nonnegative_size
 from anyshape.ops.elementwise import convert, narrow
+from anyshape.support.true_types import has_type
 
 NUMERIC = "biufc"
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -70,7 +71,7 @@ def is_weak(x: Any) -> bool:
         return getattr(x, "weak", False)
     if isinstance(x, SymbolicSize):
         return x.numpy_dtype is None
-    return isinstance(x, _PYTHON_TYPES) and not isinstance(x, np.generic)
+    return has_type(x, _PYTHON_TYPES) and not has_type(x, np.generic)
 
 
 def dtype_of(x: Any) -> Any:
@@ -163,7 +164,7 @@ def size_of(x: Any) -> Size:
 
 def is_int(size: Any, value: int) -> bool:
     """Return whether a size is this Python int; a symbolic size is not, even where it is known to be equal."""
-    return isinstance(size, int) and size == value
+    return has_type(size, int) and size == value
 
 
 def operator_index(x: Any) -> int:
@@ -232,7 +233,7 @@ def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
         return _default_dtypes(ufunc, xs, kinds)
     kinds = [np.dtype(bool) if k is bool else k for k in kinds]
     if ufunc in _COMPARISONS and all(map(_is_integral, kinds)):  # by value; a literal takes the dtype of the array
-        return [default_dtype(x) if k is int and not isinstance(x, int) else k for x, k in zip(xs, kinds)]
+        return [default_dtype(x) if k is int and not has_type(x, int) else k for x, k in zip(xs, kinds)]
     return kinds
 
 

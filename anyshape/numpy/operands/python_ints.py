@@ -15,6 +15,7 @@ from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import asarray
 from anyshape.ops.elementwise import PYTHON_INTS, python_int
+from anyshape.support.true_types import has_type
 
 _BITS = range(-(2**63), 2**64)
 
@@ -25,7 +26,7 @@ def are_python_ints(name: str, *xs: Any) -> bool:
     A negative power does not count: for Python it is a float, which a literal exponent shows while tracing.
     Nor does the absolute value of an int that only uint64 holds.
     """
-    if name == "power" and isinstance(xs[1], int) and xs[1] < 0:
+    if name == "power" and has_type(xs[1], int) and xs[1] < 0:
         return False
     if name == "absolute" and xs[0].dtype.kind == "u":
         return False
@@ -33,7 +34,7 @@ def are_python_ints(name: str, *xs: Any) -> bool:
 
 
 def _is_int(x: Any) -> bool:
-    return x.dtype.kind in "iu" if isinstance(x, Traced) else isinstance(x, (int, SymbolicSize))
+    return x.dtype.kind in "iu" if isinstance(x, Traced) else has_type(x, (int, SymbolicSize))
 
 
 def of_python_ints(name: str, *xs: Any) -> Any:
@@ -41,7 +42,7 @@ def of_python_ints(name: str, *xs: Any) -> Any:
     if name == "divmod":
         return tuple([of_python_ints(part, *xs) for part in ("floor_divide", "remainder")])
     for x in xs:
-        if isinstance(x, int) and x not in _BITS:
+        if has_type(x, int) and x not in _BITS:
             raise ArgumentError(name, "an operand", f"is {x}, which 64 bits do not hold", "use a float")
-    operands = [asarray(x, np.result_type(x) if isinstance(x, int) else None, name) for x in xs]
+    operands = [asarray(x, np.result_type(x) if has_type(x, int) else None, name) for x in xs]
     return python_int(name, *operands).as_weak()

@@ -15,6 +15,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.promotion import is_traced, promoted
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
+from anyshape.support.true_types import has_type
 
 _DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
 
@@ -67,7 +68,7 @@ def of_ufunc(
     def function(*args: Any, **options: Any) -> Any:
         if not is_traced(*args, *options.values()):
             return ufunc(*args, **options)
-        if all(isinstance(x, (int, np.integer, SymbolicSize)) for x in args):
+        if all(has_type(x, (int, np.integer, SymbolicSize)) for x in args):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
         dtype = check_options(ufunc, args, options)
         return apply(*promoted(ufunc, *args, dtype=dtype))

@@ -12,6 +12,7 @@ from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import is_weak
+from anyshape.support.true_types import has_type
 
 INTEGERS = (int, np.integer, np.bool_)
 
@@ -35,7 +36,7 @@ def as_size(x: Any) -> Size | None:
     """Return an integer operand as a size; None for anything else."""
     if isinstance(x, SymbolicSize):
         return x.expr
-    return int(x) if isinstance(x, INTEGERS) else None
+    return int(x) if has_type(x, INTEGERS) else None
 
 
 def known_size(x: Any) -> Size | None:
@@ -64,7 +65,7 @@ def numpy_dtype(x: Any) -> Any:
     """Return the dtype of a NumPy integer, or of a size that stands for one; None for a Python int."""
     if isinstance(x, SymbolicSize):
         return x.numpy_dtype
-    return x.dtype if isinstance(x, np.generic) else None
+    return x.dtype if has_type(x, np.generic) else None
 
 
 def is_zero(divisor: Any, primitive: str, why: str) -> bool:

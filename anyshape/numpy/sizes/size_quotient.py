@@ -11,6 +11,7 @@ from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.sizes.size_operands import known_size, numpy_dtype, scope_of
 from anyshape.numpy.sizes.symdim import max_dim, min_dim
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Quotient:
             return DeferredComparison(lambda: compare(self.size, other * self.by))
         if type(other) is not float:
             return None
-        if not isinstance(self.by, int) and math.isfinite(other):
+        if not has_type(self.by, int) and math.isfinite(other):
             return self.compare(name, int(other)) if other == int(other) else None
         if not math.isfinite(other):
             return DeferredComparison(lambda: compare(0, other))  # all sizes compare alike with it
@@ -119,6 +120,6 @@ def _quotient(size: Any, by: Any) -> Quotient | None:
     """Return the quotient of Python ints; None for other numbers, and for a divisor that may be negative."""
     if not _of_python(size) or not _of_python(by):
         return None
-    if isinstance(by, int):
+    if has_type(by, int):
         return Quotient(size, int(by)) if by > 0 else Quotient(-size, -by)
     return Quotient(size, by) if scope_of(by).proves(at_least(by.expr, 1)) else None

@@ -32,6 +32,7 @@ from anyshape.numpy.sizes.size_operands import (
 )
 from anyshape.ops.creation import size_value
 from anyshape.ops.elementwise import convert
+from anyshape.support.true_types import has_type
 
 _NUMBERS = (float, complex, np.generic, np.ndarray, Traced)
 _WIDE = np.dtype(np.int64)
@@ -40,7 +41,7 @@ _WIDE = np.dtype(np.int64)
 def symdim(size: Size, scope: Scope, numpy_dtype: Any = None) -> Any:
     """Return a size for users: an int where its value is known, else a SymDim."""
     known = scope.normal(size)
-    if isinstance(known, int):
+    if has_type(known, int):
         return known if numpy_dtype is None else numpy_dtype.type(known)
     return SymDim(known, scope, numpy_dtype)
 
@@ -52,7 +53,7 @@ def _combined(combine: Callable[[Size, Size], Size], python: Callable[[Any, Any]
     """Return the result of an operator: a size for integers, an array value for anything else."""
     left, right = as_size(a), as_size(b)
     if left is None or right is None:
-        if not isinstance(a if left is None else b, _NUMBERS):
+        if not has_type(a if left is None else b, _NUMBERS):
             return NotImplemented
         if combine in _DIVISIONS:
             check_divisor(a, b)
@@ -95,7 +96,7 @@ _INEXACT = (float, np.floating, complex, np.complexfloating)
 
 def _as_int(number: Any, whole: Callable[..., int]) -> Any:
     """Return the int that compares with sizes as a float does; the number itself if there is none."""
-    if isinstance(number, (complex, np.complexfloating)):
+    if has_type(number, (complex, np.complexfloating)):
         if whole is not int:
             return number
         number = number.real if number.imag == 0 else math.nan
@@ -111,14 +112,14 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
     """
 
     def compare(self: SymDim, other: Any) -> Any:
-        if isinstance(other, _INEXACT):
+        if has_type(other, _INEXACT):
             other = _as_int(other, whole)
-            if isinstance(other, (float, np.floating)):
+            if has_type(other, (float, np.floating)):
                 return python(0, other)  # all ints compare alike with it
         mine, size = known_size(self), known_size(other)
         if size is None:
             return NotImplemented
-        if isinstance(mine, int) and isinstance(size, int):
+        if has_type(mine, int) and has_type(size, int):
             return python(mine, size)
         scope = scope_of(self, other)
         if not scope.closed:
@@ -295,10 +296,10 @@ class SymDim(SymbolicSize):
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return pow(self, other) % modulus
-        if not isinstance(other, INTEGERS):
+        if not has_type(other, INTEGERS):
             if type(other) is float and other < 0:
                 check_divisor(1, self)
-            return self.as_array() ** _as_array(other) if isinstance(other, (SymDim, *_NUMBERS)) else NotImplemented
+            return self.as_array() ** _as_array(other) if has_type(other, (SymDim, *_NUMBERS)) else NotImplemented
         if other < 0:
             return 1 / self ** -int(other)
         return symdim(expr.power(self.expr, int(other)), self.scope, joint_dtype(self, other))
@@ -395,7 +396,7 @@ def _python_number(x: Any) -> Any:
     """
     if isinstance(x, SymDim):
         return x
-    kind = getattr(x, "dtype", np.result_type(x) if isinstance(x, (bool, int, float)) else None)
+    kind = getattr(x, "dtype", np.result_type(x) if has_type(x, (bool, int, float)) else None)
     if kind is None or kind.kind not in "biuf" or isinstance(x, Traced) or np.ndim(x):
         return None
     return float(x) if kind.kind == "f" else int(x)

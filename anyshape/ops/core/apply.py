@@ -22,6 +22,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 
 Operand: TypeAlias = Traced | np.ndarray
 
@@ -208,7 +209,7 @@ def context_of(primitive: str, *operands: Any) -> ShapeGuardContext:
     """Return a context for the checks that a public function makes before it applies ops."""
     builder = choose_builder(operands)
     scope = builder.scope if builder is not None else Scope()
-    metas = [meta_of(x) for x in operands if isinstance(x, (Traced, np.ndarray))]
+    metas = [meta_of(x) for x in operands if has_type(x, (Traced, np.ndarray))]
     return ShapeGuardContext(scope, primitive, user_line(), metas)
 
 

@@ -26,6 +26,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, projec
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 
 Shape: TypeAlias = tuple[Size, ...]
 
@@ -76,7 +77,7 @@ class CeilLog2(DimVar):
 
 def ceil_log2(size: Size) -> Size:
     """Return the smallest k >= 0 with 2**k >= size."""
-    if isinstance(size, int):
+    if has_type(size, int):
         return (size - 1).bit_length() if size > 1 else 0
     return expr.from_atom(CeilLog2(size))
 

@@ -1,0 +1,26 @@
+"""Ask for the class of a value itself.
+
+`isinstance` answers for a traced value as for the array or the number that it stands for, since users ask it so. The
+library has to tell them apart: it asks `has_type`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@overload
+def has_type(x: object, kinds: type[T]) -> TypeIs[T]: ...
+@overload
+def has_type(x: object, kinds: tuple[type[T], type[U]]) -> TypeIs[T | U]: ...
+@overload
+def has_type(x: object, kinds: tuple[type, ...]) -> TypeGuard[Any]: ...
+def has_type(x: object, kinds: Any) -> bool:
+    """Return whether the value itself is of a class; a traced value is of no class that it stands for."""
+    return issubclass(type(x), kinds)
