@@ -1,0 +1,84 @@
+"""Origin of code: the user's, the standard library, an installed package, or a library that a trace sees through."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+LIBRARIES = {"anyshape", "numpy", "scipy", "builtins", "optree"}
+_STDLIB_FOLDER = os.path.dirname(os.__file__)
+_INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
+# Classes of the standard library that hold what their users put in; others keep notes of their own, as loggers do.
+DATA_CLASSES = {"argparse", "collections", "configparser", "types", "fractions", "functools", "string"}
+PLAIN_BASES = {"builtins", "abc", "typing", "typing_extensions", "_collections_abc", "collections.abc"}
+# Names by which code reads attributes that it does not name.
+REFLECTION = {
+    "vars", "getattr", "__dict__", "__slots__", "__getattribute__", "__getstate__", "__reduce__",
+    "__reduce_ex__", "dir", "getmembers", "asdict", "astuple", "fields", "replace", "copy", "deepcopy",
+    "attrgetter", "methodcaller", "dumps", "eval", "exec", "globals",
+}  # fmt: skip
+ABSENCE = {
+    "hasattr", "getattr", "AttributeError", "Exception", "__dict__", "vars",
+}  # fmt: skip
+OF_CLASSES = {
+    "__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__firstlineno__",
+    "__static_attributes__", "__abstractmethods__", "_abc_impl", "__orig_bases__", "__parameters__",
+    "__dataclass_fields__", "__dataclass_params__", "__annotate__", "__annotate_func__",
+    "__annotations_cache__", "__classcell__", "__classdictcell__",
+}  # fmt: skip
+ATOMS = (
+    bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, types.CodeType,
+    np.dtype, np.ufunc, re.Pattern, types.GenericAlias, types.UnionType,
+)  # fmt: skip
+IMMUTABLE_MODULES = {
+    "datetime", "decimal", "fractions", "re", "_operator", "operator", "zoneinfo", "uuid", "pathlib",
+    "ipaddress", "typing", "builtins", "numpy",
+}  # fmt: skip
+
+
+def package(function: Any) -> str:
+    """Return the package that the function belongs to: its code is followed, wherever it is installed."""
+    return str(getattr(function, "__module__", "") or "").partition(".")[0]
+
+
+def origin(module: str | None, home: str) -> str:
+    """Return "user", "library", "stdlib" or "installed" for a module; the package `home` is the user's."""
+    top = str(module).partition(".")[0]
+    return "user" if top == home and top not in LIBRARIES else _origin(top)
+
+
+@functools.lru_cache(1024)
+def _origin(top: str) -> str:
+    if top in LIBRARIES:
+        return "library"
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if file is None:
+        return "stdlib" if top in sys.stdlib_module_names and top != "__main__" else "user"
+    if _INSTALLED.search(file):
+        return "installed"
+    return "stdlib" if file.startswith(_STDLIB_FOLDER) else "user"
+
+
+def is_scalar(value: Any) -> bool:
+    """Return True for a number of NumPy; a record can change in place."""
+    return isinstance(value, np.generic) and not isinstance(value, np.void)
+
+
+def is_special(name: str, value: Any) -> bool:
+    """True for a special method, which is called without being named."""
+    return name.startswith("__") and name.endswith("__") and hasattr(value, "__get__")
+
+
+def is_whole(kind: type, home: str) -> bool:
+    """True if code that is not walked over may read any attribute: of a package, or of a base class."""
+    where = origin(kind.__module__, home)
+    if where == "stdlib":
+        return kind.__module__.partition(".")[0] in DATA_CLASSES
+    bases = [k.__module__ for k in kind.__mro__ if origin(k.__module__, home) != "user"]
+    return where == "installed" or any(m not in PLAIN_BASES for m in bases)

@@ -1,0 +1,87 @@
+"""How objects hold others: one record for each way to read what an object, a container or a variable holds."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NamedTuple
+
+UNBOUND = object()
+SMALL = 4096  # bytes of an array that is compared by content
+
+
+class Holder(NamedTuple):
+    """One thing that holds others: how it is read (`kind`), the path to it, itself, and the names that matter.
+
+    - "variables" and "attributes" are names in a namespace: of globals, and of an object, a class or a module.
+    - "keys" are the names in the namespace of an object or a class, "fields" attributes by `attrgetter`.
+    - "items" are the members of a container, "iterated" those that an iterator from `names[0]` yields.
+    - "type" is the class, "shape" the shape and dtype of an array, "content" its bytes by `names[0]`, and "call" the
+      result of a call.
+    """
+
+    kind: str
+    label: str
+    owner: Any
+    names: tuple[Any, ...] = ()
+
+    def member(self, i: int) -> str:
+        """Return the path to the i-th thing that it holds."""
+        if self.kind in ("variables", "attributes"):
+            return f"{self.label}{self.names[i]}"
+        return self.label
+
+
+class Unwatched(NamedTuple):
+    """One thing whose changes are not noticed: the path to it, and why."""
+
+    label: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.why}"
+
+
+def read_cell(cell: types.CellType) -> Any:
+    """Return the contents of a cell, UNBOUND for an empty one."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNBOUND
+
+
+def read_slot(slot: Any, owner: Any) -> Any:
+    """Return what a slot of an object holds, UNBOUND for an empty one."""
+    try:
+        return slot.__get__(owner)
+    except AttributeError:
+        return UNBOUND
+
+
+def dict_of(value: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object, None if it has no dict for them."""
+    try:
+        entries = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return entries if isinstance(entries, dict) else None
+
+
+def slots_of(kind: type) -> dict[str, Any]:
+    """Return the slots of a class and its bases by name."""
+    members: dict[str, Any] = {}
+    for base in kind.__mro__:
+        for name, value in vars(base).items():
+            if isinstance(value, types.MemberDescriptorType) and name not in members and not name.startswith("__"):
+                members[name] = value
+    return members
+
+
+def is_public(slot: Any, value: Any) -> bool:
+    """True if reading the attribute by name gives what the slot holds, by no code of the user."""
+    return reads_plainly(value) and getattr(type(value), slot.__name__, None) is slot
+
+
+def reads_plainly(value: Any) -> bool:
+    """Return True if the class of an object does not compute each attribute."""
+    kind: Any = type(value)
+    return kind.__getattribute__ is object.__getattribute__

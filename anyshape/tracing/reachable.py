@@ -1,0 +1,469 @@
+"""Walk over everything that a function can reach besides its arguments: what its code names, and what that holds.
+
+The walk knows how objects hold others, and nothing of caches. `docs/captured_state.md` states what it reaches.
+"""
+
+from __future__ import annotations
+
+import array
+import functools
+import sys
+import types
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from anyshape.tracing.captured.code_names import absolute, code_names
+from anyshape.tracing.captured.code_origin import (
+    ABSENCE,
+    ATOMS,
+    IMMUTABLE_MODULES,
+    OF_CLASSES,
+    REFLECTION,
+    is_scalar,
+    is_special,
+    is_whole,
+    origin,
+    package,
+)
+from anyshape.tracing.captured.holders import (
+    SMALL,
+    UNBOUND,
+    Holder,
+    Unwatched,
+    dict_of,
+    is_public,
+    read_cell,
+    read_slot,
+    reads_plainly,
+    slots_of,
+)
+
+LIMIT = 20_000  # objects of one function that are walked over
+
+_ITERATING = (
+    "holds a position that `next` moves",
+    "draw from it outside of the function, or pass what it gives as an argument",
+)
+
+
+def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the path to each object that a function can reach besides its arguments, and the object."""
+    yield from Walk(function).things
+
+
+class Walk:
+    """Everything that a function reaches: `things` with their paths, the `holders` of them, and code objects."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.things: list[tuple[str, Any]] = []
+        self.holders: list[Holder] = []
+        self.unwatched: list[Unwatched] = []
+        self.codes: list[types.CodeType] = []
+        self.names: set[str] = set()
+        self.is_full = False
+        self._reads_all = False
+        self._home = package(function)
+        self._seen: set[int] = set()
+        self._todo: deque[tuple[str, Any]] = deque()
+        self._spaces: dict[int, _Namespace] = {}
+        self._waiting: dict[str, list[_Namespace]] = defaultdict(list)
+        self.visit("self" if isinstance(function, types.MethodType) else "", function)
+        while self._todo:
+            self._open(*self._todo.popleft())
+        self._close()
+
+    def _origin(self, module: str | None) -> str:
+        return origin(module, self._home)
+
+    # -- the walk
+
+    def visit(self, label: str, value: Any) -> None:
+        """Queue an object, unless it is known or cannot change."""
+        if type(value) in ATOMS or id(value) in self._seen or is_scalar(value):
+            return
+        if len(self.things) >= LIMIT:
+            self._refuse_more(label)
+            return
+        self._seen.add(id(value))
+        self.things.append((label, value))  # the reference keeps the id valid
+        self._todo.append((label, value))
+
+    def _refuse_more(self, label: str) -> None:
+        if not self.is_full:
+            self.is_full = True
+            why = f"it and what is reached after it is not watched, as {LIMIT:,} objects are; pass it as an argument"
+            self.unwatched.append(Unwatched(label, why))
+
+    def _open(self, label: str, value: Any) -> None:
+        """Record how an object holds others, and visit them."""
+        kind = type(value)
+        for kinds, open_one in _OPENERS:
+            if issubclass(kind, kinds):
+                open_one(self, label, value)
+                break
+        else:
+            self.open_object(label, value)
+
+    def _close(self) -> None:
+        """Record the namespaces, now that every name is known."""
+        absent_matters = bool(self.names & ABSENCE)
+        for space in self._spaces.values():
+            if space.names:
+                self.holders.append(Holder("attributes", space.prefix, space.entries, tuple(space.names)))
+            if space.shadowed or (space.is_of_user and absent_matters):
+                self.holders.append(Holder("keys", space.prefix.rstrip("."), space.entries))
+
+    def hold(self, kind: str, label: str, owner: Any, *names: Any) -> None:
+        """Record a holder."""
+        self.holders.append(Holder(kind, label, owner, names))
+
+    # -- namespaces: the attributes that code names
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Enter what stands under names that the code of the function turns out to have."""
+        for name in names:
+            if name not in self.names:
+                self.names.add(name)
+                for space in self._waiting.pop(name, ()):
+                    self._enter(space, name)
+        if not self._reads_all and not self.names.isdisjoint(REFLECTION):
+            self.read_all()
+
+    def read_all(self) -> None:
+        """Enter every attribute of every object: code that is not known may read it."""
+        self._reads_all = True
+        for name, spaces in list(self._waiting.items()):
+            for space in [s for s in spaces if s.may_be_read_whole]:
+                spaces.remove(space)
+                self._enter(space, name)
+
+    def add_space(self, space: _Namespace) -> None:
+        """Watch the names of a namespace that matter, now or once code with them is reached."""
+        if id(space.entries) in self._spaces:
+            return
+        self._spaces[id(space.entries)] = space
+        whole = space.is_whole or (self._reads_all and space.may_be_read_whole)
+        for name, value in list(space.entries.items()):
+            if not isinstance(name, str) or (space.is_class and name in OF_CLASSES):
+                continue
+            if whole or name in self.names or (space.is_class and is_special(name, value)):
+                self._enter(space, name)
+            else:
+                self._waiting[name].append(space)
+
+    def _enter(self, space: _Namespace, name: str) -> None:
+        value = space.entries.get(name, UNBOUND)
+        if value is not UNBOUND:
+            space.names.append(name)
+            if not space.binding_only:
+                self.visit(f"{space.prefix}{name}", value)
+
+    # -- functions
+
+    def open_function(self, label: str, function: types.FunctionType) -> None:
+        """Follow a function to its code, cells, globals, defaults and attributes."""
+        where = self._origin(function.__globals__.get("__name__"))
+        if where == "library":
+            self.visit(label, getattr(function, "__wrapped__", None))
+            return
+        self.hold("fields", label, function, "__code__")
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name) is not None:
+                self.hold("fields", f"{name} of {label or function.__name__}", function, name)
+                self.visit(f"{name} of {label or function.__name__}", getattr(function, name))
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self.visit(name, cell)
+        if function.__dict__:
+            prefix = f"{function.__name__}."
+            self.add_space(_Namespace(prefix, function.__dict__, is_whole="__wrapped__" in function.__dict__))
+        if where == "user":
+            self._open_code(function)
+
+    def _open_code(self, function: types.FunctionType) -> None:
+        code, names = function.__code__, function.__globals__
+        self.codes.append(code)
+        read = code_names(code)
+        self.hold("variables", "", names, *read.variables)
+        for name in read.variables:
+            if name in names:
+                self.visit(name, names[name])
+        for module in read.modules:
+            self._open_import(absolute(module, names.get("__package__")))
+        self.learn(read.attributes)
+
+    def _open_import(self, name: str | None) -> None:
+        """Follow an import inside a function: the module may be loaded, replaced or reloaded later."""
+        if name is not None and self._origin(name) != "library":
+            self.hold("variables", "sys.modules.", sys.modules, name)
+            self.visit(name, sys.modules.get(name))
+
+    def open_method(self, label: str, method: types.MethodType) -> None:
+        """Follow a bound method to its object and its function."""
+        self.visit(label.rpartition(".")[0] or label or "self", method.__self__)
+        self.visit(label, method.__func__)
+
+    def open_builtin(self, label: str, function: Any) -> None:
+        """Follow a method of a builtin object, such as `table.get`, to the object."""
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            self.visit(label, owner)
+
+    def open_wrapper(self, label: str, value: Any) -> None:
+        """Follow a property, a static method and others like them to their functions."""
+        for name in ("fget", "fset", "fdel", "__func__", "func", "__wrapped__"):
+            self.visit(label, getattr(value, name, None))
+
+    def open_partial(self, label: str, value: Any) -> None:
+        """Follow a partially applied function to its function and its arguments."""
+        self.hold("fields", label, value, "func", "args", "keywords")
+        for part in (value.func, value.args, value.keywords):
+            self.visit(label, part)
+
+    # -- modules, classes and objects
+
+    def open_module(self, label: str, module: types.ModuleType) -> None:
+        """Follow the names that the code reads in a module; elsewhere than in the user's, to their bindings alone."""
+        where = self._origin(module.__name__)
+        if where == "library":
+            return
+        if where == "installed":
+            self.read_all()  # functions of a package may read any attribute
+        prefix = f"{label or module.__name__}."
+        is_users = where == "user"
+        self.add_space(_Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
+
+    def open_class(self, label: str, kind: type) -> None:
+        """Follow a class to what its code names, its special methods, its bases and its metaclass."""
+        if self._origin(kind.__module__) != "user":
+            return
+        self.hold("fields", label, kind, "__mro__")
+        prefix = f"{kind.__name__}."
+        self.add_space(_Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
+        for base in (*kind.__mro__[1:], type(kind)):
+            self.visit(base.__name__, base)
+        self.learn(getattr(kind, "__match_args__", ()))
+
+    def open_object(self, label: str, value: Any) -> None:
+        """Follow an object to its class, its `__dict__` and its slots."""
+        kind = type(value)
+        where = self._origin(kind.__module__)
+        if where == "library":
+            self._open_ours(label, value)
+            return
+        self.visit(kind.__name__, kind)
+        slots = slots_of(kind)
+        entries = dict_of(value)
+        if entries is None and not slots:
+            self._note_opaque(label, value)
+            return
+        self.hold("type", label, value)
+        whole = is_whole(kind, self._home)
+        prefix = f"{label or kind.__name__}."
+        if entries is not None:
+            if reads_plainly(value):
+                self.hold("fields", label, value, "__dict__")
+            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=where == "user", is_object=True))
+        for name, slot in slots.items():
+            self._open_slot(f"{prefix}{name}", value, slot)
+
+    def _open_ours(self, label: str, value: Any) -> None:
+        """Follow a jitted or transformed function to the user's, and list a generator."""
+        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        if wrapped is not None:
+            self.visit(label, wrapped)
+        elif isinstance(value, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
+            self.unwatched.append(Unwatched(label, "its state; draw outside of the function"))
+        elif not isinstance(value, (types.GeneratorType, np.vectorize)) and hasattr(type(value), "__next__"):
+            self._note_opaque(label, value)
+        elif isinstance(value, np.vectorize):
+            self.visit(label, value.pyfunc)
+
+    def _open_slot(self, label: str, value: Any, slot: Any) -> None:
+        now = read_slot(slot, value)
+        if now is UNBOUND:
+            self.hold("call", label, functools.partial(read_slot, slot, value))
+            return
+        if is_public(slot, value):
+            self.hold("fields", label, value, slot.__name__)
+        else:
+            self.hold("call", label, functools.partial(read_slot, slot, value))
+        self.visit(label, now)
+
+    def _note_opaque(self, label: str, value: Any) -> None:
+        """List an object whose attributes and items cannot be seen."""
+        kind = type(value)
+        if kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__"):
+            return
+        if hasattr(kind, "__next__"):
+            self.unwatched.append(Unwatched(label, f"{_article(kind.__name__)} {_ITERATING[0]}; {_ITERATING[1]}"))
+        elif kind is not object:
+            self.unwatched.append(Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps"))
+
+    # -- containers and arrays
+
+    def open_dict(self, label: str, value: dict[Any, Any]) -> None:
+        """Follow a dict to its keys and values."""
+        if type(value) is dict:
+            self.hold("items", label, value)
+        else:
+            self.hold("iterated", label, value, dict.keys, dict.values)
+        for key, item in list(dict.items(value)):
+            self.visit(f"{label}[{_short(key)}]", item)
+            self.visit(f"{label}[{_short(key)}]", key)
+        if type(value) is not dict:
+            self.visit(label, getattr(value, "default_factory", None))
+            self._open_subclass(label, value, (dict,))
+
+    def open_sequence(self, label: str, value: Any) -> None:
+        """Follow a list, tuple, deque or set to its items."""
+        base = next(k for k in _CONTAINERS if isinstance(value, k))
+        if type(value) is base:
+            if not isinstance(value, (tuple, frozenset)):  # these never change: their items are watched
+                self.hold("items", label, value)
+        else:
+            self.hold("iterated", label, value, base.__iter__)
+        for i, item in enumerate(list(base.__iter__(value))):
+            self.visit(f"{label}[{i}]", item)
+        if type(value) is not base:
+            self._open_subclass(label, value, _CONTAINERS)
+
+    def _open_subclass(self, label: str, value: Any, plain: tuple[type, ...]) -> None:
+        """Follow the attributes of a container whose class is the user's own."""
+        if type(value) not in plain and self._origin(type(value).__module__) == "user":
+            self.open_object(label, value)
+
+    def open_view(self, label: str, value: Any) -> None:
+        """Follow the view of a dict, or a read-only proxy of one, to the items."""
+        self.hold("items", label, value)
+        for i, item in enumerate(list(value)):
+            self.visit(f"{label}[{i}]", item)
+        if isinstance(value, types.MappingProxyType):
+            self.hold("items", label, value.values())
+            for key, item in list(value.items()):
+                self.visit(f"{label}[{_short(key)}]", item)
+
+    def open_array(self, label: str, value: np.ndarray) -> None:
+        """Compare a small array by content; the program holds a larger one by reference."""
+        self.hold("shape", label, value)
+        if value.dtype.hasobject:
+            if value.size <= SMALL and value.flags.c_contiguous:
+                self.hold("items", label, value.reshape(-1))
+                for i, item in enumerate(value.reshape(-1).tolist()):
+                    self.visit(f"{label}[{i}]", item)
+            else:
+                self.unwatched.append(Unwatched(label, "the objects in a large or strided array"))
+        elif value.nbytes <= SMALL:
+            self.hold("content", label, value, np.ndarray.tobytes)
+        else:
+            text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
+            self.unwatched.append(Unwatched(label, text))
+        if type(value) is not np.ndarray and dict_of(value):
+            self.add_space(_Namespace(f"{label}.", dict_of(value) or {}, shadowed=True, is_of_user=True))
+
+    def open_buffer(self, label: str, value: Any) -> None:
+        """Compare a buffer of the standard library by content."""
+        if memoryview(value).nbytes <= SMALL:
+            self.hold("content", label, value, bytes)
+        else:
+            self.unwatched.append(Unwatched(label, "the values of a large buffer"))
+
+    def open_void(self, label: str, value: np.void) -> None:
+        """Compare a record of an array by content: its fields can be assigned."""
+        self.hold("content", label, value, np.void.tobytes)
+
+    # -- references
+
+    def open_cell(self, label: str, cell: types.CellType) -> None:
+        """Follow a variable of a closure; an empty one may be filled later."""
+        now = read_cell(cell)
+        if now is UNBOUND:
+            self.hold("call", label, functools.partial(read_cell, cell))
+        else:
+            self.hold("fields", label, cell, "cell_contents")
+            self.visit(label, now)
+
+    def open_weak_reference(self, label: str, reference: Any) -> None:
+        """Follow a weak reference."""
+        self.hold("call", label, reference)
+        self.visit(label, reference())
+
+    def open_context_variable(self, label: str, variable: ContextVar[Any]) -> None:
+        """Follow a context variable to its value."""
+        read = functools.partial(variable.get, UNBOUND)
+        self.hold("call", label, read)
+        self.visit(label, read())
+
+
+class _Namespace:
+    """Names of an object, a class or a module: `names` are those that matter."""
+
+    __slots__ = (
+        "binding_only",
+        "entries",
+        "is_class",
+        "is_object",
+        "is_of_user",
+        "is_whole",
+        "names",
+        "prefix",
+        "shadowed",
+    )
+
+    def __init__(
+        self,
+        prefix: str,
+        entries: Any,
+        *,
+        is_whole: bool = False,
+        is_class: bool = False,
+        is_object: bool = False,
+        is_of_user: bool = False,
+        shadowed: bool = False,
+        binding_only: bool = False,
+    ) -> None:
+        self.prefix, self.entries, self.is_whole, self.is_class = prefix, entries, is_whole, is_class
+        self.is_of_user, self.shadowed, self.binding_only = is_of_user, shadowed, binding_only
+        self.is_object = is_object
+        self.names: list[str] = []
+
+    @property
+    def may_be_read_whole(self) -> bool:
+        """True for objects that code may read without naming each attribute."""
+        return self.is_object and self.shadowed
+
+
+_CONTAINERS = (list, tuple, deque, set, frozenset)
+_VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+_OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
+    (type, Walk.open_class),
+    (types.ModuleType, Walk.open_module),
+    (types.FunctionType, Walk.open_function),
+    (types.MethodType, Walk.open_method),
+    ((types.BuiltinFunctionType, types.MethodWrapperType), Walk.open_builtin),
+    ((functools.partial, functools.partialmethod), Walk.open_partial),
+    ((staticmethod, classmethod, property, functools.cached_property), Walk.open_wrapper),
+    (type(functools.lru_cache(len)), Walk.open_wrapper),
+    (types.CellType, Walk.open_cell),
+    (np.ndarray, Walk.open_array),
+    (np.void, Walk.open_void),
+    ((bytearray, array.array, memoryview), Walk.open_buffer),
+    (weakref.ref, Walk.open_weak_reference),
+    (ContextVar, Walk.open_context_variable),
+    (dict, Walk.open_dict),
+    (_VIEWS, Walk.open_view),
+    (_CONTAINERS, Walk.open_sequence),
+)
+
+
+def _short(key: Any) -> str:
+    text = repr(key) if type(key) in ATOMS else type(key).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
