@@ -5,7 +5,7 @@ other sizes NumPy may refuse; then the traced program must too.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs (shape of names and numbers, dtype), steps, and the values that are returned."""
+    """Inputs (shape of names and numbers, dtype), steps, the values that are returned, and the table of its rows."""
 
     inputs: tuple[tuple[tuple[Any, ...], str], ...]
     steps: tuple[Step, ...]
     outputs: tuple[int, ...]
+    table: dict[str, Any] | None = field(default=None, compare=False)  # None: TABLE
 
     def __call__(self, namespace, *arrays):
-        values = list(arrays)
+        values, rows = list(arrays), TABLE if self.table is None else self.table
         for step in self.steps:
-            values.append(TABLE[step.name].run(namespace, *[values[i] for i in step.operands], *step.arguments))
+            values.append(rows[step.name].run(namespace, *[values[i] for i in step.operands], *step.arguments))
         return [values[i] for i in self.outputs]
 
     def __str__(self) -> str:
@@ -258,7 +259,7 @@ TABLE: dict[str, Row] = {
 }
 
 
-def random_program(choices, length=7, smooth=False, dtypes=DTYPES, table=TABLE):
+def random_program(choices, length=7, smooth=False, dtypes=DTYPES, table=TABLE, namespace=np):
     """A program of at most `length` steps that NumPy accepts at the sizes of its example."""
     example = dict(zip(NAMES, choices.one(EXAMPLES), strict=True))
     inputs = tuple((choices.one(SHAPES), choices.one(dtypes)) for _ in range(1 + choices.integer(3)))
@@ -268,15 +269,15 @@ def random_program(choices, length=7, smooth=False, dtypes=DTYPES, table=TABLE):
     names = [n for n, row in table.items() if row.smooth or not smooth]
     for _ in range(2 + choices.integer(length - 1)):
         name = choices.one(names)
-        made = _try_step(choices, name, table[name], values)
+        made = _try_step(choices, name, table[name], values, namespace)
         if made is not None:
             steps.append(made[0])
             values.append(made[1])
     outputs = (len(values) - 1, choices.integer(len(values)))
-    return Program(inputs, tuple(steps), outputs)
+    return Program(inputs, tuple(steps), outputs, table)
 
 
-def _try_step(choices, name, row, values):
+def _try_step(choices, name, row, values, namespace):
     """A step and its value on the example; None when NumPy refuses a few choices of operands."""
     for _ in range(row.arity + 1):
         operands = tuple(_late(choices, len(values)) for _ in range(row.arity))
@@ -286,7 +287,7 @@ def _try_step(choices, name, row, values):
             continue
         try:
             with np.errstate(all="ignore"):
-                value = np.asarray(row.run(np, *xs, *arguments))
+                value = np.asarray(row.run(namespace, *xs, *arguments))
         except (TypeError, ValueError, IndexError):
             continue
         if value.size <= 2000 and value.ndim <= 4:

@@ -1,0 +1,73 @@
+"""The attack kit in small: it finds nothing, it finds planted faults, and its findings can be repeated."""
+
+import numpy as np
+import pytest
+
+from anyshape.graph.ir.graph import OPS
+from anyshape.ops.core.apply import KERNELS
+from tests.attack.__main__ import main
+from tests.attack.attacks import ATTACKS
+from tests.attack.functions import FUNCTIONS
+from tests.attack.kit import Attack, Wrong, repeat, run
+
+TRIES = {"values": 25, "slopes": 8, "batches": 20, "decisions": 2, "captured": 25, "files": 8, "threads": 8,
+         "processes": 1, "pickles": 10}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_finds_nothing(name):
+    report = run([ATTACKS[name]], seed=1, seconds=0, tries=TRIES[name])
+    assert not report.findings, "\n".join(report.lines())
+    assert report.counts[name].total() == TRIES[name]
+
+
+def test_the_table_has_many_functions():
+    assert len(FUNCTIONS) >= 150
+
+
+@pytest.mark.parametrize("op", ["tanh", "slice", "concatenate", "reduce_sum"])
+def test_a_wrong_kernel_is_found_and_its_finding_repeats(op, monkeypatch):
+    row = KERNELS[OPS[op]]
+
+    def wrong(*arrays, **params):
+        return row.run(*arrays, **params) * 1.001
+
+    monkeypatch.setitem(KERNELS, OPS[op], row._replace(run=wrong, specialise=None, inline=None, out=False))
+    report = run([ATTACKS["values"]], seed=1, seconds=0, tries=40)
+    assert report.findings
+    with pytest.raises(Wrong):
+        repeat(ATTACKS["values"], report.findings[0].seed)
+
+
+def test_a_finding_is_counted_and_printed_with_the_command_that_repeats_it():
+    def attempt(rng):
+        if rng.integers(2):
+            raise Wrong("two is not three")
+        return "tries"
+
+    report = run([Attack("coin", attempt)], seed=0, seconds=0, tries=20)
+    text = "\n".join(report.lines())
+    assert report.counts["coin"]["wrong"] == len(report.findings) > 0
+    assert f"--repeat coin:{report.findings[0].seed}" in text and "two is not three" in text
+    assert [f.seed for f in run([Attack("coin", attempt)], 0, 0, 20).findings] == [f.seed for f in report.findings]
+
+
+def test_the_command_line(capsys):
+    assert main(["--only", "pickles", "--minutes", "0.005"]) == 0
+    assert "pickles: " in capsys.readouterr().out
+    assert main(["--repeat", "pickles:3"]) == 0
+    with pytest.raises(SystemExit):
+        main(["--only", "nothing"])
+
+
+def test_random_state_changes_as_the_attack_says():
+    from tests.attack import state
+
+    rng = np.random.default_rng(0)
+    differences = 0
+    for _ in range(200):
+        value = state.tree(rng, 2)
+        before = state.number(value)
+        state.change(rng, (value,))
+        differences += state.number(value) != before
+    assert differences > 100
