@@ -15,6 +15,7 @@ with collection_paused():
     from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
     from anyshape.tracing.pytrees import register_pytree_node
     from anyshape.tracing.symbolic_shape import SymbolicShape
+    from anyshape.tracing.view import View
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
     from anyshape.transforms.control import check, stop_gradient
@@ -38,6 +39,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "SymbolicScope",
     "SymbolicShape",
+    "View",
     "check",
     "check_grads",
     "checkpoint",
