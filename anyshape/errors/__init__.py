@@ -46,9 +46,11 @@ from anyshape.errors.tracing_errors import (
     ConcretizationError,
     DataDependentSizeError,
     DTypeError,
+    FrozenDrawError,
     LeakedTracerError,
     MutationError,
     SymbolicIterationError,
+    UnhashableError,
     UnsupportedFunctionError,
 )
 
@@ -61,6 +63,7 @@ __all__ = [
     "ContradictionError",
     "DTypeError",
     "DataDependentSizeError",
+    "FrozenDrawError",
     "GradientCheckError",
     "IllegalGraphError",
     "InconclusiveDimensionError",
@@ -86,6 +89,7 @@ __all__ = [
     "SpecializationError",
     "SymbolicIterationError",
     "UndeterminedSizeError",
+    "UnhashableError",
     "UnsupportedDynamicShapeError",
     "UnsupportedFunctionError",
     "ViewError",

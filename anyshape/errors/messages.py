@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,7 @@ _NUMPY_NAMES = {
     "ge": "greater_equal",
     "getitem": "x[...]",
     "gt": "greater",
+    "index_bounds": "x[...]",
     "iota": "arange",
     "le": "less_equal",
     "leave_checkpoint": "checkpoint",
@@ -58,6 +60,9 @@ _NUMPY_NAMES = {
     "slice": "x[...]",
     "sub": "subtract",
     "sum_to": "sum",
+    "warn": "x.mean",
+    "warn_below": "x.mean",
+    "window_bounds": "x[...]",
 }
 
 
@@ -122,6 +127,12 @@ def numpy_name(primitive: str) -> str:
 def at(where: object) -> str:
     """Return the user's line as a suffix, empty if it is not known."""
     return f" at {where}" if where is not None else ""
+
+
+def line_text(where: object) -> str:
+    """Return the user's line as written, empty if its source is not known."""
+    file, line = getattr(where, "file", ""), getattr(where, "line", 0)
+    return shortened(linecache.getline(file, line).strip())
 
 
 def shortened(text: str, limit: int = 100) -> str:

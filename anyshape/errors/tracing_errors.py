@@ -48,6 +48,22 @@ class DataDependentSizeError(ConcretizationError):
         AnyshapeError.__init__(self, f"{first}\n  {self.instead}")
 
 
+class FrozenDrawError(AnyshapeError, RuntimeError):
+    """Raised where a traced function draws random numbers or advances an iterator: each call would get the same.
+
+    `source` is the path to the generator or iterator, whose state is restored.
+    """
+
+    def __init__(self, function: str, source: str, *, is_random: bool = True, where: object = None) -> None:
+        self.function, self.source, self.is_random, self.where = function, source, is_random, where
+        does, repeated = ("draws from", "numbers") if is_random else ("takes an item of", "item")
+        problem = f"{does} {source} while it is traced, and each call would repeat the {repeated} of the trace"
+        pronoun = "them" if is_random else "it"
+        advice = f"{'draw' if is_random else 'take'} {pronoun} outside of {function}, and pass {pronoun} as an argument"
+        text = messages.line_text(where)
+        super().__init__(f"{text or function}: {problem}{messages.at(where)}\n  {advice}")
+
+
 class CheckError(AnyshapeError, ValueError):
     """Raised where a check fails: `observed` describes the values that are false, `sizes` the sizes of a claim."""
 
@@ -76,6 +92,19 @@ class SymbolicIterationError(AnyshapeError, TypeError):
         problem = f"iteration over the first axis of {value}, whose size is not known while tracing"
         first = f"{messages.written(where)}{problem}{messages.at(where)}"
         super().__init__(f"{first}\n  write it with array operations or vmap, or give the axis a fixed size")
+
+
+class UnhashableError(AnyshapeError, TypeError):
+    """Raised for a traced array or number as a key of a dict or in a set."""
+
+    def __init__(self, value: str, kind: type, where: object = None) -> None:
+        self.value, self.kind, self.where = value, kind, where
+        self.instead = "use a name or a position as the key, and the array as the value"
+        because = f"an array has no hash (unhashable type: '{kind.__name__}')"
+        if kind.__hash__ is not None:
+            because = f"the hash of a {kind.__name__} is that of its value, which is not known while tracing"
+        problem = f"a traced array {value} is no key of a dict or a set, as {because}"
+        super().__init__(f"{messages.written(where)}{problem}{messages.at(where)}\n  {self.instead}")
 
 
 class LeakedTracerError(AnyshapeError, RuntimeError):

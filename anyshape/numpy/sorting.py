@@ -11,12 +11,19 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
-from anyshape.numpy.operands.reduction_args import count_along, reduced_axes, refuse_out, restore_axes
+from anyshape.numpy.operands.reduction_args import (
+    EMPTY_MEAN,
+    count_along,
+    reduced_axes,
+    refuse_out,
+    restore_axes,
+)
 from anyshape.numpy.operands.signatures import publish
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
+from anyshape.ops.control import warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 
@@ -94,9 +101,13 @@ def _at(ordered: Any, position: Any) -> Any:
 
 
 def _or_nan(result: Any, ordered: Any) -> Any:
-    """Return a result with NaN where an element is NaN; NaNs sort last."""
+    """Return a result with NaN where an element is NaN, in the derivative too."""
     bad = rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,))
-    return ew.select(bad, ew.lift(float("nan"), result), result)
+    real = ew.real(result)
+    factor = ew.select(bad, ew.lift(float("nan"), real), 1)
+    if result.dtype.kind != "c":
+        return ew.mul(result, factor)
+    return ew.make_complex(ew.mul(real, factor), ew.mul(ew.imag(result), factor))
 
 
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -112,6 +123,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     x, axes = _merged("median", asarray(a, _FLOAT if dtype.kind in "biu" else dtype), axis)
     ordered = so.sort(x, x.ndim - 1)
     n = sizes(x)[-1]
+    warn_below(n, 1, EMPTY_MEAN)
     low, high = _at(ordered, size_value((n - 1) // 2)), _at(ordered, size_value(n // 2))
     odd = ew.eq(size_value(n % 2), ew.lift(1, size_value(n)))
     middle = ew.select(mv.broadcast_to(odd, sizes(low)), low, ew.div(ew.add(low, high), ew.lift(2, low)))

@@ -11,16 +11,20 @@ import numpy as np
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least, equal
+from anyshape.graph.sizes import expr
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
+    EMPTY_MEAN,
+    NO_FREEDOM,
     apply_mask,
     broadcast_back,
     count_along,
     identity_mask,
     mask_like,
+    power_of_length,
     reduced_axes,
     refuse_out,
     restore_axes,
@@ -28,13 +32,15 @@ from anyshape.numpy.operands.reduction_args import (
     sum_over,
 )
 from anyshape.numpy.operands.signatures import publish
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.contraction import dot_general
-from anyshape.ops.control import check
+from anyshape.ops.control import check, warn, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, size_value
+from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
 
@@ -43,7 +49,7 @@ def _count(name: str, x: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype
     """Return the number of averaged elements: a scalar, or under a mask one number per result."""
     if where is ABSENT or where is True:
         number = count_along(x, axes)
-        return full((), number, dtype) if isinstance(number, int) else ew.convert(size_value(number), dtype)
+        return full((), number, dtype) if has_type(number, int) else ew.convert(size_value(number), dtype)
     return rd.reduce_sum(ew.convert(mask_like(name, x, where), dtype), axes)
 
 
@@ -56,8 +62,23 @@ def _counting_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if real == np.float16 else real
 
 
-def _quotient(total: Any, number: Any) -> Any:
-    """Return a total divided by a count, in the dtype of the total; the count may have another dtype."""
+def _warn_of_few(message: str, name: str, x: Any, axes: tuple[int, ...], where: Any, most: Any = 0) -> None:
+    """Warn in each run that averages `most` elements or fewer, as NumPy does."""
+    unmasked = where is ABSENT or where is True
+    if unmasked and has_type(most, (int, np.integer)):
+        warn_below(count_along(x, axes), int(most) + 1, message)
+    else:
+        number = _count(name, x, axes, where, _FLOAT)
+        warn(ew.le(number, asarray(most, _FLOAT) if unmasked else ew.lift(most, number)), message)
+
+
+def _quotient(total: Any, number: Any, quiet: bool = False) -> Any:
+    """Return a total divided by a count, in the dtype of the total; the count may have another dtype.
+
+    If `quiet`, a division by 0 gives NaN without a warning.
+    """
+    if quiet:
+        number = ew.select(ew.eq(number, ew.lift(0, number)), ew.lift(float("nan"), number), number)
     wide = np.result_type(total.dtype, number.dtype)
     return ew.convert(ew.div(ew.convert(total, wide), ew.convert(number, wide)), total.dtype)
 
@@ -78,10 +99,10 @@ def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ..
     return axes_of(axis, rank, name) if where is ABSENT or where is True else reduced_axes(name, axis, rank)
 
 
-def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT) -> Any:
+def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT, quiet: bool = False) -> Any:
     """Return the mean without the reduced axes, in the dtype of x."""
     total = sum_over(apply_mask(name, x, where, 0), axes)
-    return _quotient(total, _count(name, x, axes, where, _counting_dtype(x.dtype)))
+    return _quotient(total, _count(name, x, axes, where, _counting_dtype(x.dtype)), quiet)
 
 
 def mean(
@@ -94,12 +115,21 @@ def mean(
     """
     if not is_traced(a, where):
         return np.mean(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
+    return _traced_mean(a, axis, dtype, out, keepdims, where=where)
+
+
+def _traced_mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = ABSENT,
+    *, where: Any = ABSENT, quiet: bool = False,
+) -> Any:  # fmt: skip
+    """Return the mean of a traced array; if `quiet`, a division by 0 gives no warning of its own."""
     refuse_out("mean", out)
     target = _averaged_dtype(a, dtype)
     half = dtype is None and target == np.float16  # NumPy adds up half precision in single precision
     x = asarray(a, np.float32 if half else target)
     axes = _averaged_axes("mean", axis, x.ndim, where)
-    return ew.convert(restore_axes(_mean("mean", x, axes, where), axes, keepdims), target)
+    _warn_of_few(EMPTY_MEAN, "mean", x, axes, where)
+    return ew.convert(restore_axes(_mean("mean", x, axes, where, quiet), axes, keepdims), target)
 
 
 def _subtracted_count(ddof: Any, correction: Any) -> Any:
@@ -125,19 +155,29 @@ def var(
     if not is_traced(a, where, mean):
         options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
         return np.var(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
+    return _traced_var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+
+
+def _traced_var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
+    *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT, quiet: bool = False,
+) -> Any:  # fmt: skip
+    """Return the variance of a traced array; if `quiet`, as NumPy's nan-functions warn."""
     refuse_out("var", out)
     target = _averaged_dtype(a, dtype)
     x = asarray(a, np.result_type(target, asarray(a).dtype))  # all of a is squared, added up in `dtype`
     axes = _averaged_axes("var", axis, x.ndim, where)
+    subtracted = _subtracted_count(ddof, correction)
+    _warn_of_few(f"{NO_FREEDOM}." if quiet else NO_FREEDOM, "var", x, axes, where, subtracted)
     if mean is ABSENT or mean is None:
-        center = broadcast_back(ew.convert(_mean("var", ew.convert(x, target), axes, where), x.dtype), x, axes)
+        center = broadcast_back(ew.convert(_mean("var", ew.convert(x, target), axes, where, quiet), x.dtype), x, axes)
     else:
         center = mv.broadcast_to(asarray(mean, x.dtype), sizes(x))
-    squares = apply_mask("var", squared_magnitude(ew.sub(x, center)), where, 0)
+    squares = squared_magnitude(apply_mask("var", ew.sub(x, center), where, 0))
     squares = ew.convert(squares, squares.dtype if dtype is None else target)
     number = _count("var", x, axes, where, _counting_dtype(squares.dtype))
-    number = ew.maximum(ew.sub(number, ew.lift(_subtracted_count(ddof, correction), number)), ew.lift(0, number))
-    return restore_axes(_quotient(rd.reduce_sum(squares, axes), number), axes, keepdims)
+    number = ew.maximum(ew.sub(number, ew.lift(subtracted, number)), ew.lift(0, number))
+    return restore_axes(_quotient(rd.reduce_sum(squares, axes), number, quiet), axes, keepdims)
 
 
 def std(
@@ -146,13 +186,17 @@ def std(
 ) -> Any:  # fmt: skip
     """Return the standard deviation of the elements along axes, the square root of `var`.
 
-    The arguments are those that `var` takes. The derivative at equal elements is NaN, the one of a square root at 0, as
-    in JAX.
+    The arguments are those that `var` takes. Where the result is 0, so is the derivative.
     """
     options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
     if not is_traced(a, where, mean):
         return np.std(a, axis=axis, dtype=dtype, out=out, ddof=ddof, **options)
-    return ew.sqrt(var(a, axis, dtype, out, ddof, **options))
+    return _traced_std(a, axis, dtype, out, ddof, **options)
+
+
+def _traced_std(*args: Any, **options: Any) -> Any:
+    """Return the root of `_traced_var`."""
+    return power_of_length(_traced_var(*args, **options), 0.5)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:
@@ -175,9 +219,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         w = asarray(weights)
         dtype = result_type(x, w, *[_FLOAT] * (x.dtype.kind in "biu"))
         x = asarray(x, dtype)
-        w = _aligned_weights(x, asarray(w, dtype), axis, axes)
+        own, w = asarray(w, dtype), _aligned_weights(x, asarray(w, dtype), axis, axes)
         total = restore_axes(sum_over(w, axes), axes, keepdims)
-        check(ew.ne(total, ew.lift(0, total)), "average: the weights sum to zero")
+        sums = total if own.ndim == x.ndim else sum_over(own, tuple(range(own.ndim)))  # of weights that nothing has
+        check(ew.ne(sums, ew.lift(0, sums)), "average: the weights sum to zero")
         result = ew.div(restore_axes(sum_over(ew.mul(x, w), axes), axes, keepdims), total)
     return (result, mv.broadcast_to(total, sizes(result))) if returned else result
 
@@ -192,7 +237,7 @@ def _aligned_weights(x: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
     if axis is None or w.ndim != len(axes):
         advice = "give one axis per axis of weights"
         raise ArgumentError("average", "axis", "does not name the axes of the weights", advice)
-    named_axes = axes_of(axis, x.ndim, "average") if isinstance(axis, int) else [a % x.ndim for a in axis]
+    named_axes = axes_of(axis, x.ndim, "average") if has_type(axis, int) else [a % x.ndim for a in axis]
     order = sorted(range(len(named_axes)), key=lambda i: named_axes[i])
     ctx = context_of("average", x, w)
     for a, n in zip(named_axes, sizes(w), strict=True):
@@ -216,21 +261,28 @@ _NAN_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` k
 The other options mean what they mean for the function without "nan" in its name.
 A traced array takes no `out`."""
 _NAN_EXTREME_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-Where all elements are NaN the result is NaN, and traced arrays give no warning. `where` needs `initial`.
+Where all elements are NaN the result is NaN, with a warning. `where` needs `initial`.
 A traced array takes no `out`."""
 _NAN_RUNNING_DOC = """Without an axis the flattened elements accumulate. A traced array takes no `out`.
 Small integers accumulate in the default integer unless `dtype` says otherwise."""
 
 
-def _ignoring(name: str, plain: Callable[..., Any], summary: str) -> Callable[..., Any]:
-    """Build a nan-function from a function with a `where` mask, which leaves NaNs out."""
-    numpy_function = getattr(np, name)
+def _ignoring(
+    name: str, plain: Callable[..., Any], summary: str, averaged: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Build a nan-function from a function with a `where` mask, which leaves NaNs out.
+
+    `averaged` is the function of traced arrays if it divides by a number of elements, which may be 0.
+    """
+    numpy_function, run = getattr(np, name), averaged or plain
 
     def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **options: Any) -> Any:
         if not is_traced(a, *options.values()):
             return numpy_function(a, axis, dtype, out, *args, **options)
         where = options.pop("where", ABSENT)
-        return plain(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
+        if averaged is not None:
+            options["quiet"] = asarray(a).dtype.kind in "fc"
+        return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
 
     doc = f"{summary}\n\n{_NAN_DOC}"
     return publish(function, name, __name__, doc, inspect.signature(plain))
@@ -238,9 +290,11 @@ def _ignoring(name: str, plain: Callable[..., Any], summary: str) -> Callable[..
 
 nansum = _ignoring("nansum", rdn.sum, "Return the sum of the elements along axes, ignoring NaNs.")
 nanprod = _ignoring("nanprod", rdn.prod, "Return the product of the elements along axes, ignoring NaNs.")
-nanmean = _ignoring("nanmean", mean, "Return the mean of the elements along axes, ignoring NaNs.")
-nanvar = _ignoring("nanvar", var, "Return the variance of the elements along axes, ignoring NaNs.")
-nanstd = _ignoring("nanstd", std, "Return the standard deviation of the elements along axes, ignoring NaNs.")
+nanmean = _ignoring("nanmean", mean, "Return the mean of the elements along axes, ignoring NaNs.", _traced_mean)
+nanvar = _ignoring("nanvar", var, "Return the variance of the elements along axes, ignoring NaNs.", _traced_var)
+nanstd = _ignoring(
+    "nanstd", std, "Return the standard deviation of the elements along axes, ignoring NaNs.", _traced_std
+)
 
 
 def _nan_extreme(name: str, reduce: Callable[..., Any], sign: int, summary: str) -> Callable[..., Any]:
@@ -253,7 +307,7 @@ def _nan_extreme(name: str, reduce: Callable[..., Any], sign: int, summary: str)
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         x = asarray(a)
-        if x.dtype.kind in "fc" and isinstance(initial, float) and isnan(initial):
+        if x.dtype.kind in "fc" and has_type(initial, float) and isnan(initial):
             initial = ABSENT  # left out as all of them
         if x.dtype.kind not in "fc" or initial is not ABSENT:
             return plain(x, axis, out, keepdims, initial, _not_nan(x, where))
@@ -263,7 +317,9 @@ def _nan_extreme(name: str, reduce: Callable[..., Any], sign: int, summary: str)
         axes = reduced_axes(name, axis, x.ndim)
         ok = ew.eq(x, x)
         extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes)
-        extreme = ew.select(rd.reduce_or(ok, axes), extreme, ew.lift(float("nan"), extreme))
+        some = rd.reduce_or(ok, axes)
+        warn(ew.logical_not(some), "All-NaN slice encountered")
+        extreme = ew.select(some, extreme, ew.lift(float("nan"), extreme))
         return restore_axes(extreme, axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_NAN_EXTREME_DOC}")
@@ -292,6 +348,7 @@ nancumprod = _nan_running("nancumprod", rdn.cumprod, 1, "Return the running prod
 # -- covariance --------------------------------------------------------------------------------------------------
 
 
+@makes_array
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
@@ -311,6 +368,9 @@ def cov(
     rows = [_as_rows(asarray(x, target), rowvar) for x in operands]
     x = mv.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     freedom = (0 if bias else 1) if ddof is None else ddof
+    for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
+        no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn
+        warn_below(expr.maximum(sizes(x)[1], no_variables), most + 1, message)
     centered = ew.sub(x, broadcast_back(_mean("cov", x, (1,)), x, (1,)))
     number = _count("cov", x, (1,), ABSENT, target)
     number = ew.maximum(ew.sub(number, ew.lift(freedom, number)), ew.lift(0, number))

@@ -2,6 +2,7 @@
 
 - stop_gradient makes it a constant of every derivative.
 - check raises unless all of it is true.
+- warn warns if any of it is true; warn_below, which has no operand, if a size is too small.
 - enter_checkpoint and leave_checkpoint mark a region whose values reverse mode recomputes.
 """
 
@@ -9,11 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyshape.graph.shapes.array_type import TensorMeta
+import numpy as np
+
+from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
-from anyshape.ops.core.apply import Operand, apply
-from anyshape.ops.core.definition import PROBE_ONES, define
+from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, define
 from anyshape.ops.core.flop_counts import MOVES, per_operand
 
 POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
@@ -27,6 +32,18 @@ def _check_type(ctx: ShapeGuardContext, x: TensorMeta, *, message: str) -> Tenso
     if x.dtype.kind != "b":
         raise ctx.bad_dtype(f"a check is of {x.dtype}", "compare it to make it bool")
     return x
+
+
+def _warn_type(ctx: ShapeGuardContext, x: TensorMeta, *, message: str) -> TensorMeta:
+    if x.dtype.kind != "b":
+        raise ctx.bad_dtype(f"the condition of a warning is {x.dtype}", "compare it to make it bool")
+    return x
+
+
+def _warn_below_type(ctx: ShapeGuardContext, *, size: Size, least: Size, message: str) -> TensorMeta:
+    ctx.resolve(size)
+    ctx.resolve(least)
+    return tensor(np.dtype(bool), ())
 
 
 def _enter_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str, turn: int) -> TensorMeta:
@@ -48,6 +65,26 @@ check_op = define(
     claims=None,
     probe=PROBE_ONES,
     cost=per_operand(1),
+    raises=True,
+)
+warn_op = define(
+    "warn",
+    _warn_type,
+    params={"message": kinds.text},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=per_operand(1),
+    raises=True,
+)
+warn_below_op = define(
+    "warn_below",
+    _warn_below_type,
+    params={"size": kinds.size, "least": kinds.size, "message": kinds.text},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=MOVES,
     raises=True,
 )
 enter_checkpoint_op = define(
@@ -78,6 +115,20 @@ def stop_gradient(x: Operand) -> Any:
 def check(x: Operand, message: str) -> Any:
     """Return x; the program raises unless all of it is true. Dead code elimination keeps checks."""
     return apply(check_op, x, message=message)
+
+
+def warn(x: Operand, message: str) -> Any:
+    """Return x; the program gives this RuntimeWarning if any of it is true. Dead code elimination keeps warnings."""
+    return apply(warn_op, x, message=message)
+
+
+def warn_below(size: Size, least: Size, message: str) -> None:
+    """Make the program give this RuntimeWarning if a size is smaller than `least`."""
+    excess = expr.bounds(expr.sub(size, least))[0]
+    if excess is not None and excess >= 0:
+        return
+    local, sources = localise((size, least), ())
+    apply(warn_below_op, sources=sources, size=local[0], least=local[1], message=message)
 
 
 def enter_checkpoint(x: Operand, keep: str = "", turn: int = 0) -> Any:

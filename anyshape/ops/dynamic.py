@@ -31,8 +31,9 @@ from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import define, itself, refuse
 from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, PICKS, per_operand, per_result
+from anyshape.support.true_types import has_type
 
 _POSITION = np.dtype(np.int64)
 LARGEST = 2**62  # beyond every size
@@ -118,6 +119,11 @@ def _is_limit(node: Node, param: Any) -> bool:
     return param is None or kinds.size(node, param)
 
 
+def _may_refuse(params: dict[str, Any]) -> bool:
+    """Tell whether some value is no size: a negative one without a limit, or NaN."""
+    return params["limit"] is None or params["rounds"]
+
+
 nonzero_op = define(
     "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), mints=True
 )
@@ -144,6 +150,8 @@ unique_op = define(
     cost=MERGE_SORT,
     mints=True,
 )
+refuse(itself, repeated_op)
+refuse(lambda node: itself(node) if _may_refuse(dict(node.params)) else (), size_token_op)
 dynamic_slice_op = define(
     "dynamic_slice",
     _dynamic_slice_type,
@@ -211,7 +219,7 @@ def plain_size(x: Any, function: str) -> Size:
         return x
     if isinstance(x, SymbolicSize):
         return x.scope.normal(x.expr)
-    if isinstance(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
+    if has_type(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
         raise context_of(function).bad_dtype(f"a size is {x!r}", "pass an int or an entry of x.shape")
     return int(x.__index__())
 
@@ -222,9 +230,9 @@ def _clamped(x: Any, limit: Size, function: str) -> Size:
         if x.meta.rank or x.dtype.kind not in "iuf":
             raise context_of(function).bad_dtype(f"a size is {x.meta}", "pass an integer or a float without axes")
         return runtime_size(x, limit, rounds=x.dtype.kind == "f")
-    if isinstance(x, (np.ndarray, np.generic)) and not x.ndim and x.dtype.kind in "iuf":
+    if has_type(x, (np.ndarray, np.generic)) and not x.ndim and x.dtype.kind in "iuf":
         x = x.item()
-    if isinstance(x, float):
+    if has_type(x, float):
         if math.isnan(x):
             raise context_of(function).fail("a size is NaN")
         x = round(x) if math.isfinite(x) else math.copysign(LARGEST, x).__int__()
@@ -293,7 +301,7 @@ def dynamic_truncate(x: Operand, size: Any, axis: int = 0) -> Any:
 def _starts(x: Operand, starts: Any, function: str) -> list[Any]:
     """Return a start for each axis, as int64 scalars."""
     rank = meta_of(x).rank
-    if isinstance(starts, (Traced, np.ndarray)):
+    if has_type(starts, (Traced, np.ndarray)):
         if meta_of(starts).rank != 1 or sizes_of(context_of(function, starts), starts) != (rank,):
             raise context_of(function, x, starts).fail(f"one start for each of {rank} axes is needed")
         starts = [mv.reshape(mv.strided(starts, (i,), (1,)), ()) for i in range(rank)]
@@ -301,7 +309,7 @@ def _starts(x: Operand, starts: Any, function: str) -> list[Any]:
 
 
 def _start(x: Any, function: str) -> Any:
-    if not isinstance(x, (Traced, np.ndarray)):
+    if not has_type(x, (Traced, np.ndarray)):
         size = plain_size(x, function)
         return cr.size_value(size) if isinstance(size, DimExpr) else cr.full((), size, _POSITION)
     if x.dtype.kind not in "iu":

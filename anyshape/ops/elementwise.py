@@ -18,10 +18,11 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, sizes_of
-from anyshape.ops.core.definition import PROBE_ONES, JointCheck, ParamKind, define
+from anyshape.ops.core.definition import PROBE_ONES, JointCheck, ParamKind, define, itself, refuse
 from anyshape.ops.core.flop_counts import MOVES, OpCost, per_result
 from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_to
+from anyshape.support.true_types import has_type
 
 BOOL = np.dtype(bool)
 PER_RESULT = per_result(1)
@@ -111,19 +112,19 @@ def _python_int_type(ctx: ShapeGuardContext, x: TensorMeta, *others: TensorMeta,
 
 def lift(x: Any, like: Operand) -> Any:
     """Return a Python scalar as an array of the dtype and shape of `like`; an array stays."""
-    if isinstance(x, (Traced, np.ndarray)):
+    if has_type(x, (Traced, np.ndarray)):
         return x
     return full(sizes_of(context_of("full", like), like), x, like.dtype)
 
 
 def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any]:
     """Return operands broadcast to their common shape; Python scalars take `dtype`, or the dtype of the first array."""
-    arrays = [x for x in operands if isinstance(x, (Traced, np.ndarray))]
+    arrays = [x for x in operands if has_type(x, (Traced, np.ndarray))]
     ctx = context_of(name, *arrays)
     shapes = [sizes_of(ctx, x) for x in arrays]
     shape = shapes[0] if all(s == shapes[0] for s in shapes) else broadcast_sizes(ctx, shapes)
     dtype = arrays[0].dtype if dtype is None else dtype
-    lifted = [x if isinstance(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
+    lifted = [x if has_type(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
     return [broadcast_to(x, shape) for x in lifted]
 
 
@@ -295,10 +296,12 @@ select_op = pointwise("select", _select_type, (3, 3))
 convert_op = pointwise("convert", _convert_type, (1, 1), cost=MOVES, dtype=kinds.dtype)
 narrow_op = pointwise("narrow", _convert_type, (1, 1), cost=MOVES, jointly=_narrows_integers, dtype=kinds.dtype)
 python_int_op = pointwise("python_int", _python_int_type, (1, 2), operator=_is_python_operator)
+refuse(itself, narrow_op, python_int_op)
+refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (), pow_op)  # a negative exponent
 
 # -- for derivatives at edges
 
-share_op, share = binary("share", "The share of x in max(x, y): 1 if it is larger, 0.5 if equal, 0 if smaller.")
+share_op, share = binary("share", "The share of x in max(x, y): 1 if it is larger, 0.5 if equal, 0 if smaller, NaN beside NaN.")
 ratio_op, ratio = binary("ratio", "x / y, and 0 where both are 0.")
 gap_op, gap = binary("gap", "x - y, and 0 where both are the same infinity.")
 
@@ -320,7 +323,7 @@ def conj(x: Any) -> Any:
 
 def power_by(x: Any, exponent: int | float | complex) -> Any:
     """Return x to the power of a literal number, by the cheapest op that gives it."""
-    if isinstance(exponent, float) and exponent.is_integer() and abs(exponent) < 2**53:
+    if has_type(exponent, float) and exponent.is_integer() and abs(exponent) < 2**53:
         exponent = int(exponent)
     if exponent == 0:
         return lift(1, x)
@@ -345,7 +348,7 @@ def frexp(x: Any) -> tuple[Any, Any]:
 
 def select(condition: Any, x: Any, y: Any) -> Any:
     """Return x where the condition holds, else y; one of the two may be a Python scalar."""
-    dtype = x.dtype if isinstance(x, (Traced, np.ndarray)) else y.dtype
+    dtype = x.dtype if has_type(x, (Traced, np.ndarray)) else y.dtype
     return apply(select_op, *broadcast_operands("select", condition, x, y, dtype=dtype))
 
 

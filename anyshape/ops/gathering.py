@@ -22,21 +22,22 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.ir.op_local import has_local
+from anyshape.graph.ir.op_local import has_local, refusal
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes.expr import DimExpr, Size, input_axis
 from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import define, refuse
 from anyshape.ops.core.flop_counts import MOVES, PICKS, OpCost, per_update
 from anyshape.ops.creation import size_value
-from anyshape.ops.indexing import first_index_axis
 from anyshape.support.lazy_dataclass import dataclass
 
 Axes: TypeAlias = tuple[int, ...]
@@ -297,6 +298,21 @@ SCATTERS: dict[str, Op] = {
     "max": scatter_max_op,
 }
 
+
+def _refusals(node: Node) -> list[Node]:
+    """Return the check of the windows of a node, which have the sizes of its slices or of its updates."""
+    params, rank = dict(node.params), node.inputs[0].meta.rank
+    w = windows_of(params, SCATTER if len(node.inputs) == 3 else GATHER)
+    updated = {axis: input_axis(2, at) for axis, at in zip(w.window_axes(rank), w.offset, strict=True)}
+    windows = params.get("slice_sizes") or [updated.get(axis, 1) for axis in range(rank)]
+    axes = (*w.starts, *[axis for axis in w.collapsed if axis not in w.starts])
+    sizes, windows = tuple([input_axis(0, a) for a in axes]), tuple([windows[a] for a in axes])
+    bounds = {"vector": w.vector, "axes": axes, "sizes": sizes, "windows": windows, "mode": params["mode"]}
+    return [refusal(ix.window_bounds_op, node, node.inputs[1], bounds | {"name": node.op.name})]
+
+
+refuse(_refusals, gather_op, gather_dynamic_op, *SCATTERS.values())
+
 # -- functions -----------------------------------------------------------------------------------------------------
 
 
@@ -415,7 +431,7 @@ def _literal(dtype: np.dtype, value: Any) -> Any:
 
 def from_start(index: Operand, size: Size) -> Any:
     """Return indices with negative ones, which count from the end, as positions from the first element on."""
-    if isinstance(index, np.ndarray) and index.dtype.kind in "iu" and (not index.size or index.min() >= 0):
+    if not isinstance(index, Traced) and index.dtype.kind in "iu" and (not index.size or index.min() >= 0):
         return index.astype(np.int64)
     if index.dtype.kind == "u":
         return index
@@ -431,7 +447,7 @@ def _context(x: Operand) -> ShapeGuardContext:
 def vectors(parts: Sequence[Operand]) -> Any:
     """Stack numbers of equal shapes into index vectors, along a new last axis."""
     rank = meta_of(parts[0]).rank
-    if all(isinstance(p, np.ndarray) for p in parts):
+    if not any(isinstance(p, Traced) for p in parts):
         return np.stack([np.asarray(p, np.int64) for p in parts], axis=-1)
     return mv.concatenate([mv.expand(ew.convert(p, np.int64), (rank,)) for p in parts], rank)
 
@@ -442,7 +458,7 @@ def _indexed(
     axes = tuple(range(len(indices)) if axes is None else axes)
     shape, rank = sizes_of(_context(x), x), meta_of(indices[0]).rank
     positions = [from_start(i, shape[a]) for i, a in zip(indices, axes, strict=True)]
-    at = first_index_axis(axes)
+    at = ix.first_index_axis(axes)
     offset = free_axes(len(shape) - len(axes) + rank, range(at, at + rank))
     starts = positions[0] if len(positions) == 1 else vectors(positions)
     return scatter_windows(kind, x, starts, updates, Windows(offset, axes, axes, rank), mode)

@@ -1,6 +1,7 @@
 """Indexing ops: take reads elements at index arrays, and put_add, its transpose, adds to them.
 
 Both follow NumPy: a negative index counts from the end, and an index out of range is an IndexError of the call.
+`index_bounds` and `window_bounds` check indices alone, for reads and writes whose result is not used.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.op_local import refusal
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import free_axes
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.expr import Size, input_axis
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import define, refuse
 from anyshape.ops.core.flop_counts import PICKS, per_operand
 from anyshape.ops.creation import iota
 from anyshape.ops.movement import broadcast_in_dim, move_axes
@@ -73,6 +75,39 @@ def _puts_at_indexed_axes(node: Node, params: dict[str, Any]) -> bool:
     return index <= updates and len(params["sizes"]) == count and kinds.are_increasing_axes(params["axes"], count, rank)
 
 
+def _index_bounds_type(ctx: ShapeGuardContext, index: TensorMeta, *, axis: int, extent: Size, name: str) -> TensorMeta:
+    ctx.resolve(extent)
+    return _integers(ctx, index)
+
+
+def _window_bounds_type(
+    ctx: ShapeGuardContext,
+    indices: TensorMeta,
+    *,
+    vector: int,
+    axes: Axes,
+    sizes: tuple[Size, ...],
+    windows: tuple[Size, ...],
+    mode: str,
+    name: str,
+) -> TensorMeta:
+    for size in (*sizes, *windows):
+        ctx.resolve(size)
+    return _integers(ctx, indices)
+
+
+def _integers(ctx: ShapeGuardContext, index: TensorMeta) -> TensorMeta:
+    if index.dtype.kind not in "iu":
+        raise ctx.bad_dtype(f"an index array is {index.dtype}", "convert it to integers with astype(int)")
+    return index
+
+
+def _bounds_each_axis(node: Node, params: dict[str, Any]) -> bool:
+    return params["vector"] <= node.inputs[0].meta.rank and len(params["axes"]) == len(params["sizes"]) == len(
+        params["windows"]
+    )
+
+
 take_op = define(
     "take",
     _take_type,
@@ -93,6 +128,72 @@ put_add_op = define(
     probe=None,
     cost=per_operand(1),
 )
+
+index_bounds_op = define(
+    "index_bounds",
+    _index_bounds_type,
+    params={"axis": kinds.count, "extent": kinds.size, "name": kinds.text},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=per_operand(1),
+    raises=True,
+)
+window_bounds_op = define(
+    "window_bounds",
+    _window_bounds_type,
+    params={
+        "vector": kinds.count,
+        "axes": kinds.axes,
+        "sizes": kinds.sizes,
+        "windows": kinds.sizes,
+        "mode": kinds.text,
+        "name": kinds.text,
+    },
+    jointly=_bounds_each_axis,
+    claims=None,
+    probe=None,
+    cost=per_operand(1),
+    raises=True,
+)
+
+
+def refuse_indices(node: Node, axes: Axes, sizes: Sequence[Size] = ()) -> list[Node]:
+    """Return the check of each index array of a node, for axes of these sizes, or of the first operand."""
+    sizes = sizes or [input_axis(0, axis) for axis in axes]
+    return [
+        refusal(index_bounds_op, node, index, {"axis": axis, "extent": size, "name": node.op.name})
+        for index, axis, size in zip(node.inputs[1:], axes, sizes, strict=True)
+    ]
+
+
+refuse(lambda node: refuse_indices(node, dict(node.params)["axes"]), take_op)
+refuse(lambda node: refuse_indices(node, dict(node.params)["axes"], dict(node.params)["sizes"]), put_add_op)
+
+
+def index_bounds(index: Operand, axis: int, extent: Size, name: str) -> Any:
+    """Return the indices; the program raises for one that is no position along an axis of this size."""
+    local, sources = localise(extent, (index,))
+    return apply(index_bounds_op, index, sources=sources, axis=axis, extent=local, name=name)
+
+
+def window_bounds(
+    indices: Operand,
+    vector: int,
+    axes: Axes,
+    sizes: Sequence[Size],
+    windows: Sequence[Size],
+    mode: str,
+    name: str,
+) -> Any:
+    """Return index vectors; the program raises for one whose window a gather or a scatter would refuse.
+
+    Axis `vector` holds the vectors. Their numbers start windows of these sizes along the first of `axes`, which have
+    `sizes`; along the other axes, windows start at 0.
+    """
+    local, sources = localise((tuple(sizes), tuple(windows)), (indices,))
+    params = {"vector": vector, "axes": axes, "sizes": local[0], "windows": local[1], "mode": mode, "name": name}
+    return apply(window_bounds_op, indices, sources=sources, **params)
 
 
 def take_at(x: Operand, indices: Sequence[Operand], axes: Sequence[int]) -> Any:

@@ -22,7 +22,7 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define
+from anyshape.ops.core.definition import define, itself, refuse
 from anyshape.ops.core.flop_counts import per_operand
 from anyshape.ops.dynamic import LARGEST, count_beyond, nonnegative_size
 from anyshape.ops.reduction import reduce_max
@@ -56,6 +56,7 @@ def _define_segments(name: str) -> Op:
 segment_max_op = _define_segments("segment_max")
 segment_min_op = _define_segments("segment_min")
 segment_prod_op = _define_segments("segment_prod")
+refuse(itself, segment_max_op, segment_min_op, segment_prod_op)
 
 
 def apply_segments(op: Op, x: Operand, ids: Operand, size: Size) -> Any:

@@ -12,8 +12,9 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply
-from anyshape.ops.core.definition import PROBE_ZEROS, define
+from anyshape.ops.core.definition import PROBE_ZEROS, define, refuse
 from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, Applied, OpCost, ceil_log2, elements
+from anyshape.ops.indexing import refuse_indices
 
 INDEX = np.dtype(np.int64)
 
@@ -71,6 +72,7 @@ permute_op = define(
     probe=PROBE_ZEROS,
     cost=MOVES,
 )
+refuse(lambda node: refuse_indices(node, (dict(node.params)["axis"],)), permute_op)
 searchsorted_op = define(
     "searchsorted",
     _searchsorted_type,

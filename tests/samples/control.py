@@ -14,6 +14,8 @@ def checked(np, x):
 SAMPLES = [
     Sample("stop_gradient", lambda np, x: stop_gradient(np.sin(x)) * 2, ("n, 3",), ops=("stop_gradient",), grad=False),
     Sample("check", checked, ("n, 3",), ops=("check",)),
+    Sample("warn", lambda np, x: np.nanmean(x, axis=0), ("n, 3",), ops=("warn",), smallest=1),
+    Sample("warn_below", lambda np, x: np.mean(np.sin(x)) * x, ("n, 3",), ops=("warn_below",), smallest=1),
     Sample(
         "checkpoint",
         lambda np, x, y: checkpoint(lambda x: np.sin(x) * np.exp(y))(x) * 2,

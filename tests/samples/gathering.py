@@ -225,6 +225,13 @@ SAMPLES = [
     S("at, power", changed("power", whole), ("m", "", "n"), make=powers),
     S("at, min", changed("min", whole), ("m, 2", "n, 2", "n"), dtypes=REAL, make=positions(0)),
     S("at, max", changed("max", whole), ("m", "n", "n"), make=positions(0)),
+    S(
+        "at, unused",
+        either(lambda x, v, i: (at(x)[i].set(v), x * 2)[1], lambda x, v, i: x * 2),
+        ("m, 2", "n, 2", "n"),
+        ("window_bounds",),
+        make=positions(0),
+    ),
     S("at, ties", changed("max", whole), ("m", "n", "n"), dtypes=REAL, make=ties, grad=None),
     S("at, drop", either(lambda x, v, i: at(x)[i].add(v, mode="drop"), dropped), ("m", "n", "n"), make=beyond),
     S("at, integer", changed("set", lambda: 1), ("n, 2", "2")),

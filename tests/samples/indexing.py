@@ -55,6 +55,13 @@ SAMPLES = [
     S("index array, middle", lambda np, x, i: x[:, i, 1:], ("2, m, 3", "n"), make=positions(1)),
     S("index array, last", lambda np, x, i: x[..., i], ("2, m", "n"), make=positions(1)),
     S("index array, unsigned", lambda np, x, i: x[i], ("n, 2", "n"), make=permutation),
+    S(
+        "index array, unused",
+        lambda np, x, i: (x[:, i], x * 2)[1],
+        ("2, m", "n"),
+        ops=("index_bounds",),
+        make=positions(1),
+    ),
     S("index list", lambda np, x: x[[0, -1, 0]], ("n, 2",)),
     S("index list, beyond", lambda np, x: x[[0, 3]], ("n, 2",)),
     S("index list, empty", lambda np, x: x[[]], ("n, 2",)),

@@ -43,3 +43,7 @@ def _put_add_batch(ctx, size, batched, updates, *indices, axes, sizes):
 
 BATCHERS[ix.take_op] = _take_batch
 BATCHERS[ix.put_add_op] = _put_add_batch
+BATCHERS[ix.index_bounds_op] = lambda ctx, size, batched, index, **params: ix.index_bounds(index, **params)
+BATCHERS[ix.window_bounds_op] = lambda ctx, size, batched, indices, *, vector, **params: ix.window_bounds(
+    indices, vector + 1, **params
+)

@@ -1,6 +1,6 @@
 """Derivatives of indexing ops: `take` and `put_add` are linear in their first input, and each other's transpose."""
 
-from anyshape.autodiff.rule_tables import linear_in_first, no_shift
+from anyshape.autodiff.rule_tables import linear_in_first, no_shift, zero
 from anyshape.ops import indexing as ix
 
 
@@ -10,7 +10,9 @@ def _take_back(ctx, ct, x, *indices, axes):
 
 linear_in_first(ix.take_op, _take_back)
 linear_in_first(ix.put_add_op, lambda ctx, ct, x, *indices, axes, sizes, sources=(): ix.take_at(ct, indices, axes))
+zero(ix.index_bounds_op)
+zero(ix.window_bounds_op)
 
 # -- shifts of operands
 
-no_shift(ix.take_op, ix.put_add_op)
+no_shift(ix.take_op, ix.put_add_op, ix.index_bounds_op, ix.window_bounds_op)

@@ -7,6 +7,7 @@ hoist, sink, fuse and reuse.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from anyshape.backend.compiler import names
@@ -23,7 +24,7 @@ from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes
 from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.backend.runtime.config import config
-from anyshape.graph.ir.dead_code import asserted_values
+from anyshape.graph.ir.dead_code import asserted_values, refusals_of_dead
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.scope import Scope
@@ -45,19 +46,29 @@ def lower(graph: Graph, hoist: bool = False) -> Plan:
     With `hoist`, shape-only steps are hoisted. That is for sizes at which their results take few bytes: see
     `shape_constant_bytes`.
     """
-    return _Lowering(prepare_to_run(graph)).plan(hoist)
+    return _lowering(prepare_to_run(graph)).plan(hoist)
 
 
 def reliances_of_passes(graph: Graph) -> list[Any]:
     """Return the size queries of all passes and of lowering for a traced graph, as scopes record them."""
     reliance_log: list[Any] = []
-    _Lowering(prepare_to_run(optimize(graph, reliance_log)), reliance_log).plan(hoist=True)
+    _lowering(prepare_to_run(optimize(graph, reliance_log)), reliance_log).plan(hoist=True)
     return reliance_log
 
 
 def size_bindings(graph: Graph) -> tuple[SizeBinding, ...]:
     """Return how a call finds the variables of a graph."""
     return tuple([s.read or SizeBinding(s.variable, s.size) for s in graph.dims])
+
+
+def _lowering(graph: Graph, reliance_log: list[Any] | None = None) -> _Lowering:
+    """Return the lowering of a graph. Values that are read for their sizes alone are not computed, only refused."""
+    lowering = _Lowering(graph, reliance_log)
+    refusing = refusals_of_dead(graph, lowering.live)
+    if not refusing:
+        return lowering
+    nodes = [new for n in graph.nodes for new in (*[r for r in refusing.get(n, ()) if r is not n], n)]
+    return _Lowering(replace(graph, nodes=tuple(nodes)), reliance_log)
 
 
 class _Lowering:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from anyshape.backend.runtime.fp_warnings import warn_caller
 from anyshape.errors import CheckError
 from anyshape.ops import control as ct
 from anyshape.ops.core.apply import kernel
@@ -17,7 +18,27 @@ def _check(x, *, message):
     return x
 
 
+def _warn(x, *, message):
+    if np.any(x):
+        warn_caller(message)
+    return x
+
+
+def _warn_below(*, size, least, message):
+    if size < least:
+        warn_caller(message)
+    return np.bool_(size < least)
+
+
+def _inline_warn_below(site):
+    size, least, message = (site.params[name] for name in ("size", "least", "message"))
+    below = f"{site.text(size)} < {site.text(least)}"
+    return [f"{site.target} = {below}", f"if {site.target}:", f"    {site.bind(warn_caller)}({message!r})"]
+
+
 kernel(ct.stop_gradient_op, lambda x: x)
 kernel(ct.check_op, _check)
+kernel(ct.warn_op, _warn)
+kernel(ct.warn_below_op, _warn_below, inline=_inline_warn_below)
 kernel(ct.enter_checkpoint_op, lambda x, *, keep, turn: x)
 kernel(ct.leave_checkpoint_op, lambda x, *, keep: x)

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anyshape.backend.compiler import plan_ops as po
-from anyshape.backend.numpy.indexing import add_rows, summed_rows
-from anyshape.errors import IndexRangeError
+from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
 from anyshape.ops import gathering as ga
 from anyshape.ops.core.apply import kernel
 
@@ -84,10 +83,7 @@ def _starts(name, layout, indices, shape, sizes, mode):
     starts, valid = {}, None
     for axis, component in zip(layout.starts, layout.components, strict=True):
         start, last = indices[component], shape[axis] - sizes[axis]
-        if start.size and _beyond(start, last):
-            if mode == "error" or (mode == "clip" and last < 0):
-                low, high = int(start.min()), int(start.max())
-                raise IndexRangeError(name, low if low < 0 else high, axis, shape[axis], sizes[axis])
+        if not check_starts(name, start, axis, shape[axis], sizes[axis], mode):
             if mode == "clip":
                 start = np.clip(start, 0, last)
             else:
@@ -103,18 +99,10 @@ def _add_fixed_starts(name, starts, layout, lengths, shape):
     """Add the starts along axes without numbers in index vectors: 0, and positions along batching axes."""
     for axis in layout.first:
         starts[axis] = np.zeros(lengths, np.intp)
-        if not shape[axis] and starts[axis].size:
-            raise IndexRangeError(name, 0, axis, 0)
+        check_first(name, starts[axis].size, axis, shape[axis])
     for axis, position in layout.batching:
         along = [-1 if i == position else 1 for i in range(len(lengths))]
         starts[axis] = np.broadcast_to(np.arange(lengths[position]).reshape(along), lengths)
-
-
-def _beyond(start, last):
-    """Tell whether an index is negative or beyond the last: one pass where negative ones can be read as large."""
-    if start.dtype == np.int64 and last >= 0:
-        return start.view(np.uint64).max() > last
-    return start.min() < 0 or start.max() > last
 
 
 def _positions(layout, starts, sizes):

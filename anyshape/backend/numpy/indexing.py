@@ -1,10 +1,11 @@
-"""Kernels of take and put_add. Indices are values, so these kernels check them, as NumPy does."""
+"""Kernels of take and put_add, and of checks of indices. Indices are values, so kernels check them, as NumPy does."""
 
 import math
 
 import numpy as np
 import scipy
 
+from anyshape.errors import IndexRangeError, ShapeError
 from anyshape.ops import indexing as ix
 from anyshape.ops.core.apply import kernel
 
@@ -28,28 +29,77 @@ def _index(i):
     return i.astype(np.int64) if i.dtype == np.uint64 else i
 
 
-def _wrapped(i, size):
+def _wrapped(i, size, axis=0):
     """Return positions in 0..size-1; raise NumPy's error for one out of range."""
     if i.size:
         low, high = int(i.min()), int(i.max())
         if low < -size or high >= size:
-            worst = low if low < -size else high
-            raise IndexError(f"index {worst} is out of bounds for axis of size {size}")
+            raise IndexError(_out_of_bounds(i, axis, size))
         if low < 0:
             return np.where(i < 0, i + size, i)
     return i
 
 
-def _flat(indices, sizes):
-    """Return the flat position of each element of the index arrays, in an array of these sizes."""
+def _out_of_bounds(i, axis, size):
+    """Return NumPy's message for the first index out of range."""
+    return f"index {np.extract((i < -size) | (i >= size), i)[0]} is out of bounds for axis {axis} with size {size}"
+
+
+def _index_bounds(i, *, axis, extent, name):
+    if i.size and (int(i.min()) < -extent or int(i.max()) >= extent):
+        raise ShapeError(name, _out_of_bounds(i, axis, extent), (), None, IndexRangeError.advice)
+    return i
+
+
+def check_starts(name, start, axis, size, window, mode):
+    """Return whether all windows that start there fit; raise an error if one does not and the mode does not allow it.
+
+    The mode "clip" needs an axis that can hold a window.
+    """
+    last = size - window
+    if not start.size or not _beyond(start, last):
+        return True
+    if mode == "error" or (mode == "clip" and last < 0):
+        low, high = int(start.min()), int(start.max())
+        raise IndexRangeError(name, low if low < 0 else high, axis, size, window)
+    return False
+
+
+def check_first(name, count, axis, size):
+    """Raise an error for windows at the first element of an empty axis."""
+    if count and not size:
+        raise IndexRangeError(name, 0, axis, 0)
+
+
+def _beyond(start, last):
+    """Tell whether an index is negative or beyond the last: one pass where negative ones can be read as large."""
+    if start.dtype == np.int64 and last >= 0:
+        return start.view(np.uint64).max() > last
+    return start.min() < 0 or start.max() > last
+
+
+def _window_bounds(indices, *, vector, axes, sizes, windows, mode, name):
+    """Check windows in the order in which gather and scatter do."""
+    numbers = np.moveaxis(indices, vector, 0) if vector < indices.ndim else indices[None]
+    count = math.prod(numbers.shape[1:])
+    for k, (axis, size, window) in enumerate(zip(axes, sizes, windows, strict=True)):
+        if k < len(numbers):
+            check_starts(name, numbers[k, ...], axis, size, window, mode)
+        else:
+            check_first(name, count, axis, size)
+    return indices
+
+
+def _flat(indices, axes, sizes):
+    """Return the flat position of each element of the index arrays, in an array with these sizes at the axes."""
     if len(indices) == 1:
         return indices[0].ravel().astype(np.intp, copy=False)
     try:
         return np.ravel_multi_index(indices, sizes).ravel()
     except (ValueError, TypeError):  # a negative index, one out of range, or an unsigned type
         position = 0
-        for i, size in zip(indices, sizes, strict=True):
-            position = position * size + _wrapped(i.ravel().astype(np.intp, copy=False), size)
+        for i, axis, size in zip(indices, axes, sizes, strict=True):
+            position = position * size + _wrapped(i.ravel().astype(np.intp, copy=False), size, axis)
         return position
 
 
@@ -60,9 +110,13 @@ def _put_add(updates, *indices, axes, sizes):
         window = range(at, at + rank)
         updates = updates.transpose((*window, *[axis for axis in range(updates.ndim) if axis not in window]))
     rest = updates.shape[rank:]
-    position = _flat(indices, sizes)
+    position = _flat(indices, axes, sizes)
     rows = updates.reshape(position.size, math.prod(rest))
-    out = summed_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
+    try:
+        out = summed_rows(rows, position, math.prod(sizes)).reshape((*sizes, *rest))
+    except IndexError:
+        _wrapped(position, sizes[0], axes[0])  # the error would name a flat position
+        raise
     return out if axes[-1] < len(axes) else np.moveaxis(out, range(len(axes)), axes)
 
 
@@ -100,3 +154,5 @@ def add_rows(target, position, rows):
 
 kernel(ix.take_op, _take)
 kernel(ix.put_add_op, _put_add)
+kernel(ix.index_bounds_op, _index_bounds)
+kernel(ix.window_bounds_op, _window_bounds)

@@ -1,4 +1,7 @@
-"""Collector of NumPy's floating-point warnings in tiles: one warning per line of a call, as for whole arrays."""
+"""Warnings of a running program: NumPy's own about slices, and a collector of floating-point warnings in tiles.
+
+The collector gives one warning per line of a call, as NumPy does for whole arrays.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
+
+from anyshape.graph.ir.builder import user_frame
 
 
 def _warnings_are_errors() -> bool:
@@ -19,6 +24,20 @@ def _warnings_are_errors() -> bool:
             if message is None and module is None and not line:
                 return False
     return False
+
+
+def warn_caller(message: str) -> None:
+    """Give a RuntimeWarning at the line of the user that called the program."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    else:
+        _warn_at(frame.f_code.co_filename, frame.f_lineno, frame.f_globals, message)
+
+
+def _warn_at(file: str, line: int, names: dict[str, Any], message: str) -> None:
+    registry = names.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, RuntimeWarning, file, line, names.get("__name__", "<unknown>"), registry)
 
 
 class WarningCollector:
@@ -50,7 +69,4 @@ class WarningCollector:
         if kind is not None or not self.collected:
             return
         for code, line, message in sorted(self.collected, key=lambda k: (k[0].co_filename, k[1], k[2])):
-            names = self.collected[code, line, message]
-            registry = names.setdefault("__warningregistry__", {})
-            module = names.get("__name__", "<unknown>")
-            warnings.warn_explicit(message, RuntimeWarning, code.co_filename, line, module, registry)
+            _warn_at(code.co_filename, line, self.collected[code, line, message], message)

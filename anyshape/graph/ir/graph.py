@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -29,13 +29,16 @@ class Op:
 
     - `family`: the name of the modules that define it, in every folder.
     - `mints`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
-    - `raises`: it is applied for the error that it raises, so dead code elimination keeps it.
+    - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
+    - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse;
+      None: its kernel refuses no values. See `dead_code`.
     """
 
-    __slots__ = ("family", "infer", "mints", "name", "raises")
+    __slots__ = ("family", "infer", "mints", "name", "raises", "refusals")
 
     def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False, raises: bool = False) -> None:
         self.name, self.infer, self.family, self.mints, self.raises = name, infer, family, mints, raises
+        self.refusals: Callable[[Node], Sequence[Node]] | None = None
 
     def __repr__(self) -> str:
         return self.name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from anyshape.graph.ir.graph import Graph, Node, Params, Value
+from anyshape.graph.ir.graph import Graph, Node, Op, Params, Value, params_tuple
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -97,6 +97,20 @@ class NodeSizes:
             )
 
         return tuple([substitute_leaves(size, of_leaf) for size in sizes])
+
+
+def refusal(op: Op, node: Node, value: Value, params: Mapping[str, Any]) -> Node:
+    """Return a node that applies `op` to an operand of another node, for the values that this refuses.
+
+    Sizes in `params` are over the operands of the other node.
+    """
+    operands = [value]
+
+    def rebased(leaf: InputAxis) -> Size:
+        return _axis_of_source(operands, node.operands[leaf.operand], leaf.axis)
+
+    local = {name: bind_local(param, rebased) for name, param in params.items()}
+    return Node(op, (value,), tuple(operands[1:]), params_tuple(local), (Value(value.meta),), node.where)
 
 
 def _axis_of_source(sources: list[Value], value: Value, axis: int) -> Size:

@@ -17,9 +17,12 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.creation import iota
+from anyshape.support.true_types import has_type
 
 ABSENT: Any = getattr(np, "_NoValue")  # noqa: B009 - NumPy's own mark of an argument that was not given
 _BOOL = np.dtype(bool)
+
+EMPTY_MEAN, NO_FREEDOM = "Mean of empty slice", "Degrees of freedom <= 0 for slice"  # warnings of NumPy
 
 
 def refuse_out(name: str, out: Any) -> None:
@@ -33,7 +36,7 @@ def reduced_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
 
     As in NumPy, a scalar may be reduced along an axis 0 that it does not have.
     """
-    if rank == 0 and isinstance(axis, (int, np.integer)) and axis in (0, -1):
+    if rank == 0 and has_type(axis, (int, np.integer)) and axis in (0, -1):
         return ()
     return axes_of(axis, rank, name)
 
@@ -138,6 +141,16 @@ def identity_mask(shape: Sequence[Size]) -> Any:
 def identity_like(x: Any) -> Any:
     """Return the identity matrix with the size and dtype of the matrices of x."""
     return ew.convert(identity_mask((sizes(x)[-1],) * 2), x.dtype)
+
+
+def power_of_length(length: Any, exponent: float) -> Any:
+    """Return a power of numbers that are not negative, as 0.5 of a sum of squares.
+
+    Derivatives of all orders are 0 where the number is 0, as those of |x| are at 0.
+    """
+    is_zero = ew.eq(length, ew.lift(0, length))
+    power = ew.power_by(ew.select(is_zero, 1, length), exponent)
+    return ew.select(is_zero, 0.0 if exponent > 0 else np.inf, power)
 
 
 def squared_magnitude(x: Any) -> Any:

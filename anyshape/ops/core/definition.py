@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,6 +78,17 @@ def define(
     DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
     COSTS[op] = cost
     return op
+
+
+def refuse(rule: Callable[[Node], Sequence[Node]], *ops: Op) -> None:
+    """Declare that the kernels of ops refuse some values of operands; `rule` gives the nodes that do so alone."""
+    for op in ops:
+        op.refusals = rule
+
+
+def itself(node: Node) -> Sequence[Node]:
+    """Refuse values by running the whole node, for ops that take little time."""
+    return (node,)
 
 
 def _signature(infer: ShapeRule) -> tuple[int, set[str], set[str]]:

@@ -6,7 +6,8 @@ from anyshape.ops import control as ct
 
 CONTROL = OPAQUE._replace(alias=Alias.VIEW, recomputable=True)
 
-declare(CONTROL, ct.stop_gradient_op, ct.check_op)
+declare(CONTROL, ct.stop_gradient_op, ct.check_op, ct.warn_op)
+declare(OPAQUE, ct.warn_below_op)
 declare(
     CONTROL._replace(algebra=NO_ALGEBRA._replace(identities=(identities.of_literal,))),
     ct.enter_checkpoint_op,
