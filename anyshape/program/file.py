@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, ProgramFileError
-from anyshape.graph.ir.decode import MOST, Malformed, decode_graph, fields, integer, items, text
+from anyshape.graph.ir.decode import MOST, Malformed, choice, decode_graph, fields, integer, items, text
 from anyshape.graph.ir.encode import encode_graph, printable
 from anyshape.graph.ir.graph import Graph, replace_subgraphs, walk
 from anyshape.graph.ir.validate import check_graph, check_subgraph
@@ -37,14 +37,16 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.callback import callback_op
 from anyshape.ops.core.node_validation import claims, problem
-from anyshape.program.pytree_json import decode_tree, encode_tree
+from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
 from anyshape.support.version import __version__
+from anyshape.tracing.pytrees import Order, order_of_leaves
 from anyshape.tracing.trace import Trace
 
 Tick: TypeAlias = Callable[[], None]
 
-FORMAT, VERSION = "anyshape program", 2
-_WITHOUT_SUBGRAPHS = 1  # the version of files whose graph has no subgraphs: older readers load these
+FORMAT, VERSION = "anyshape program", 3
+_SORTED = 2  # the last version whose leaves are in the order of sorted keys: older readers load these
+_WITHOUT_SUBGRAPHS = 1  # the version of such files whose graph has no subgraphs
 _DOCUMENT = "program.json"
 _MAX_DOCUMENT = 1 << 26  # bytes
 _MAX_DEPTH = 200
@@ -59,7 +61,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same program gives the same 
 def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
     """Write a program to a path or to a file that is open for bytes; after a failure the old content stays."""
     data = pack(trace, graph)
-    unpack(data, _name_of(file))  # a file that is saved can be loaded
+    _check_loadable(data, graph.name)
     if hasattr(file, "write"):
         file.write(data)
         return
@@ -79,6 +81,15 @@ def save_trace(trace: Trace, graph: Graph, file: Any) -> None:
         raise
 
 
+def _check_loadable(data: bytes, name: str) -> None:
+    """Raise ArgumentError if `load` would refuse the bytes, as they exceed a limit."""
+    try:
+        _unpack(data, name, _Clock().tick)
+    except Malformed as error:
+        advice = "save a smaller program, whose arguments and results are flatter and have shorter keys"
+        raise ArgumentError(name, "the program", f"exceeds what a file can hold: {error}", advice) from None
+
+
 def pack(trace: Trace, graph: Graph) -> bytes:
     """Return the bytes of the file."""
     functions = [str(dict(n.params)["function"]) for n in walk(graph) if n.op is callback_op]
@@ -95,8 +106,10 @@ def pack(trace: Trace, graph: Graph) -> bytes:
         "labels": [printable(p) for p in trace.labels],
         "digests": [hashlib.sha256(c).hexdigest() for c in constants],
     }
+    version = _version(trace, graph)
+    if version > _SORTED:
+        program["order"] = trace.order.value
     digest = hashlib.sha256(_canonical(program)).hexdigest()
-    version = VERSION if graph.subgraphs else _WITHOUT_SUBGRAPHS
     envelope = {"format": FORMAT, "version": version, "anyshape": __version__, "digest": digest, "program": program}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
@@ -104,6 +117,16 @@ def pack(trace: Trace, graph: Graph) -> bytes:
         for i, constant in enumerate(constants):
             archive.writestr(zipfile.ZipInfo(_constant_name(i), _DATE), constant, zipfile.ZIP_STORED)
     return out.getvalue()
+
+
+def _version(trace: Trace, graph: Graph) -> int:
+    """Return the lowest version that can hold a program."""
+    args, kwargs = trace.in_tree.children()
+    parts = [args, kwargs] if trace.order is Order.ALL else [args, *kwargs.children()]
+    ordered = trace.order is not Order.NONE and any(map(has_order, parts))
+    if ordered or not has_sorted_keys(trace.out_tree):
+        return VERSION
+    return _SORTED if graph.subgraphs else _WITHOUT_SUBGRAPHS
 
 
 def _constant_name(i: int) -> str:
@@ -170,22 +193,26 @@ class _Clock:
 def _unpack(data: bytes, name: str, tick: Tick) -> Trace:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = _members(archive, len(data))
-        program = _program(_document(archive, members), name)
-        graph, arguments, result, paths, labels, digests = fields(
-            program, "the program", "graph", "arguments", "result", "paths", "labels", "digests"
-        )
+        version, program = _program(_document(archive, members), name)
+        names = ["graph", "digests", "arguments", "result", "paths", "labels", *["order"] * (version > _SORTED)]
+        graph, digests, *signature = fields(program, "the program", *names)
         digests = items(digests, "digests", MOST["constants"])
         expected = {_DOCUMENT, *[_constant_name(i) for i in range(len(digests))]}
         if members.keys() != expected:
             raise Malformed("its members are not those that it names")
         arrays = [_constant(archive.read(_constant_name(i)), digest) for i, digest in enumerate(digests)]
     decoded = _checked(decode_graph(graph, arrays, tick), tick)
-    return _trace(decoded, arguments, result, paths, labels)
+    return _trace(decoded, *signature)
 
 
-def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any) -> Trace:
-    """Return the trace of a graph; raise Malformed if its structures and names do not fit."""
-    trees = decode_tree(arguments, "the arguments"), decode_tree(result, "the result")
+def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, order: Any = "") -> Trace:
+    """Return the trace of a graph; raise Malformed if its structures and names do not fit.
+
+    The graph of a file without an order has its inputs and outputs in the order of sorted keys.
+    """
+    sort = order == ""
+    order = Order.NONE if sort else Order(choice(order, "the order of keys", [o.value for o in Order]))
+    trees = decode_tree(arguments, "the arguments", sort_keys=sort), decode_tree(result, "the result", sort_keys=sort)
     count = len(graph.inputs) - graph.hidden
     paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", count)]) for ps in (paths, labels))
     is_pair = trees[0].type is tuple and [child.type for child in trees[0].children()] == [tuple, dict]
@@ -193,7 +220,11 @@ def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any) -
         raise Malformed("its structures do not fit its graph")
     if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
         raise Malformed("its names do not fit its graph")
-    return Trace(graph, *trees, paths, labels)
+    if sort:
+        unsorted = decode_tree(result, "the result")
+        leaves = order_of_leaves(trees[1], unsorted) or ()
+        graph, trees = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves])), (trees[0], unsorted)
+    return Trace(graph, *trees, paths, labels, order)
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -248,8 +279,8 @@ def _refuse(number: str) -> Any:
     raise Malformed(f"its document holds the number {number:.50}")
 
 
-def _program(document: Any, name: str) -> Any:
-    """Return the program of a document; check format, version and digest."""
+def _program(document: Any, name: str) -> tuple[int, Any]:
+    """Return the version and the program of a document; check format, version and digest."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Malformed("its document is no program")
     version = integer(document.get("version"), "its version", 1, 2**31)
@@ -260,7 +291,7 @@ def _program(document: Any, name: str) -> Any:
     _, _, _, digest, program = fields(document, "the document", "format", "version", "anyshape", "digest", "program")
     if digest != hashlib.sha256(_canonical(program)).hexdigest():
         raise Malformed("its digest does not fit")
-    return program
+    return version, program
 
 
 def _constant(data: bytes, digest: Any) -> np.ndarray:

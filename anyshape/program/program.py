@@ -32,7 +32,7 @@ from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.tracing.display_names import DisplayNames, show_call
-from anyshape.tracing.pytrees import as_leaf, flatten
+from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, same_but_for_order
 from anyshape.tracing.trace import Trace
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -214,15 +214,31 @@ class Program:
 
     def _flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of the arguments; raise ArgumentError if their structure differs from the traced one."""
-        leaves, tree = flatten((args, kwargs))
-        if kwargs and tree != self.trace.in_tree:
-            leaves, tree = flatten(self._by_position(args, kwargs))
-        if tree != self.trace.in_tree:
-            names = list(self.__signature__.parameters)
-            passed, traced = (show_call(x, names, {}) for x in (tree, self.trace.in_tree))
-            problem = f"have the structure {passed}, not {traced}"
-            raise ArgumentError(self.name, "the arguments", problem, "pass arguments as they were traced")
+        leaves = self._matched(args, kwargs)
+        if leaves is None and kwargs:
+            args, kwargs = self._by_position(args, kwargs)
+            leaves = self._matched(args, kwargs)
+        if leaves is None:
+            raise self._structure_error(flatten((args, in_order(kwargs, self.trace.order)))[1])
         return leaves
+
+    def _matched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """Return the leaves of arguments of the traced structure, None for others."""
+        order, like = self.trace.order, self.trace.in_tree
+        arguments = args, in_order(kwargs, order)
+        if order is Order.NONE:
+            return flatten_as(arguments, like)
+        leaves, tree = flatten(arguments)
+        return leaves if tree == like else None
+
+    def _structure_error(self, tree: Any) -> ArgumentError:
+        """Return the error for arguments of another structure, or with keys in another order."""
+        names, traced = list(self.__signature__.parameters), self.trace.in_tree
+        problem = f"have the structure {show_call(tree, names, {})}, not {show_call(traced, names, {})}"
+        advice = "pass arguments as they were traced"
+        if same_but_for_order(tree, traced):
+            advice = "pass the keys in the traced order, which the function saw, or use jit"
+        return ArgumentError(self.name, "the arguments", problem, advice)
 
     def _checked(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the leaves as arrays; raise ArgumentError if a dtype or a rank differs from the traced one."""
@@ -234,7 +250,8 @@ class Program:
     @cached_property
     def _read(self) -> Reader | None:
         """Generated function that takes the leaves out of arguments exactly as traced, if there is one."""
-        return reader(self.trace.in_tree, [(meta.dtype, meta.rank) for meta in self.prologue.metas])
+        leaves = [(meta.dtype, meta.rank) for meta in self.prologue.metas]
+        return reader(self.trace.in_tree, leaves, self.trace.order)
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with those by position that were traced by position and passed by name."""

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.tracing.pytrees import PYTHON_SCALARS, unflatten
+from anyshape.tracing.pytrees import PYTHON_SCALARS, Order, unflatten
 
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "tuple[Any, ...] | None"]
 
 MAX_LEAVES = 256  # of a structure with a generated function
 MAX_DEPTH = 32  # of nested containers: the parser of Python limits brackets
+_NUMBERS = (*PYTHON_SCALARS, np.generic, np.ndarray)  # an ndarray without axes
 _KINDS = {"TUPLE": "tuple", "LIST": "list", "DICT": "dict"}  # types by optree's names of kinds
 
 
@@ -35,29 +36,41 @@ def _has_known_kinds(tree: Any, depth: int) -> bool:
     return all(_has_known_kinds(part, depth - 1) for part in tree.children())
 
 
-def reader(tree: Any, leaves: Sequence[tuple[Any, ...]]) -> Reader | None:
+def reader(tree: Any, leaves: Sequence[tuple[Any, ...]], order: Order = Order.KEYS) -> Reader | None:
     """Generate a function of positional and keyword arguments that returns their leaves as arrays.
 
     It returns None for arguments that do not match, and for some that match but have other types. `leaves` are the
-    dtypes and ranks, and the types of plain numbers. Return None if the structure is not plain.
+    dtypes and ranks, and the types of plain numbers. Keys must come in the order of the structure as far as `order`
+    demands it. Return None if the structure is not plain.
     """
-    if not is_plain(tree) or any(kind not in PYTHON_SCALARS for _, _, *kinds in leaves for kind in kinds):
+    if not is_plain(tree) or any(kind not in _NUMBERS for _, _, *kinds in leaves for kind in kinds):
         return None
-    return _Reader(leaves).function(*tree.children())
+    return _Reader(leaves, order).function(*tree.children())
 
 
 class _Reader:
-    """Writes the function; each part is checked as soon as it is read."""
+    """Writes the function; each part is checked as soon as it is read.
 
-    def __init__(self, leaves: Sequence[tuple[Any, ...]]) -> None:
-        self.leaves = iter(enumerate(leaves))
+    The keys of `ordered` dicts are compared last and together: one comparison costs no more than one length for each.
+    """
+
+    def __init__(self, leaves: Sequence[tuple[Any, ...]], order: Order) -> None:
+        self.leaves, self.order = iter(enumerate(leaves)), order
         self.lines: list[str] = []
         self.parts = itertools.count()
+        self.ordered: list[str] = []
+        self.keys: list[str] = []
         self.names: dict[str, Any] = {"asarray": np.asarray, "ndarray": np.ndarray}
 
     def function(self, args: Any, kwargs: Any) -> Reader:
         self._inside("args", args)
-        self._inside("kwargs", kwargs)
+        if self.order is Order.ALL:
+            self._in_order("kwargs", kwargs)
+        else:
+            self._inside("kwargs", kwargs)
+        if self.ordered:
+            self.names["keys"] = self.keys
+            self._reject_if(f"[{', '.join([f'*{name}' for name in self.ordered])}] != keys")
         leaves = "".join([f"x{i}, " for i in range(args.num_leaves + kwargs.num_leaves)])
         body = "\n".join([f"        {line}" for line in [*self.lines, f"return ({leaves})"]])
         source = f"def read(args, kwargs):\n    try:\n{body}\n    except (KeyError, ValueError):\n        return None\n"
@@ -78,7 +91,23 @@ class _Reader:
         name = f"a{next(self.parts)}"
         self.lines.append(f"{name} = {source}")
         self._reject_if(f"type({name}) is not {_KINDS[tree.kind.name]}")
-        self._inside(name, tree)
+        if tree.kind.name == "DICT" and self.order is not Order.NONE:
+            self._in_order(name, tree)
+        else:
+            self._inside(name, tree)
+
+    def _in_order(self, name: str, tree: Any) -> None:
+        """Write the lines for the values of a dict whose keys must come in the order of the structure.
+
+        They need no length: each of the dicts has the keys that are read, and all together no more.
+        """
+        if tree.num_children < 2:
+            self._inside(name, tree)
+            return
+        self.ordered.append(name)
+        self.keys += tree.entries()
+        for entry, part in zip(tree.entries(), tree.children(), strict=True):
+            self._part(f"{name}[{entry!r}]", part)
 
     def _inside(self, name: str, tree: Any) -> None:
         """Write the lines for the parts of a container, whose type was checked."""
@@ -93,12 +122,13 @@ class _Reader:
         self.names[expected] = dtype
         self.lines.append(f"{x} = {source}")
         wrong = f"({x}.dtype is not {expected} and {x}.dtype != {expected}) or {x}.ndim != {rank}"
-        if kind:
-            self._reject_if(f"type({x}) is not {kind[0].__name__}")
+        if kind and kind[0] is not np.ndarray:
+            self.names[f"t{i}"] = dtype.type if kind[0] is np.generic else kind[0]
+            self._reject_if(f"type({x}) is not t{i}")
             self.lines.append(f"{x} = asarray({x})")
             self._reject_if(wrong)
             return
-        if rank == 0:
+        if rank == 0 and not kind:
             self.names[f"t{i}"] = dtype.type
             self.lines.append(f"if type({x}) is t{i}: {x} = asarray({x})")
         self._reject_if(f"type({x}) is not ndarray or {wrong}")

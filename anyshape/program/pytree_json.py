@@ -93,16 +93,43 @@ class _Encoder:
         raise ArgumentError(self.function, self.argument, problem, "close over it instead of passing it")
 
 
-def decode_tree(data: Any, subject: str) -> Any:
-    """Return the structure that the data describe; `subject` names it in errors."""
-    return flatten(_Decoder(subject).build(data, 0))[1]
+def decode_tree(data: Any, subject: str, *, sort_keys: bool = False) -> Any:
+    """Return the structure that the data describe, with the keys of dicts sorted if asked.
+
+    `subject` names it in errors.
+    """
+    return flatten(_Decoder(subject, sort_keys).build(data, 0))[1]
+
+
+def has_order(tree: Any) -> bool:
+    """Return True if a structure has a dict of several keys, whose order a function can see."""
+    if tree.is_leaf():
+        return False
+    several = tree.type in (dict, OrderedDict, defaultdict) and tree.num_children > 1
+    return several or any(map(has_order, tree.children()))
+
+
+def has_sorted_keys(tree: Any) -> bool:
+    """Return True if all dicts of a structure have sorted keys."""
+    if tree.is_leaf():
+        return True
+    keys = tree.entries() if tree.type in (dict, defaultdict) else []
+    return keys == _sorted(keys) and all(map(has_sorted_keys, tree.children()))
+
+
+def _sorted(keys: Iterable[Any]) -> list[Any]:
+    """Return keys in the order of leaves in files of versions 1 and 2: by value, else by class and value."""
+    try:
+        return sorted(keys)
+    except TypeError:
+        return sorted(keys, key=lambda key: (f"{type(key).__module__}.{type(key).__qualname__}", key))
 
 
 class _Decoder:
     """Decodes one structure, and raises Malformed for anything that `_Encoder` does not write."""
 
-    def __init__(self, subject: str) -> None:
-        self.subject, self.count = subject, 0
+    def __init__(self, subject: str, sort_keys: bool) -> None:
+        self.subject, self.sort_keys, self.count = subject, sort_keys, 0
 
     def build(self, x: Any, depth: int) -> Any:
         """Return a part of the structure, with a marker for each leaf."""
@@ -126,7 +153,7 @@ class _Decoder:
         builders: dict[str, Callable[[Any, int], Any]] = {
             "list": self._parts,
             "tuple": lambda parts, depth: tuple(self._parts(parts, depth)),
-            "dict": self._pairs,
+            "dict": self._sorted_pairs,
             "ordered": lambda pairs, depth: OrderedDict(self._pairs(pairs, depth)),
             "static": lambda value, depth: Static(self._static(value, depth)),
         }
@@ -136,7 +163,7 @@ class _Decoder:
     def _defaultdict(self, x: dict[str, Any], depth: int) -> Any:
         pairs, factory = fields(x, self.subject, "defaultdict", "factory")
         made = None if factory is None else _FACTORIES[choice(factory, self.subject, _FACTORIES)]
-        return defaultdict(made, self._pairs(pairs, depth))
+        return defaultdict(made, self._sorted_pairs(pairs, depth))
 
     def _deque(self, x: dict[str, Any], depth: int) -> Any:
         parts, longest = fields(x, self.subject, "deque", "longest")
@@ -159,6 +186,10 @@ class _Decoder:
                 raise Malformed(f"{self.subject} has the key {key!r:.50} twice, or no key")
             mapping[key] = self.build(value, depth + 1)
         return mapping
+
+    def _sorted_pairs(self, x: Any, depth: int) -> dict[Any, Any]:
+        mapping = self._pairs(x, depth)
+        return {key: mapping[key] for key in _sorted(mapping)} if self.sort_keys else mapping
 
     def _static(self, x: Any, depth: int) -> Any:
         if isinstance(x, dict) and "text" in x:

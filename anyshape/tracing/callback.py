@@ -15,7 +15,7 @@ from anyshape.graph.sizes.expr import DimVar, Size, from_atom
 from anyshape.numpy.operands.promotion import is_traced, operand, shape_of
 from anyshape.ops import callback as cb
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, unflatten
+from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, is_array, unflatten
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,12 @@ class _Flat:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args, kwargs = unflatten(self.arguments, leaves)
-        outputs, structure = flatten(self.function(*args, **kwargs))
-        if structure != self.result:
+        result = self.function(*args, **kwargs)
+        outputs = flatten_as(result, self.result)
+        if outputs is None:
             name, advice = function_name(self.function), "return what result_spec describes"
-            raise ArgumentError("pure_callback", name, f"gave {structure}, not {self.result} as declared", advice)
+            problem = f"gave {flatten(result)[1]}, not {self.result} as declared"
+            raise ArgumentError("pure_callback", name, problem, advice)
         return outputs
 
 

@@ -85,6 +85,11 @@ def _show_node(kind: type, entries: Sequence[Any], parts: Sequence[str]) -> str:
     return f"{kind.__name__}({', '.join(map(operator.add, labels, parts))})"
 
 
+def show_order(before: Any, now: Any) -> tuple[str, str]:
+    """Return the keys of two nodes that differ in their order."""
+    return ", ".join(map(repr, before.entries())), ", ".join(map(repr, now.entries()))
+
+
 def show_call(tree: Any, names: Sequence[str], static: Mapping[int | str, Any]) -> str:
     """Return the arguments of a call: `(x, {'w': *}, k=3)`."""
     args, kwargs = tree.children()

@@ -1,11 +1,20 @@
-"""Flatten pytrees of arguments and results through optree: leaves, paths and prefixes."""
+"""Flatten pytrees of arguments and results through optree: leaves, paths and prefixes.
+
+Dicts keep the order of their keys, which a function can see: it belongs to the structure.
+"""
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import enum
+import functools
 import inspect
+import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,11 +26,23 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.signature.size_names import identifier
 from anyshape.numpy.operands.promotion import NUMERIC, plain_array
 from anyshape.numpy.sizes.shape_tuple import Sizes
+from anyshape.support.freezing import Frozen, freeze
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
 
 NAMESPACE = "anyshape"
 PYTHON_SCALARS = (bool, int, float, complex)
+_DICTS = ("DICT", "ORDEREDDICT", "DEFAULTDICT")  # optree's names of kinds
+_SETTINGS = ExitStack()  # open until exit: optree sorts keys without it
+atexit.register(_SETTINGS.close)
+
+
+class Order(enum.Enum):
+    """Which keys must come in the traced order: none, those of dicts, or those of dicts and keywords too."""
+
+    NONE = "none"
+    KEYS = "keys"
+    ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +57,8 @@ def _register(kind: type, flatten: Callable[[Any], Any], unflatten: Callable[[An
     optree.when_loaded(lambda: optree.register_pytree_node(kind, flatten, unflatten, namespace=NAMESPACE))
 
 
-_register(Static, lambda s: ((), s.value), lambda value, _: Static(value))
+optree.when_loaded(lambda: _SETTINGS.enter_context(optree.dict_insertion_ordered(True, namespace=NAMESPACE)))
+_register(Static, lambda s: ((), Frozen(s.value)), lambda frozen, _: Static(frozen.value))
 
 
 def register_as_tuple(kind: type[tuple[Any, ...]]) -> None:
@@ -54,7 +76,8 @@ Unflatten: TypeAlias = Callable[[Any, Iterable[Any]], Any]
 def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: Unflatten | None = None) -> type:
     """Register a class as a pytree for arguments, results and gradients, and return it, as a decorator does.
 
-    - `flatten` returns the children of an instance and its other data, which must hash and compare with `==`.
+    - `flatten` returns the children of an instance and its other data, which must hash and compare with `==`. They are
+      compared as static arguments are: 1 is not 1.0.
     - `unflatten` makes an instance from the other data and the children.
     - A dataclass needs neither: its fields are the children, except fields with the metadata `static`.
 
@@ -90,10 +113,13 @@ def register_pytree_node(cls: type, flatten: Flatten | None = None, unflatten: U
         except TypeError:
             problem = f"holds {rest!r:.50} besides its parts, which cannot be hashed"
             raise ArgumentError(cls.__name__, "an instance", problem, "hold a tuple or a text there") from None
-        return parts, rest, *entries
+        return parts, Frozen(rest), *entries
 
+    make = unflatten
     try:
-        optree.register_pytree_node(cls, hashed, unflatten, path_entry_type=kind, namespace=NAMESPACE)
+        optree.register_pytree_node(
+            cls, hashed, lambda frozen, xs: make(frozen.value, xs), path_entry_type=kind, namespace=NAMESPACE
+        )
     except ValueError:
         raise ArgumentError("register_pytree_node", cls.__name__, "is registered already", "do so once") from None
     return cls
@@ -125,6 +151,78 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     return leaves, structure
 
 
+def flatten_as(tree: Any, like: Any) -> list[Any] | None:
+    """Return the leaves of a tree in the order of a structure, from which it may differ in the order of keys alone.
+
+    Return None if it differs in anything else.
+    """
+    leaves, structure = flatten(tree)
+    if structure == like:
+        return leaves
+    order = order_of_leaves(structure, like)
+    return None if order is None else [leaves[i] for i in order]
+
+
+def same_but_for_order(tree: Any, like: Any) -> bool:
+    """Return True if two structures are equal, or differ in the order of keys alone."""
+    return order_of_leaves(tree, like) is not None
+
+
+def order_of_leaves(tree: Any, like: Any) -> list[int] | None:
+    """Return which leaf of `tree` each leaf of `like` is, None if they differ in more than the order of keys."""
+    if tree == like:
+        return list(range(tree.num_leaves))
+    if tree.is_leaf() or like.is_leaf():
+        return None
+    order = _order_of_children(tree.one_level(), like.one_level())
+    if order is None:
+        return None
+    parts = tree.children()
+    starts = [0, *itertools.accumulate([part.num_leaves for part in parts])]
+    leaves: list[int] = []
+    for i, other in zip(order, like.children(), strict=True):
+        inner = order_of_leaves(parts[i], other)
+        if inner is None:
+            return None
+        leaves += [starts[i] + j for j in inner]
+    return leaves
+
+
+def _order_of_children(node: Any, like: Any) -> list[int] | None:
+    """Return which child of one node each child of another one is, None if their nodes differ in more than order."""
+    if node == like:
+        return list(range(node.num_children))
+    if node.kind.name not in _DICTS or {*node.entries()} != {*like.entries()}:
+        return None
+    mapping = unflatten(node, range(node.num_children))  # keeps what else a node has, such as a default factory
+    numbers = dict(mapping)
+    mapping.clear()
+    mapping.update((key, numbers[key]) for key in like.entries())
+    order, structure = flatten(mapping)
+    return order if structure == like else None
+
+
+def frozen_keys(tree: Any) -> tuple[Any, ...]:
+    """Return the keys of dicts by type and value if some are not texts: structures with 1 and True are equal."""
+    return () if _has_texts_only(tree) else tuple([freeze(key) for key in _keys(tree)])
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_texts_only(tree: Any) -> bool:
+    """Return True if all keys are texts; then they are in every equal structure."""
+    return all(isinstance(key, str) for key in _keys(tree))
+
+
+def _keys(tree: Any) -> Iterator[Any]:
+    """Yield the keys of all dicts in a structure."""
+    if tree.is_leaf():
+        return
+    if tree.kind.name in _DICTS:
+        yield from tree.entries()
+    for part in tree.children():
+        yield from _keys(part)
+
+
 def flatten_with_none(tree: Any) -> tuple[list[Any], Any, list[str]]:
     """Return the leaves, with None as a leaf, the structure, and the path of each leaf: `args[0]['w']`."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
@@ -137,15 +235,32 @@ def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
-def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str) -> list[Any]:
-    """Return the entries of `prefix` (ints or None), repeated for every leaf of `tree` below them."""
+def flatten_prefix(prefix: Any, tree: Any, function: str, argument: str, *, none_is_leaf: bool = False) -> list[Any]:
+    """Return the entries of `prefix` (ints or None), repeated for every leaf of `tree` below them.
+
+    The order of keys may differ. None in the tree is no leaf, unless `none_is_leaf`.
+    """
     try:
-        return optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
+        optree.broadcast_prefix(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
         first = next(iter(optree.prefix_errors(prefix, tree, none_is_leaf=True, namespace=NAMESPACE)), None)
         text = " ".join(str(first(argument)).split()).removeprefix("pytree structure error: ") if first else str(error)
         advice = "give one entry per argument, or a tree that is a prefix of the arguments"
         raise ArgumentError(function, argument, f"does not match the arguments: {text}", advice) from error
+    entries, structure = optree.tree_flatten(prefix, none_is_leaf=True, namespace=NAMESPACE)
+    like = optree.tree_structure(tree, none_is_leaf=none_is_leaf, namespace=NAMESPACE)
+    return _repeated(structure, iter(entries), like)
+
+
+def _repeated(prefix: Any, entries: Iterator[Any], tree: Any) -> list[Any]:
+    """Return the entry for each leaf of a structure, in its order."""
+    if prefix.is_leaf():
+        return [next(entries)] * tree.num_leaves
+    parts = dict(zip(tree.entries(), tree.children(), strict=True))
+    by_key = {
+        key: _repeated(part, entries, parts[key]) for key, part in zip(prefix.entries(), prefix.children(), strict=True)
+    }
+    return [entry for key in parts for entry in by_key[key]]
 
 
 def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -156,6 +271,21 @@ def leaf_paths(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
         start = f"args[{key.entry}]" if head.entry == 0 else str(key.entry)
         paths.append(start + "".join(entry.codify("") for entry in rest))
     return paths
+
+
+def visible_order(function: Any) -> Order:
+    """Return which order of keys a function can see: that of keywords too, unless it certainly has no `**kwargs`."""
+    known = getattr(function, "order", None)  # of a transformed function
+    if isinstance(known, Order):
+        return known
+    function = getattr(function, "__func__", function)
+    hidden = type(function) is types.FunctionType and not function.__code__.co_flags & inspect.CO_VARKEYWORDS
+    return Order.KEYS if hidden else Order.ALL
+
+
+def in_order(kwargs: dict[str, Any], order: Order) -> dict[str, Any]:
+    """Return keywords as they are, or sorted if the function cannot see their order."""
+    return kwargs if order is Order.ALL or len(kwargs) < 2 else dict(sorted(kwargs.items()))
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
@@ -209,6 +339,13 @@ def as_leaf(x: Any, path: str, function: str) -> np.ndarray:
 def is_array(x: Any) -> bool:
     """Return True if x can be a leaf of a result."""
     return has_type(x, (Traced, SymbolicSize, np.ndarray, np.generic, *PYTHON_SCALARS))
+
+
+def scalar_kind(x: Any) -> type | None:
+    """Return the type of a Python number, `np.generic` for a scalar of NumPy, and None for an array."""
+    if has_type(x, np.generic):
+        return np.generic
+    return type(x) if has_type(x, PYTHON_SCALARS) else None
 
 
 def is_python_scalar(x: Any) -> bool:

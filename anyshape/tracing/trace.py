@@ -19,12 +19,12 @@ from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
-from anyshape.numpy.arrays.array import Array
+from anyshape.numpy.arrays.array import Array, NDArray
 from anyshape.numpy.operands.promotion import asarray
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
-from anyshape.tracing.pytrees import NAMESPACE, flatten, is_array, named, readable, unflatten
+from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -33,7 +33,8 @@ _LOG = logging.getLogger("anyshape.trace")
 class Trace:
     """Graph of one function, with the structures of its arguments and of its result.
 
-    `labels` are the paths of the arguments by the names of parameters, where these are known.
+    `labels` are the paths of the arguments by the names of parameters, where these are known. `order` says which keys
+    of a call must come in the order of `in_tree`: others would lead the function elsewhere.
     """
 
     graph: Graph
@@ -41,16 +42,18 @@ class Trace:
     out_tree: Any
     paths: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    order: Order = Order.KEYS
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """Arguments of a call: flat arrays with their paths, which are Python scalars (`weak`), and the structure."""
+    """Arguments of a call: flat arrays with their paths, the `scalar_kind` of each, and the structure."""
 
     arrays: Sequence[Any]
-    weak: Sequence[bool]
+    kinds: Sequence[type | None]
     tree: Any
     paths: Sequence[str]
+    order: Order = Order.KEYS
 
 
 def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
@@ -141,7 +144,7 @@ def trace_in(
     labels, started = tuple(named(p, names) for p in leaves.paths), perf_counter()
     if _LOG.isEnabledFor(logging.DEBUG):
         _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
-    handles = [_input(builder, m, w) for m, w in zip(metas, leaves.weak, strict=True)]
+    handles = [_input(builder, m, k) for m, k in zip(metas, leaves.kinds, strict=True)]
     for position, size in builder.values.items():
         handles[position] = symdim(size, builder.scope)
     builder.hide()
@@ -157,11 +160,20 @@ def trace_in(
             raise
         graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
-    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels)
+    return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels, leaves.order)
 
 
-def _input(builder: Builder, meta: TensorMeta, weak: bool) -> Any:
-    return Array(builder, builder.input(meta).value, weak)
+def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:
+    """Add an input that stands for an array, or for a number of a kind."""
+    value = builder.input(meta).value
+    return NDArray(builder, value) if kind is None else Array(builder, value, kind is not np.generic)
+
+
+def _kind(x: Any, meta: TensorMeta) -> type | None:
+    """Return the kind of number that a traced value, or a row of it, stands for, None for an array."""
+    if isinstance(x, NDArray) and meta.rank == x.meta.rank:
+        return None
+    return x.__class__ if x.weak else np.generic
 
 
 @dataclass(frozen=True)
@@ -185,7 +197,7 @@ def trace_inner(
     """
     builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole)
     metas = [x.meta for x in like] if metas is None else metas
-    handles = [_input(builder, m, getattr(x, "weak", False)) for m, x in zip(metas, like, strict=True)]
+    handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
     with activate(builder):
         result, aux = function(handles)
         results, out_tree = run_traced(lambda: result, name, (), {})

@@ -13,7 +13,16 @@ from anyshape.errors import ArgumentError, GradientCheckError
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import NAMESPACE, as_leaf, flatten, function_name, is_python_scalar, leaf_paths, unflatten
+from anyshape.tracing.pytrees import (
+    NAMESPACE,
+    as_leaf,
+    flatten,
+    flatten_as,
+    function_name,
+    is_python_scalar,
+    leaf_paths,
+    unflatten,
+)
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.grad import jvp, vjp
 from anyshape.transforms.jit import Jitted, jit
@@ -214,9 +223,10 @@ class _Level:
         """Compare the leaves of two results, except where the value of f is NaN."""
         check = f"{kind} of {self.name}"
         leaves, tree = flatten(expected)
-        others, structure = flatten(observed)
-        if tree != structure:
-            return Measurement(check, mode, self.order, "the result", str(tree), str(structure), math.inf, 0.0)
+        others = flatten_as(observed, tree)
+        if others is None:
+            shown = str(tree), str(flatten(observed)[1])
+            return Measurement(check, mode, self.order, "the result", *shown, math.inf, 0.0)
         rows = zip(leaves, others, flatten(point.value)[0], strict=True)
         worst = [_worst(e, o, v, tolerance, point.width) for e, o, v in rows]
         if not worst:
@@ -299,7 +309,8 @@ class _Point:
 
 def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     leaves, structure = flatten(tree)
-    return unflatten(structure, [function(*xs) for xs in zip(leaves, *[flatten(t)[0] for t in others], strict=True)])
+    columns = [flatten_as(t, structure) or flatten(t)[0] for t in others]  # of another structure: `zip` says so
+    return unflatten(structure, [function(*xs) for xs in zip(leaves, *columns, strict=True)])
 
 
 def _inexact(x: Any) -> bool:

@@ -15,12 +15,14 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
+from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     Static,
     check_callable,
     flatten,
+    flatten_as,
     function_name,
     is_array,
     leaf_paths,
@@ -257,12 +259,11 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
 
     Raise ArgumentError unless they match the primals in structure, dtypes and shapes.
     """
-    leaves, tree = flatten(tangents)
-    _, like_tree = flatten(like)
-    if tree != like_tree:
-        raise ArgumentError(
-            name, "tangents", f"has the structure {tree}, not {like_tree}", "give one leaf for each leaf"
-        )
+    tree = flatten(like)[1]
+    leaves = flatten_as(tangents, tree)
+    if leaves is None:
+        problem = f"has the structure {flatten(tangents)[1]}, not {tree}"
+        raise ArgumentError(name, "tangents", problem, "give one leaf for each leaf")
     matched = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):
         t = as_value(t, x.dtype if not is_traced(t) and not hasattr(t, "dtype") else None)
@@ -392,9 +393,9 @@ def memoised_transform(
         rememberable = active() is None  # a function made inside a trace may hold its values
     if not rememberable:
         return jit_transform(make(function, name), name, function)
-    return _remembered(kind, function, name, make)
+    return _remembered(kind, Frozen(function), name, make)
 
 
 @functools.lru_cache(maxsize=256)
-def _remembered(kind: str, function: Callable[..., Any], name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
-    return jit_transform(make(function, name), name, function)
+def _remembered(kind: str, function: Frozen, name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
+    return jit_transform(make(function.value, name), name, function.value)

@@ -19,26 +19,31 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Builder, active, active_builders
+from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured_state import watch
+from anyshape.tracing.captured.state import CapturedState
+from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
     as_leaf,
     check_callable,
     flatten,
+    frozen_keys,
     function_name,
+    in_order,
     is_array,
-    is_python_scalar,
     leaf_paths,
     named,
     parameter_names,
+    scalar_kind,
+    visible_order,
 )
-from anyshape.tracing.trace import Leaves, trace_call
+from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.transforms.caching.cache import Cache, CacheEntry
-from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList
+from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.explanation import explain_cache, explain_entry
 from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.transforms.static_args import StaticArguments, static_arguments, with_static
@@ -88,6 +93,7 @@ class Jitted:
         self.options = options if options is not None else Options()
         self._bound_from = bound_from
         self._bound_to_classes: dict[type, Jitted] = {}
+        self.order = visible_order(self.__wrapped__)
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self._recipe, self._method = recipe, method
         self._cache = Cache()
@@ -99,13 +105,16 @@ class Jitted:
         if active_builders():
             return self._call_in_trace(args, kwargs)
         cache = self._cache
+        state_holds = cache.state_holds
         for read, entries in cache.fast_paths:
             leaves = read(args, kwargs)
             if leaves is None:
                 continue
+            if state_holds is not None and not state_holds():
+                break
             for entry in entries:
-                state_holds, guards_hold = entry.state_holds, entry.guards_hold
-                if (state_holds is None or state_holds()) and (guards_hold is None or guards_hold(*leaves)):
+                guards_hold = entry.guards_hold
+                if guards_hold is None or guards_hold(*leaves):
                     try:
                         outputs = entry.run(*leaves)
                     except BaseException:
@@ -140,19 +149,21 @@ class Jitted:
         static: dict[int | str, Any] = {}
         if self.options.static:
             args, kwargs, static = self.options.static.split(args, kwargs)
+        kwargs = in_order(kwargs, self.order)
         raw, tree = flatten((args, kwargs))
         arrays = raw
         kinds: list[tuple[Any, ...]] = []
         for i, x in enumerate(raw):
             kind = type(x)
             if kind is np.ndarray:
-                kinds.append((x.dtype, x.ndim))
+                kinds.append((x.dtype, x.ndim) if x.ndim else leaf_key(x))
                 continue
             if arrays is raw:
                 arrays = [*raw]
             arrays[i] = array = self._leaf(x, i, args, kwargs)
-            kinds.append((array.dtype, array.ndim, kind) if is_python_scalar(x) else (array.dtype, array.ndim))
-        key = Key(tree, self.options.static.key(static) if static else (), tuple(kinds))
+            kinds.append(leaf_key(array, scalar_kind(x)))
+        frozen = self.options.static.key(static) if static else ()
+        key = Key(tree, frozen, tuple(kinds), frozen_keys(tree), self.order)
         return _Call(args, kwargs, static, raw, arrays, key)
 
     def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
@@ -181,14 +192,22 @@ class Jitted:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""
         names = parameter_names(self)
         leaves = call.leaves(self.name, names)
-        state = watch(self.__wrapped__)
-        shapes = self.options.shapes
-        prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
-        function = with_static(self.function, call.static)
+        state = self._cache.state or CapturedState(self.__wrapped__, self.name)
+        shapes, function = self.options.shapes, with_static(self.function, call.static)
+
+        def traced() -> tuple[Trace, Scope]:
+            prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
+            return trace_call(function, self.name, leaves, names, prepared)
+
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
         reasons, number, started = self._cache.explain_miss(made_for), self._cache.traces + 1, perf_counter()
         _LOG.debug("%s: program %d is needed; %s", self.name, number, ReasonList(reasons))
-        trace, scope = trace_call(function, self.name, leaves, names, prepared)
+        with self._cache.tracing(state) as things:
+            trace, scope = refuse_draws(self.name, traced, [*things, *[(str(k), v) for k, v in call.static.items()]])
+        restored = self._cache.restore(call.key, trace, reasons)
+        if restored is not None:
+            _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)
+            return restored
         program = Program(trace, self.options.max_bytes)
         entry = CacheEntry(program, state, made_for, number, scope.hints or {}, reasons, scope.reliance_log)
         self._cache.add(entry)
@@ -199,6 +218,7 @@ class Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
         entry, _ = self._entry_for(self._read(args, kwargs))
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
+        timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
         timed._cache.add(entry.timed(timers))
         return timed
 
@@ -315,7 +335,7 @@ class _Call(NamedTuple):
         """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
         paths = leaf_paths(self.args, self.kwargs)
         checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
-        return Leaves(checked, [is_python_scalar(x) for x in self.raw], self.key.tree, paths)
+        return Leaves(checked, [scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
 
 
 def jit(

@@ -29,7 +29,7 @@ from anyshape.ops.creation import full
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import as_leaf, flatten, unflatten
+from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 
@@ -237,9 +237,9 @@ class LinearizedFunction:
 
         Sizes are checked by the program, or by `_agree` in a trace.
         """
-        leaves, structure = flatten(argument)
-        if structure != tree:
-            problem = f"has the structure {structure}, not {tree}"
+        leaves = flatten_as(argument, tree)
+        if leaves is None:
+            problem = f"has the structure {flatten(argument)[1]}, not {tree}"
             raise ArgumentError(self.shape.name, path, problem, "give one leaf for each leaf")
         return [self._leaf(x, m, f"{path}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 

@@ -21,6 +21,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.program.program import Program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
+from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
     as_leaf,
     check_callable,
@@ -28,13 +29,16 @@ from anyshape.tracing.pytrees import (
     flatten_prefix,
     flatten_with_none,
     function_name,
-    is_python_scalar,
+    in_order,
     leaf_paths,
     named,
     parameter_names,
     readable,
+    scalar_kind,
     unflatten,
+    visible_order,
 )
+from anyshape.tracing.reachable import reachable
 from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jit import Jitted
@@ -134,7 +138,7 @@ def symbolic_args_specs(
     leaves, tree, paths = flatten_with_none(args)
     if isinstance(shapes_specs, list) and isinstance(args, tuple):
         shapes_specs = tuple(shapes_specs)
-    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs")
+    specs = flatten_prefix(shapes_specs, args, function, "shapes_specs", none_is_leaf=True)
     structs = [None if x is None else _described(x, path, function) for x, path in zip(leaves, paths, strict=True)]
     texts = [
         (spec_text(f"{function}: {path}", spec), like_sizes(struct, names), path)
@@ -177,9 +181,19 @@ def trace_specs(
 
     Arrays stand for any size, or for their own size if `fixed`. A symbolic size stands for an integer of that value.
     """
-    name, parameters = function_name(function), parameter_names(function)
+    name, parameters, order = function_name(function), parameter_names(function), visible_order(function)
+    things = list(reachable(function))
     if isinstance(function, Jitted) and function.options.static:
         function, args, kwargs, parameters = function.options.static.closed_over(function, args, kwargs, parameters)
+    kwargs = in_order(kwargs, order)
+    return refuse_draws(name, lambda: _trace_specs(function, name, args, kwargs, (parameters, order), fixed), things)
+
+
+def _trace_specs(
+    function: Callable[..., Any], name: str, args: Any, kwargs: Any, signature: tuple[Sequence[str], Any], fixed: bool
+) -> tuple[Trace, Scope]:
+    """Trace for specifications; `signature` is the names of the positional parameters, and the order of keys."""
+    parameters, order = signature
     leaves, tree = flatten((args, kwargs))
     leaves = [ShapeDtypeStruct((), int, value=x) if isinstance(x, SymbolicSize) else x for x in leaves]
     paths = leaf_paths(args, kwargs)
@@ -192,8 +206,8 @@ def trace_specs(
     sizes = [s for x in leaves if isinstance(x, ShapeDtypeStruct) for s in _symbolic_sizes(x)]
     builder = Builder(scope_of_sizes(sizes, names, metas, values), handle=Array, values=values)
     builder.define_bindings(metas, solve_dims(metas, values, builder.scope.conditions))
-    weak = [is_python_scalar(x) for x in leaves]
-    traced = trace_in(builder, function, name, metas, Leaves(leaves, weak, tree, paths), parameters)
+    kinds = [scalar_kind(x) for x in leaves]
+    traced = trace_in(builder, function, name, metas, Leaves(leaves, kinds, tree, paths, order), parameters)
     return traced, builder.scope.root
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.errors import ArgumentError
-from anyshape.graph.ir.canonical import freeze
+from anyshape.support.freezing import freeze
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import named
 
 
@@ -51,8 +52,8 @@ class StaticArguments:
         return of_dynamic, tuple([args[i] for i in dynamic]), rest, parameters
 
     def key(self, static: dict[int | str, Any]) -> tuple[Any, ...]:
-        """Return static arguments as part of a key; 1 and True differ, and so do 0.0 and -0.0."""
-        key = tuple((position, type(value), freeze(value)) for position, value in static.items())
+        """Return static arguments as part of a key, by type and value at every depth."""
+        key = tuple([(position, freeze(value)) for position, value in static.items()])
         for position, value in static.items():
             try:
                 hash(value)
@@ -128,7 +129,7 @@ def _check_names(name: str, names: Sequence[str], parameters: Sequence[inspect.P
 def _sequence(name: str, option: str, value: Any, kind: type) -> Sequence[Any]:
     """Return one or several values of a kind as a tuple; raise ArgumentError for anything else."""
     items = (value,) if isinstance(value, kind) else () if value is None else value
-    if not isinstance(items, Iterable) or not all(isinstance(x, kind) and not isinstance(x, bool) for x in items):
+    if not isinstance(items, Iterable) or not all(isinstance(x, kind) and not has_type(x, bool) for x in items):
         word = "ints" if kind is int else "names"
         example = (0, 1) if kind is int else "k"
         raise ArgumentError(name, option, f"is {value!r}", f"give {word}, as in {option}={example!r}")

@@ -17,6 +17,7 @@ from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
+from anyshape.support.freezing import Frozen
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
@@ -248,10 +249,10 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     [ 6. 12.]
     """
     one = len(primals) == 1
-    return jvp(_gradient_of(function, 0 if one else tuple(range(len(primals)))), primals, tangents)[1]
+    return jvp(_gradient_of(Frozen(function), 0 if one else tuple(range(len(primals)))), primals, tangents)[1]
 
 
 @functools.lru_cache(maxsize=256)
-def _gradient_of(function: Callable[..., Any], argnums: Argnums) -> Jitted:
+def _gradient_of(function: Frozen, argnums: Argnums) -> Jitted:
     """Return the gradient, memoised by function, so that its derivatives are traced once."""
-    return grad(function, argnums)
+    return grad(function.value, argnums)

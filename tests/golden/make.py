@@ -1,4 +1,4 @@
-"""Make the golden files in tests/golden/v1; they must load for ever.
+"""Make the golden files of this version of the format in tests/golden; files of every version must load for ever.
 
 `python -m tests.golden.make` writes the missing files and changes none.
 """
@@ -11,7 +11,8 @@ import numpy as np
 import anyshape
 from anyshape import ShapeDtypeStruct as Spec
 
-FOLDER = Path(__file__).parent / "v1"  # none of the programs has a subgraph, so their files have version 1
+HERE = Path(__file__).parent
+ORDERED = {"keyed"}  # programs that show the order of keys: files of version 3, and one that version 1 wrote
 SIZES = (1, 2, 3, 5, 8)
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
 
@@ -79,6 +80,12 @@ def narrow(x, flags):
     return (x.astype(np.int8) << 1, np.where(flags, x, 7), x.astype(np.float16) / 3)
 
 
+def keyed(params, x):
+    """Return keys in no sorted order, of values by their position among the arguments."""
+    by_position = sum((i + 1) * v for i, v in enumerate(params.values()))
+    return {"total": by_position, "each": {"w": x * params["w"], "b": x - params["b"]}}
+
+
 def _rng(n):
     return np.random.default_rng(n)
 
@@ -108,15 +115,17 @@ PROGRAMS = {
                  lambda n: (_rng(n).normal(size=(n, 2)) * (1 - 2j), _rng(n).normal(size=2))),
     "closed_over": (closed_over, (Spec("n, 3"),), closed_over, lambda n: (_rng(n).normal(size=(n, 3)) * 2,)),
     "halves": (halves, _HALVES, halves, lambda n: (_rng(n).normal(size=(2 * n, 3)), _rng(n).normal(size=(n, 3)))),
+    "keyed": (keyed, ({"w": Spec("n"), "b": Spec("n")}, Spec("n")), keyed,
+              lambda n: ({"w": _rng(n).normal(size=n), "b": np.arange(n) * 0.5}, np.ones(n))),
     "narrow": (narrow, (Spec("n", np.int8), Spec("m, n", bool)), narrow,
                lambda n: (np.arange(n, dtype=np.int8) - 3, _rng(n).random((2, n)) > 0.5)),
 }  # fmt: skip
 
 
 def main():
-    FOLDER.mkdir(exist_ok=True)
     for name, (function, specs, _, _) in PROGRAMS.items():
-        path = FOLDER / f"{name}.anyshape"
+        path = HERE / ("v3" if name in ORDERED else "v1") / f"{name}.anyshape"
+        path.parent.mkdir(exist_ok=True)
         if path.exists():
             print(f"{path} exists")
         else:

@@ -106,10 +106,10 @@ def test_sizes_are_named_by_parameters_also_inside_trees():
     Pair = collections.namedtuple("Pair", "w b")
     explanation = explain(layer)({"w": ones(4, 3), "b": [ones(2), (ones(1),)]}, x=ones(5, 4))
     (program,) = explanation.programs
-    assert [a.path for a in program.arguments] == ["params['b'][0]", "params['b'][1][0]", "params['w']", "x"]
+    assert [a.path for a in program.arguments] == ["params['w']", "params['b'][0]", "params['b'][1][0]", "x"]
     claims = {c.kind: c.claim for c in program.conditions}
     assert claims == {"guard": "params['w'].shape[1] > 2", "assertion": "x.shape[1] == params['w'].shape[0]"}
-    assert program.structure == "({'b': [*, (*,)], 'w': *}, x=x)"
+    assert program.structure == "({'w': *, 'b': [*, (*,)]}, x=x)"
     (program,) = explain(lambda p: p.w * p.b)(Pair(ones(2), 1.0)).programs
     assert [(a.path, a.number) for a in program.arguments] == [("p.w", ""), ("p.b", "a Python float")]
     assert program.structure == "(Pair(w=*, b=*))"
@@ -155,7 +155,7 @@ def test_a_plain_number_and_an_array_and_a_number_of_another_type():
 @pytest.mark.parametrize(
     "first, second, subject, before, now",
     [
-        (({"w": 1.0},), ({"w": 1.0, "b": 2.0},), "p", "{'w': *}", "{'b': *, 'w': *}"),
+        (({"w": 1.0},), ({"w": 1.0, "b": 2.0},), "p", "{'w': *}", "{'w': *, 'b': *}"),
         (([1.0, 2.0],), ([1.0],), "p", "[*, *]", "[*]"),
         (([1.0, 2.0],), ((1.0, 2.0),), "p", "[*, *]", "(*, *)"),
         (({"a": {"b": 1.0}},), ({"a": {"b": [1.0]}},), "p['a']['b']", "*", "[*]"),

@@ -1,19 +1,18 @@
 """Tests of golden files: files of every released format version load and compute like NumPy; none is rewritten."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import anyshape
-from tests.golden.make import FOLDER, PROGRAMS, SIZES
+from anyshape.errors import ArgumentError
+from tests.golden.make import HERE, PROGRAMS, SIZES
 from tests.laws.sweep import check_equal, leaves
 
-FILES = sorted((Path(__file__).parents[1] / "golden").glob("v*/*.anyshape"))
+FILES = sorted(HERE.glob("v*/*.anyshape"))
 
 
 def test_every_program_has_a_golden_file():
-    assert {p.stem for p in FILES if p.parent == FOLDER} == PROGRAMS.keys()
+    assert {p.stem for p in FILES} == PROGRAMS.keys()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
@@ -40,3 +39,19 @@ def test_a_golden_file_can_be_differentiated_and_exported(path, tmp_path):
         slope = anyshape.grad(lambda x: np.sum(np.sin(program(x)[0])))(*args)
         expected = np.cos(args[0].sum(axis=1, keepdims=True)) * np.ones_like(args[0])
         np.testing.assert_allclose(slope, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("version", ["v1", "v3"])
+def test_keys_of_a_file_are_matched_by_name(version):
+    program = anyshape.load(HERE / version / "keyed.anyshape")
+    params, x = PROGRAMS["keyed"][3](3)
+    expected = PROGRAMS["keyed"][2](params, x)
+    result = program(params, x)
+    assert list(result) == list(expected) and list(result["each"]) == list(expected["each"])
+    np.testing.assert_array_equal(result["each"]["w"], expected["each"]["w"])
+    permuted = dict(reversed(params.items()))
+    if version == "v1":  # such files took keys in any order
+        np.testing.assert_array_equal(program(permuted, x)["total"], expected["total"])
+    else:
+        with pytest.raises(ArgumentError, match=r"structure .*'b': \*, 'w': \*.*, not .*'w': \*, 'b': \*"):
+            program(permuted, x)

@@ -154,7 +154,7 @@ def test_declarations_follow_the_tree_of_an_argument():
     params = {"w": np.ones((2, 3)), "b": [np.ones(2)]}
     np.testing.assert_array_equal(f(params, np.ones(3)), [4, 4])
     bad = {"w": np.ones((2, 3)), "b": [np.ones(1)]}
-    fails(InputSizeError, lambda: f(bad, np.ones(3)), "params['w'].shape[0] = 2", "params['b'][0].shape[0]")
+    fails(InputSizeError, lambda: f(bad, np.ones(3)), "params['b'][0].shape[0] = 1", "m = 2 from params['w'].shape[0]")
     partly = jit(layer, dynamic_shapes=({"w": ("m", "n")}, ("n",)))  # by position, and only of some leaves
     np.testing.assert_array_equal(partly(bad, np.ones(3)), [4, 4])
     fails(InputSizeError, lambda: partly(bad, np.ones(2)), "does not fit n")

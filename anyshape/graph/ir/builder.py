@@ -76,6 +76,10 @@ class Traced:
         """True for what stands for an array, and False for a scalar."""
         return bool(self.meta.rank)
 
+    def as_scalar(self) -> Traced:
+        """Return a handle of a value without axes that stands for a scalar of NumPy, as most results do."""
+        return self
+
     def as_ndarray(self) -> Traced:
         """Return a handle of the value that stands for an array, also without axes."""
         return self

@@ -10,6 +10,7 @@ from typing import Any
 
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
+from anyshape.support.freezing import freeze
 
 
 def canonical_key(graph: Any) -> tuple[Any, ...]:
@@ -22,17 +23,6 @@ def canonical_key(graph: Any) -> tuple[Any, ...]:
     - Lines of the user's program, and how a call solves for variables, play no part.
     """
     return _Keys([*[source.variable for source in graph.dims], *graph.runtime]).of_graph(graph)
-
-
-def freeze(params: Any) -> Any:
-    """Return params as a key, with numbers by type and bits: NaN equals itself, 0.0 is not -0.0, and 1 is not True."""
-    if isinstance(params, tuple):
-        return tuple([freeze(p) for p in params])
-    if isinstance(params, (bool, int)):
-        return type(params).__name__, params
-    if isinstance(params, (float, complex)):
-        return type(params).__name__, repr(params)
-    return params
 
 
 class _Keys:

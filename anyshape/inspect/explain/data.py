@@ -33,7 +33,7 @@ class CacheInfo(NamedTuple):
 class Reason:
     """Reason why a program was not used for a call.
 
-    - `kind` names the difference: "structure", "static", "dtype", "rank" or "guard".
+    - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank" or "guard".
     - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
       the program would serve the call and had been dropped.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
@@ -60,6 +60,7 @@ class Reason:
 
 _SUBJECTS = {
     "structure": "{}",
+    "order": "order of keys of {}",
     "static": "static argument {}",
     "dtype": "dtype of {}",
     "rank": "number of axes of {}",
@@ -128,7 +129,7 @@ class ProgramInfo:
 
     - `because` says why it was traced, `retraces` for which calls it does not serve.
     - `stale` lists captured state that changed: the program serves no call any more.
-    - `watched` are the names of its captured state.
+    - `watched` are the paths of its captured state, and `unwatched` says what of it can change unnoticed.
     """
 
     number: int
@@ -143,6 +144,7 @@ class ProgramInfo:
     retraces: tuple[str, ...]
     watched: tuple[str, ...]
     stale: tuple[str, ...]
+    unwatched: tuple[str, ...] = ()
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)
@@ -182,6 +184,7 @@ class Explanation:
     - `program` is the number of the program that serves the queried arguments; `traced` means it was traced for them.
     - `broken` are the conditions that these arguments do not satisfy.
     - `dropped` are the programs that were dropped last.
+    - `checks` counts traces after a change of captured state that gave a program which was there: it serves on.
     """
 
     name: str
@@ -191,6 +194,7 @@ class Explanation:
     traced: bool = False
     broken: tuple[str, ...] = ()
     dropped: tuple[DroppedInfo, ...] = ()
+    checks: int = 0
 
     @property
     def reliances(self) -> list[RelianceInfo]:
@@ -211,6 +215,7 @@ class Explanation:
             "traced": self.traced,
             "broken": list(self.broken),
             "dropped": [to_plain(d) for d in self.dropped],
+            "checks": self.checks,
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.canonical import freeze
 from anyshape.graph.ir.graph import Node, Op
 from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.constraints import Claim
@@ -18,6 +17,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS
+from anyshape.support.freezing import freeze
 
 
 def problem(node: Node) -> str:

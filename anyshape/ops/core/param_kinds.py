@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.canonical import freeze
 from anyshape.graph.ir.graph import Graph, Node
 from anyshape.graph.sizes.expr import DimExpr, InputAxis
 from anyshape.graph.sizes.substitute import leaves_of
 from anyshape.ops.core.definition import ParamKind
+from anyshape.support.freezing import freeze
+from anyshape.support.true_types import has_type
 
 MAX_RANK = 64  # of NumPy's arrays
 MAX_ORDER = 1000  # of special functions and decimals: kernels take that many steps
@@ -78,7 +79,7 @@ def dtype(node: Node, param: Any) -> bool:
 
 def number(node: Node, param: Any) -> bool:
     """A literal number."""
-    return isinstance(param, (bool, int, float, complex, np.longdouble, np.clongdouble))
+    return has_type(param, (bool, int, float, complex, np.longdouble, np.clongdouble))
 
 
 def graph(node: Node, param: Any) -> bool:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
 from anyshape.program.program import Program
 from anyshape.program.pytree_codegen import Reader, reader
-from anyshape.tracing.captured_state import Watch
+from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.display_names import DisplayNames
+from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
 
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
 _MAX_REMEMBERED = 64  # removed entries that explanations still mention
+_MAX_STALE = 16  # entries of earlier captured state whose programs may serve again
 
 
 class CacheEntry:
@@ -26,19 +31,19 @@ class CacheEntry:
 
     - `sizes` are the sizes of the call that it was traced for, `reasons` why no other entry served that call.
     - `reliance_log` holds the size queries of the trace.
-    - `state_holds` and `guards_hold` are predicates of a call, None where there is nothing to check. The program
-      serves a call if both are true, and its run does not return GUARD_FAILED.
+    - `guards_hold` is a predicate of a call, None where there is nothing to check. The program serves a call if
+      captured state is as it was, the predicate is true, and the run does not return GUARD_FAILED.
     """
 
     __slots__ = (
         "_names", "guards_hold", "key", "made_for", "number", "program", "reasons", "reliance_log", "result", "run",
-        "sizes", "state", "state_holds", "used",
+        "sizes", "state", "used", "visible",
     )  # fmt: skip
 
     def __init__(
         self,
         program: Program,
-        state: Watch | None,
+        state: CapturedState | None,
         made_for: Arguments,
         number: int,
         sizes: Mapping[DimVar, int],
@@ -46,12 +51,12 @@ class CacheEntry:
         reliance_log: Sequence[Any] = (),
     ) -> None:
         self.program, self.state, self.run, self.result = program, state, program.run, program.result
-        self.state_holds = None if state is None else state.unchanged
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array
         self.reliance_log = reliance_log
         self._names: DisplayNames | None = None
+        self.visible = _visible(program.trace, state)
         self.used = False  # since it was added, or since the last eviction
 
     def timed(self, timers: Timers) -> CacheEntry:
@@ -68,16 +73,23 @@ class CacheEntry:
 
     def is_stale(self) -> bool:
         """Return True if captured state has changed, so that the program serves no call any more."""
-        return self.state is not None and not self.state()
+        return self.state is not None and not self.state.holds()
 
     def state_changes(self) -> list[Reason]:
         """List the changes of captured state."""
-        changes = [] if self.state is None else self.state.changed()
-        return [Reason("name", *change, self.number) for change in changes]
+        changes = [] if self.state is None else self.state.changes()
+        return [Reason("name", change.label, *change.texts(), self.number) for change in changes]
 
-    def serves(self, leaves: Sequence[Any]) -> bool:
-        """Return True if the program is right for these leaves."""
-        return not self.is_stale() and self.program.accepts(*leaves)
+    def is_made_by(self, trace: Trace, visible: frozenset[int]) -> bool:
+        """Return True if a trace gives this program: equal graphs, with constants that can never differ."""
+        before, now = ([array for _, array in t.graph.constants] for t in (self.program.trace, trace))
+        if len(before) != len(now):
+            return False
+        for a, b in zip(before, now, strict=True):
+            is_private = id(a) not in self.visible and id(b) not in visible and a.base is None and b.base is None
+            if a is not b and not _is_one_memory(a, b) and not is_private:
+                return False
+        return self.program.trace == trace  # which compares the values of constants
 
     def mismatches(self, call: Arguments) -> list[Reason]:
         """Explain why the program does not serve a call."""
@@ -91,8 +103,8 @@ class CacheEntry:
 class RemovedEntry(NamedTuple):
     """Record of an entry that was removed.
 
-    `why` names the captured state that changed, or is "" for an eviction. After an eviction, `accepts` and `state`
-    tell whether the program would have served a call.
+    `why` names the captured state that changed, or is "" for an eviction. After an eviction, `accepts`, `state` and
+    its `version` tell whether the program would have served a call.
     """
 
     number: int
@@ -100,13 +112,25 @@ class RemovedEntry(NamedTuple):
     why: str
     key: Key
     accepts: Callable[..., bool] | None = None
-    state: Watch | None = None
+    state: CapturedState | None = None
+    version: int = 0
 
     def would_serve(self, call: Arguments) -> bool:
         """Return True if the program was right for a call and was evicted."""
-        if self.accepts is None or call.key != self.key or (self.state is not None and not self.state()):
+        if self.accepts is None or call.key != self.key:
+            return False
+        if self.state is not None and (self.version != self.state.version or not self.state.holds()):
             return False
         return self.accepts(*call.arrays)
+
+
+def _visible(trace: Trace, state: CapturedState | None) -> frozenset[int]:
+    """Return the ids of the arrays of a graph that the user can change: the function reaches them, not only the graph."""
+    return frozenset([id(a) for _, a in trace.graph.constants if state is not None and state.reaches(a)])
+
+
+def _is_one_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.size > 0 and a.__array_interface__ == b.__array_interface__
 
 
 class FastPath(NamedTuple):
@@ -117,14 +141,21 @@ class FastPath(NamedTuple):
 
 
 class Cache:
-    """Entries by key, oldest first; `fast_paths` are of the keys that were looked up last."""
+    """Entries by key, oldest first; `fast_paths` are of the keys that were looked up last.
+
+    `state` is what the function reads besides its arguments: every entry is for this state. `state_holds` tests it,
+    and is None before the first trace.
+    """
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self.by_key: dict[Key, list[CacheEntry]] = {}
         self.fast_paths: tuple[FastPath, ...] = ()
         self.readers: dict[Key, Reader | None] = {}
-        self.traces = self.hits = self.evictions = 0
+        self.state: CapturedState | None = None
+        self.state_holds: Callable[[], bool] | None = None
+        self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
+        self.traces = self.hits = self.evictions = self.checks = 0
         self.removed: deque[RemovedEntry] = deque(maxlen=_MAX_REMEMBERED)
 
     def entries(self) -> list[CacheEntry]:
@@ -133,8 +164,10 @@ class Cache:
 
     def find(self, key: Key, leaves: Sequence[Any]) -> CacheEntry | None:
         """Return an entry that serves a call, if there is one."""
+        if self.state is not None and not self.state.holds():
+            return None
         for entry in self.by_key.get(key, ()):
-            if entry.serves(leaves):
+            if entry.program.accepts(*leaves):
                 entry.used = True
                 return entry
         return None
@@ -160,27 +193,73 @@ class Cache:
         entries = self.by_key.get(key)
         if entries is None or any(path.entries is entries for path in self.fast_paths):
             return
-        read = self.readers[key] if key in self.readers else self.readers.setdefault(key, reader(key.tree, key.leaves))
+        if key not in self.readers:
+            self.readers[key] = reader(key.tree, key.leaves, key.order)
+        read = self.readers[key]
         if read is not None:
             self.fast_paths = (FastPath(read, entries), *self.fast_paths[: MAX_FAST_PATHS - 1])
 
     def add(self, entry: CacheEntry) -> None:
-        """Add an entry, remove the stale ones of its key, and evict entries beyond the limit."""
-        entries = self.by_key.setdefault(entry.key, [])
-        stale = [e for e in entries if e.is_stale()]
-        for old in stale:
-            changes = "; ".join(map(str, old.state_changes()))
-            self.removed.append(RemovedEntry(old.number, old.reasons, changes, old.key))
-        entries[:] = [e for e in entries if e not in stale] + [entry]
+        """Add an entry, and evict entries beyond the limit."""
+        self._keep(entry)
         self.traces += 1
+
+    def _keep(self, entry: CacheEntry) -> None:
+        self.by_key.setdefault(entry.key, []).append(entry)
         while len(every := self.entries()) > self.limit:
             self._evict(next((e for e in every[:-1] if not e.used), every[0]))
+
+    # -- captured state
+
+    @contextmanager
+    def tracing(self, state: CapturedState) -> Iterator[Sequence[tuple[str, Any]]]:
+        """Trace for the captured state as it is now, and compare later calls with what it is afterwards.
+
+        Yields everything that the function reaches, with the paths.
+        """
+        if self.state is None:
+            self.state = state
+        self.drop_stale()
+        try:
+            with self.state.tracing() as things:
+                yield things
+        finally:
+            self.state_holds = self.state.test()
+
+    def drop_stale(self) -> None:
+        """Remove every entry if captured state has changed; for a while their programs can be restored."""
+        if self.state is None or self.state.holds():
+            return
+        stale = self.entries()
+        for entry in stale:
+            changes = "; ".join(map(str, entry.state_changes()))
+            self.removed.append(RemovedEntry(entry.number, entry.reasons, changes, entry.key))
+        for entries in list(self.by_key.values()):
+            entries.clear()
+        self.stale += stale
+        self.state.renew()
+
+    def restore(self, key: Key, trace: Trace, reasons: Sequence[Reason]) -> CacheEntry | None:
+        """Take back the entry of an earlier state whose program a new trace makes again, if there is one."""
+        visible = _visible(trace, self.state)
+        entry = next((e for e in self.stale if e.key == key and e.is_made_by(trace, visible)), None)
+        if entry is not None:
+            self.stale.remove(entry)
+            entry.reasons = tuple(reasons)
+            removed = [r for r in self.removed if r.number != entry.number]
+            self.removed = deque(removed, maxlen=_MAX_REMEMBERED)
+            self._keep(entry)
+            self.checks += 1
+        return entry
+
+    # -- evictions
 
     def _evict(self, entry: CacheEntry) -> None:
         """Evict one entry; the others count as unused from here on."""
         self.evictions += 1
         accepts, state = entry.program.accepts, entry.state
-        self.removed.append(RemovedEntry(entry.number, entry.reasons, "", entry.key, accepts, state))
+        version = 0 if state is None else state.version
+        self.removed.append(RemovedEntry(entry.number, entry.reasons, "", entry.key, accepts, state, version))
         entries = self.by_key[entry.key]
         entries.remove(entry)
         if not entries:

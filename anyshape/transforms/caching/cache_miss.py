@@ -15,7 +15,8 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.tracing.display_names import DisplayNames, show_call, show_tree, tree_difference
+from anyshape.tracing.display_names import DisplayNames, show_call, show_order, show_tree, tree_difference
+from anyshape.tracing.pytrees import Order, same_but_for_order
 
 _MAX_CHARACTERS = 200  # of a value in an explanation
 _DISTANCES = {"structure": 1000, "rank": 2}  # 1 for other kinds of reasons
@@ -26,7 +27,9 @@ class Key(NamedTuple):
 
     tree: Any
     static: tuple[Any, ...]
-    leaves: tuple[tuple[Any, ...], ...]  # dtype and rank, and the type of a plain number
+    leaves: tuple[tuple[Any, ...], ...]  # by `leaf_key`
+    keys: tuple[Any, ...] = ()  # of dicts, if some are no texts: 1 and True are equal in `tree`
+    order: Order = Order.KEYS  # of keys and keywords, as far as the function sees it
 
 
 def distance(reasons: Sequence[Reason]) -> int:
@@ -63,7 +66,7 @@ class Arguments:
 def different_arguments(number: int, program: Program, made_for: Arguments, call: Arguments) -> Iterator[Reason]:
     """List how the keys of two calls differ: in structure, or else in static values and leaves."""
     before, now = made_for.key, call.key
-    if before.tree != now.tree:
+    if before.tree != now.tree or before.keys != now.keys:
         yield _different_structure(number, made_for, call)
         return
     for (position, *old), (_, *new) in zip(before.static, now.static, strict=True):
@@ -76,6 +79,9 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
 
 def _different_structure(number: int, made_for: Arguments, call: Arguments) -> Reason:
     path, old, new = tree_difference(made_for.key.tree, call.key.tree, call.names)
+    if old != new and same_but_for_order(old, new):
+        was, is_now = show_order(*((old, new) if path else (old.child(1), new.child(1))))
+        return Reason("order", path or "the keywords", shorten(was), shorten(is_now), number)
     was, is_now = show_tree(old), show_tree(new)
     if not path:
         was, is_now = (show_call(a.key.tree, call.names, a.static) for a in (made_for, call))
@@ -83,7 +89,8 @@ def _different_structure(number: int, made_for: Arguments, call: Arguments) -> R
 
 
 def _different_leaf(number: int, path: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> Iterator[Reason]:
-    if old[2:] != new[2:]:
+    kinds = {_class(old), _class(new)}
+    if len(kinds) == 2 and (old[1] == new[1] or not kinds <= {np.ndarray, np.generic}):
         yield Reason("number", path, leaf_kind(old), leaf_kind(new), number)
         return
     for kind, a, b in zip(("dtype", "rank"), old, new, strict=False):
@@ -128,9 +135,28 @@ def _holds(claim: Claim, sizes: Mapping[DimVar, int]) -> bool:
         return False
 
 
+def leaf_key(array: np.ndarray, number: type | None = None) -> tuple[Any, ...]:
+    """Return the dtype and rank of a leaf, and the class of one without axes, which a function can ask for.
+
+    It is that of a Python number, `np.generic` for a scalar of NumPy, or `np.ndarray`.
+    """
+    return (array.dtype, array.ndim) if array.ndim else (array.dtype, 0, number or np.ndarray)
+
+
+def _class(leaf: tuple[Any, ...]) -> type:
+    return leaf[2] if len(leaf) > 2 else np.ndarray
+
+
 def leaf_kind(leaf: tuple[Any, ...]) -> str:
-    """Describe a leaf of a key as a plain number or an array."""
-    return f"a Python {leaf[2].__name__}" if len(leaf) > 2 else f"an array of {np.dtype(leaf[0])}"
+    """Describe a leaf of a key as an array, a scalar of NumPy or a Python number."""
+    kind, dtype = _class(leaf), np.dtype(leaf[0])
+    scalar = f"a NumPy {dtype}" if kind is np.generic else f"a Python {kind.__name__}"
+    return f"an array of {dtype}" if kind is np.ndarray else scalar
+
+
+def describe_number(leaf: tuple[Any, ...]) -> str:
+    """Describe a leaf of a key that is no array; return an empty text for an array."""
+    return "" if _class(leaf) is np.ndarray else leaf_kind(leaf)
 
 
 def shorten(text: str) -> str:

@@ -14,14 +14,14 @@ from anyshape.graph.sizes import expr
 from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, DroppedInfo, Explanation, ProgramInfo, SizeInfo
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
-from anyshape.transforms.caching.cache_miss import broken_claims, leaf_kind, shorten
+from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
 
 
 def explain_cache(name: str, cache: Cache) -> Explanation:
     """Explain the programs that a cache holds."""
     programs = tuple([_program(e) for e in cache.entries()])
     dropped = tuple([DroppedInfo(e.number, e.reasons, e.why) for e in list(cache.removed)])
-    return Explanation(name, cache.info(), programs, dropped=dropped)
+    return Explanation(name, cache.info(), programs, dropped=dropped, checks=cache.checks)
 
 
 def explain_entry(name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool) -> Explanation:
@@ -36,7 +36,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
     graph = program.graph
     arguments = tuple(_arguments(entry))
     metas = graph.results
-    watched = () if entry.state is None else tuple(dict.fromkeys(t.read.label for t in entry.state.tests))
+    watched = () if entry.state is None else tuple(entry.state.labels())
     static = {made_for.static_name(position): shorten(repr(value)) for position, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
     conditions = tuple([_condition(c, names) for c in graph.conditions])
@@ -53,6 +53,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         retraces=_retraces(conditions, arguments, structure, static, watched),
         watched=watched,
         stale=tuple(map(str, entry.state_changes())),
+        unwatched=() if entry.state is None else tuple(map(str, entry.state.unwatched())),
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,
@@ -72,7 +73,7 @@ def _arguments(entry: CacheEntry) -> Iterator[ArgumentInfo]:
     plan, labels = entry.program.plan, entry.program.trace.labels
     values = {i: entry.names.size(size) for i, size in plan.values}
     for i, (path, meta, leaf) in enumerate(zip(labels, plan.input_metas, entry.key.leaves, strict=False)):
-        number = leaf_kind(leaf) if leaf[2:] else ""
+        number = describe_number(leaf)
         yield ArgumentInfo(path, str(meta), str(meta.dtype), _extents(meta), number, values.get(i, ""))
 
 

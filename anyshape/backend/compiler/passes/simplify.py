@@ -11,7 +11,6 @@ import numpy as np
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.passes.identities import Replacement
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.graph.ir.canonical import freeze
 from anyshape.graph.ir.graph import Graph, Node, Op, Value, params_tuple
 from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.constraints import at_least
@@ -20,6 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
+from anyshape.support.freezing import freeze
 
 MAX_ROUNDS = 8  # identities that feed each other, such as a transpose of a stretched literal, end well before
 

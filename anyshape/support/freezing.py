@@ -1,0 +1,173 @@
+"""Freeze values to keys that are equal where type and value agree at every depth.
+
+In Python `1 == 1.0 == True` and `0.0 == -0.0`, and NaN is unequal to itself. Programs that such values are built into
+may differ.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+_SMALL = 4096  # bytes of an array that is compared by content
+
+
+def freeze(x: Any) -> Any:
+    """Return a hashable key that is equal for values of one type and value, at every depth.
+
+    - NaN equals itself, 0.0 is not -0.0 and 1 is neither 1.0 nor True.
+    - Containers, dataclasses and attrs classes are compared by their parts, all other objects by their `==`.
+    """
+    kind = type(x)
+    rule = _RULES.get(kind)
+    if rule is not None:
+        return rule(x)
+    if kind in _ATOMS:
+        return x
+    return _of_other(kind, x)
+
+
+class Frozen:
+    """Value that hashes and compares by its frozen key, and prints as itself."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.key = value, freeze(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frozen) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class _Identity:
+    """Object that is compared by identity, as it does not hash."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+# Values of these classes equal nothing of another class.
+_ATOMS = frozenset({str, bytes, type(None), type(Ellipsis), type, types.FunctionType})
+
+
+def _of_other(kind: type, x: Any) -> Any:
+    """Freeze a value whose class has no rule of its own."""
+    rule = next((rule for base, rule in _BASES.items() if issubclass(kind, base)), None)
+    if rule is not None:
+        return kind, rule(x), *_own_equality(kind, x)
+    names = _fields(kind)
+    if names is not None:
+        return kind, *[freeze(getattr(x, name, None)) for name in names]
+    return kind, _hashable(x)
+
+
+def _own_equality(kind: type, x: Any) -> tuple[Any, ...]:
+    """Return the value itself if its class defines its own `==`, which then counts too."""
+    inherited = any(kind.__eq__ is base.__eq__ for base in _BASES)
+    return () if inherited or issubclass(kind, np.generic) else (_hashable(x),)
+
+
+def _fields(kind: type) -> list[str] | None:
+    """Return the fields that the generated `==` of a dataclass or attrs class compares, None for other classes."""
+    equal = getattr(kind.__eq__, "__code__", None)
+    if equal is None or not equal.co_filename.startswith("<"):  # not generated
+        return None
+    if "__attrs_attrs__" in vars(kind):
+        return [a.name for a in kind.__attrs_attrs__ if a.eq]
+    fields = getattr(kind, "__dataclass_fields__", None)
+    return None if fields is None else [name for name, field in fields.items() if field.compare]
+
+
+def _hashable(x: Any) -> Any:
+    """Return a value, or its identity if it has no hash."""
+    try:
+        hash(x)
+    except TypeError:
+        return _Identity(x)
+    return x
+
+
+def _parts(xs: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple([freeze(x) for x in xs])
+
+
+def _of_set(xs: set[Any] | frozenset[Any]) -> tuple[Any, ...]:
+    return len(xs), frozenset([freeze(x) for x in xs])  # a set may hold several NaN
+
+
+def _of_dict(x: dict[Any, Any]) -> tuple[Any, ...]:
+    return tuple([(freeze(key), freeze(value)) for key, value in x.items()])
+
+
+def _of_scalar(x: np.generic) -> tuple[Any, ...]:
+    """Freeze a scalar of NumPy: a float by its shortest digits, which are one text for every NaN, others by bytes."""
+    if x.dtype.hasobject:
+        return x.dtype, _hashable(x.item())
+    return x.dtype, np.format_float_scientific(x) if x.dtype.kind == "f" else x.tobytes()
+
+
+def _of_complex_scalar(x: np.complexfloating[Any]) -> tuple[Any, ...]:
+    return _of_scalar(x.real), _of_scalar(x.imag)
+
+
+def _of_array(x: np.ndarray) -> Any:
+    if x.dtype.hasobject or x.nbytes > _SMALL:
+        return _Identity(x)
+    return x.dtype, x.shape, x.tobytes()
+
+
+def _of_range(x: Any) -> tuple[Any, ...]:
+    return type(x), freeze(x.start), freeze(x.stop), freeze(x.step)
+
+
+def _of_time(x: Any) -> tuple[Any, ...]:
+    return x.replace(tzinfo=None), x.tzinfo, x.fold
+
+
+# Rules for classes as they are. A key is an atom, or a tuple that starts with the class.
+_RULES: dict[type, Callable[[Any], Any]] = {
+    bool: lambda x: (bool, x),
+    int: lambda x: (int, x),
+    float: lambda x: (float, float.__repr__(x)),
+    complex: lambda x: (complex, complex.__repr__(x)),
+    tuple: lambda xs: (tuple, *_parts(xs)),
+    range: _of_range,
+    slice: _of_range,
+}
+
+# Rules for all other classes by their base. The first base counts: np.float64 is a float too.
+_BASES: dict[type, Callable[[Any], Any]] = {
+    np.complexfloating: _of_complex_scalar,
+    np.generic: _of_scalar,
+    np.ndarray: _of_array,
+    int: int.__int__,
+    float: float.__repr__,
+    complex: complex.__repr__,
+    tuple: _parts,
+    frozenset: _of_set,
+    set: _of_set,
+    list: _parts,
+    dict: _of_dict,
+    decimal.Decimal: decimal.Decimal.as_tuple,
+    datetime.datetime: _of_time,
+    datetime.time: _of_time,
+}
