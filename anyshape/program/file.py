@@ -212,19 +212,24 @@ def _trace(graph: Graph, arguments: Any, result: Any, paths: Any, labels: Any, o
     """
     sort = order == ""
     order = Order.NONE if sort else Order(choice(order, "the order of keys", [o.value for o in Order]))
-    trees = decode_tree(arguments, "the arguments", sort_keys=sort), decode_tree(result, "the result", sort_keys=sort)
-    count = len(graph.inputs) - graph.hidden
+    in_tree, out_tree = decode_tree(arguments, "the arguments", sort_keys=sort), decode_tree(result, "the result")
+    _check_structures(graph, in_tree, out_tree)
+    count = in_tree.num_leaves
     paths, labels = (tuple([text(p, "a path") for p in items(ps, "paths", count)]) for ps in (paths, labels))
-    is_pair = trees[0].type is tuple and [child.type for child in trees[0].children()] == [tuple, dict]
-    if not is_pair or trees[0].num_leaves != count or trees[1].num_leaves != len(graph.outputs):
-        raise Malformed("its structures do not fit its graph")
     if len(paths) != count or len(labels) not in (0, count) or len(graph.input_names) not in (0, count):
         raise Malformed("its names do not fit its graph")
     if sort:
-        unsorted = decode_tree(result, "the result")
-        leaves = order_of_leaves(trees[1], unsorted) or ()
-        graph, trees = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves])), (trees[0], unsorted)
-    return Trace(graph, *trees, paths, labels, order)
+        leaves = order_of_leaves(decode_tree(result, "the result", sort_keys=True), out_tree) or ()
+        graph = replace(graph, outputs=tuple([graph.outputs[i] for i in leaves]))
+    return Trace(graph, in_tree, out_tree, paths, labels, order)
+
+
+def _check_structures(graph: Graph, in_tree: Any, out_tree: Any) -> None:
+    """Raise Malformed unless the graph has an input and an output for each leaf of these structures."""
+    is_pair = in_tree.type is tuple and [child.type for child in in_tree.children()] == [tuple, dict]
+    count = len(graph.inputs) - graph.hidden
+    if not is_pair or in_tree.num_leaves != count or out_tree.num_leaves != len(graph.outputs):
+        raise Malformed("its structures do not fit its graph")
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:

@@ -53,6 +53,7 @@ def compile_methods(kind: type) -> None:
     with _LOCK:
         if kind in _PENDING:
             compiled: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": dataclasses.MISSING}
+            compiled["__name__"] = kind.__module__  # so that a search for the user's line passes over these frames
             exec(_source(kind, _PENDING[kind], compiled), compiled)
             for name in ("__repr__", "__eq__", "__hash__", "__init__"):
                 if hasattr(vars(kind).get(name), "compiles"):

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from anyshape.errors import SpecError
-from anyshape.graph.ir.encode import LONG
+from anyshape.graph.ir.encode import LONG, LONGEST_TEXT
 from anyshape.graph.ir.graph import OPS, DimSource, Graph, Node, Value, params_tuple, runtime_sizes
 from anyshape.graph.ir.subgraph import axes_of_variables
 from anyshape.graph.prover.constraints import Claim, Condition, Relation, SourceLine
@@ -40,7 +40,7 @@ MOST = {
     "graphs within graphs": 10,
     "tuples within tuples": 10,
     "axes": 64,
-    "characters of a text": 10_000,
+    "characters of a text": LONGEST_TEXT,
 }
 _DTYPES = {
     name: np.dtype(name)

@@ -15,6 +15,7 @@ from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, UpperBound
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, InputAxis, Size
 
+LONGEST_TEXT = 10_000  # characters; texts are for messages alone
 LONG = {np.dtype(np.longdouble): "longdouble", np.dtype(np.clongdouble): "clongdouble"}  # other widths elsewhere
 
 
@@ -24,8 +25,8 @@ def dtype_name(dtype: np.dtype) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with a question mark for each character that steers a terminal."""
-    return "".join([c if c.isprintable() or c in "\n\t" else "?" for c in text])
+    """Return the text with a question mark for each character that steers a terminal, cut to `LONGEST_TEXT`."""
+    return "".join([c if c.isprintable() or c in "\n\t" else "?" for c in text[:LONGEST_TEXT]])
 
 
 def _base(file: str) -> str:

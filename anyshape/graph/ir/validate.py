@@ -37,6 +37,15 @@ def check_graph(graph: Graph, tick: Tick = bool) -> None:
     missing = [v for v in graph.outputs if v not in made]
     if missing:
         raise IllegalGraphError("return", f"returns {missing[0]}, which nothing makes")
+    check_sizes_defined(graph)
+
+
+def check_sizes_defined(graph: Graph) -> None:
+    """Raise IllegalGraphError where an array type or a condition has a size that neither a call nor a node gives."""
+    defined = {*[source.variable for source in graph.dims], *graph.runtime}
+    for variable in _variables(graph):
+        if variable not in defined:
+            raise IllegalGraphError(graph.name or "a graph", f"has the size {variable}, which nothing defines")
 
 
 def check_subgraph(graph: Graph, tick: Tick = bool) -> None:

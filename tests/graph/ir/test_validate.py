@@ -12,7 +12,7 @@ from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.errors import IllegalGraphError
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Value
-from anyshape.graph.ir.validate import check_graph
+from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.transforms.specs import ShapeDtypeStruct, trace
 from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
@@ -100,6 +100,24 @@ def test_an_assertion_that_is_not_stated_raises():
     check_graph(unstated)
     with pytest.raises(IllegalGraphError, match="does not state"):
         check_graph(replace(unstated, conditions=()))
+
+
+def test_a_size_that_nothing_defines_raises():
+    graph = trace(lambda x: (x, np.nonzero(x)[0])[0])(ShapeDtypeStruct("n")).trace.graph
+    check_graph(graph)
+    with pytest.raises(IllegalGraphError, match=r"has the size count\w*, which nothing defines"):
+        check_sizes_defined(replace(graph, nodes=()))
+    with pytest.raises(IllegalGraphError, match="has the size n, which nothing defines"):
+        check_sizes_defined(replace(graph, dims=()))
+
+
+def test_dead_code_takes_facts_about_its_sizes_along():
+    graph = trace(lambda x: (np.nonzero(x > 1)[0], np.nonzero(x)[0])[1])(ShapeDtypeStruct("n")).trace.graph
+    assert len(graph.runtime) == 2
+    alive = remove_dead_code(graph)
+    check_graph(alive)
+    assert len(alive.runtime) == 1
+    assert [v for c in alive.conditions for v in c.claim.variables() if v in alive.runtime]
 
 
 def test_reliances_of_rules_are_recorded():

@@ -5,7 +5,6 @@ table and takes it out again, so that no other test meets it.
 """
 
 import contextlib
-from dataclasses import replace
 
 import numpy as np
 
@@ -190,7 +189,7 @@ def registered():
     )
     KERNELS[op], JVPS[op], TRANSPOSES[op], BATCHERS[op] = Kernel(run), select_jvp, select_transpose, select_batch
     SHIFTS[op] = None
-    declare(replace(OPAQUE, scratch=most_bytes), op)
+    declare(OPAQUE._replace(scratch=most_bytes), op)
     try:
         yield
     finally:

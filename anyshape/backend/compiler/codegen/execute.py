@@ -10,7 +10,6 @@ import functools
 import itertools
 import linecache
 import logging
-import os
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any
@@ -24,6 +23,7 @@ from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min
 from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
 from anyshape.backend.compiler.peak_memory import Budget
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
+from anyshape.backend.runtime.config import checks_enabled
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
@@ -35,11 +35,6 @@ from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
-
-
-def checks_enabled() -> bool:
-    """Tell whether ANYSHAPE_CHECK=1 asks for metadata to be verified after each step."""
-    return os.environ.get("ANYSHAPE_CHECK", "") not in ("", "0")
 
 
 Run = Callable[..., Outputs]  # takes the input arrays

@@ -11,8 +11,10 @@ from typing import Any
 
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.simplify import simplify
+from anyshape.backend.runtime.config import checks_enabled
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Op, Value
+from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
 
 _LOG = logging.getLogger("anyshape.passes")
@@ -21,7 +23,7 @@ _LOG = logging.getLogger("anyshape.passes")
 def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """Return the graph without dead code, common subexpressions, foldable literals and ops that do nothing.
 
-    `reliance_log` records the size queries of passes.
+    `reliance_log` records the size queries of passes. Under ANYSHAPE_CHECK=1 each pass must define every size it keeps.
     """
     passes: dict[str, Callable[[Graph], Graph]] = {
         "remove_dead_code": remove_dead_code,
@@ -29,6 +31,8 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     }
     for name in ("remove_dead_code", "simplify", "remove_dead_code"):
         before, graph = graph, passes[name](graph)
+        if checks_enabled():
+            check_sizes_defined(graph)
         if _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("%s: %s: %s", graph.name, name, _difference(before, graph))
     return graph
