@@ -6,11 +6,12 @@ The walk knows how objects hold others, and nothing of caches. `docs/captured_st
 from __future__ import annotations
 
 import array
+import collections
 import functools
+import operator
 import sys
 import types
 import weakref
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -21,8 +22,10 @@ from anyshape.tracing.captured.code_names import absolute, code_names
 from anyshape.tracing.captured.code_origin import (
     ABSENCE,
     ATOMS,
+    EVALUATION,
     IMMUTABLE_MODULES,
     OF_CLASSES,
+    PURE_MODULES,
     REFLECTION,
     is_scalar,
     is_special,
@@ -42,6 +45,7 @@ from anyshape.tracing.captured.holders import (
     reads_plainly,
     slots_of,
 )
+from anyshape.tracing.draws import is_stream
 
 LIMIT = 20_000  # objects of one function that are walked over
 
@@ -68,10 +72,10 @@ class Walk:
         self.is_full = False
         self._reads_all = False
         self._home = package(function)
-        self._seen: set[int] = set()
-        self._todo: deque[tuple[str, Any]] = deque()
+        self.seen: set[int] = set()
+        self._todo: collections.deque[tuple[str, Any]] = collections.deque()
         self._spaces: dict[int, _Namespace] = {}
-        self._waiting: dict[str, list[_Namespace]] = defaultdict(list)
+        self._waiting: dict[str, list[_Namespace]] = collections.defaultdict(list)
         self.visit("self" if isinstance(function, types.MethodType) else "", function)
         while self._todo:
             self._open(*self._todo.popleft())
@@ -84,12 +88,12 @@ class Walk:
 
     def visit(self, label: str, value: Any) -> None:
         """Queue an object, unless it is known or cannot change."""
-        if type(value) in ATOMS or id(value) in self._seen or is_scalar(value):
+        if type(value) in ATOMS or id(value) in self.seen or is_scalar(value):
             return
         if len(self.things) >= LIMIT:
             self._refuse_more(label)
             return
-        self._seen.add(id(value))
+        self.seen.add(id(value))
         self.things.append((label, value))  # the reference keeps the id valid
         self._todo.append((label, value))
 
@@ -114,9 +118,11 @@ class Walk:
         absent_matters = bool(self.names & ABSENCE)
         for space in self._spaces.values():
             if space.names:
-                self.holders.append(Holder("attributes", space.prefix, space.entries, tuple(space.names)))
+                names = [n for n in list(space.entries) if n in set(space.names)]  # in the order of the namespace
+                self.hold("attributes", space.prefix, space.entries, *names)
             if space.shadowed or (space.is_of_user and absent_matters):
-                self.holders.append(Holder("keys", space.prefix.rstrip("."), space.entries))
+                whole = space.is_whole or (self._reads_all and space.may_be_read_whole)
+                self.hold("keys", space.prefix.rstrip("."), space.entries, *["all of them"] * whole)
 
     def hold(self, kind: str, label: str, owner: Any, *names: Any) -> None:
         """Record a holder."""
@@ -178,9 +184,8 @@ class Walk:
                 self.visit(f"{name} of {label or function.__name__}", getattr(function, name))
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self.visit(name, cell)
-        if function.__dict__:
-            prefix = f"{function.__name__}."
-            self.add_space(_Namespace(prefix, function.__dict__, is_whole="__wrapped__" in function.__dict__))
+        entries, prefix = function.__dict__, f"{function.__name__}."
+        self.add_space(_Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
         if where == "user":
             self._open_code(function)
 
@@ -188,8 +193,12 @@ class Walk:
         code, names = function.__code__, function.__globals__
         self.codes.append(code)
         read = code_names(code)
-        self.hold("variables", "", names, *read.variables)
-        for name in read.variables:
+        variables = [*read.variables]
+        if not read.attributes.isdisjoint(EVALUATION):
+            variables += [n for n in sorted(read.attributes) if n in names and n not in variables]
+        if variables:
+            self.hold("variables", "", names, *variables)
+        for name in variables:
             if name in names:
                 self.visit(name, names[name])
         for module in read.modules:
@@ -224,6 +233,10 @@ class Walk:
         for part in (value.func, value.args, value.keywords):
             self.visit(label, part)
 
+    def open_getter(self, label: str, getter: Any) -> None:
+        """Learn the names that a getter of the module `operator` was made with."""
+        self.learn([part for text in getter.__reduce__()[1] if isinstance(text, str) for part in text.split(".")])
+
     # -- modules, classes and objects
 
     def open_module(self, label: str, module: types.ModuleType) -> None:
@@ -233,6 +246,10 @@ class Walk:
             return
         if where == "installed":
             self.read_all()  # functions of a package may read any attribute
+        if where != "user" and module.__name__.partition(".")[0] not in PURE_MODULES:
+            self.unwatched.append(
+                Unwatched(label, f"what `{module.__name__}` reads besides the arguments of its functions")
+            )
         prefix = f"{label or module.__name__}."
         is_users = where == "user"
         self.add_space(_Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
@@ -263,7 +280,7 @@ class Walk:
             return
         self.hold("type", label, value)
         whole = is_whole(kind, self._home)
-        prefix = f"{label or kind.__name__}."
+        prefix = f"{kind.__name__ if label in ('', 'self') else label}."
         if entries is not None:
             if reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
@@ -276,8 +293,6 @@ class Walk:
         wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
         if wrapped is not None:
             self.visit(label, wrapped)
-        elif isinstance(value, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
-            self.unwatched.append(Unwatched(label, "its state; draw outside of the function"))
         elif not isinstance(value, (types.GeneratorType, np.vectorize)) and hasattr(type(value), "__next__"):
             self._note_opaque(label, value)
         elif isinstance(value, np.vectorize):
@@ -297,7 +312,7 @@ class Walk:
     def _note_opaque(self, label: str, value: Any) -> None:
         """List an object whose attributes and items cannot be seen."""
         kind = type(value)
-        if kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__"):
+        if is_stream(value) or (kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__")):
             return
         if hasattr(kind, "__next__"):
             self.unwatched.append(Unwatched(label, f"{_article(kind.__name__)} {_ITERATING[0]}; {_ITERATING[1]}"))
@@ -311,12 +326,15 @@ class Walk:
         if type(value) is dict:
             self.hold("items", label, value)
         else:
-            self.hold("iterated", label, value, dict.keys, dict.values)
+            base: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
+            self.hold("iterated", label, value, base.keys, base.values)
         for key, item in list(dict.items(value)):
             self.visit(f"{label}[{_short(key)}]", item)
             self.visit(f"{label}[{_short(key)}]", key)
+        if isinstance(value, collections.defaultdict):
+            self.hold("fields", label, value, "default_factory")
+            self.visit(label, value.default_factory)
         if type(value) is not dict:
-            self.visit(label, getattr(value, "default_factory", None))
             self._open_subclass(label, value, (dict,))
 
     def open_sequence(self, label: str, value: Any) -> None:
@@ -363,7 +381,7 @@ class Walk:
             text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
             self.unwatched.append(Unwatched(label, text))
         if type(value) is not np.ndarray and dict_of(value):
-            self.add_space(_Namespace(f"{label}.", dict_of(value) or {}, shadowed=True, is_of_user=True))
+            self.add_space(_Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
 
     def open_buffer(self, label: str, value: Any) -> None:
         """Compare a buffer of the standard library by content."""
@@ -437,7 +455,7 @@ class _Namespace:
         return self.is_object and self.shadowed
 
 
-_CONTAINERS = (list, tuple, deque, set, frozenset)
+_CONTAINERS = (list, tuple, collections.deque, set, frozenset)
 _VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     (type, Walk.open_class),
@@ -448,6 +466,7 @@ _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     ((functools.partial, functools.partialmethod), Walk.open_partial),
     ((staticmethod, classmethod, property, functools.cached_property), Walk.open_wrapper),
     (type(functools.lru_cache(len)), Walk.open_wrapper),
+    ((operator.attrgetter, operator.methodcaller), Walk.open_getter),
     (types.CellType, Walk.open_cell),
     (np.ndarray, Walk.open_array),
     (np.void, Walk.open_void),

@@ -203,7 +203,8 @@ class Jitted:
         reasons, number, started = self._cache.explain_miss(made_for), self._cache.traces + 1, perf_counter()
         _LOG.debug("%s: program %d is needed; %s", self.name, number, ReasonList(reasons))
         with self._cache.tracing(state) as things:
-            trace, scope = refuse_draws(self.name, traced, [*things, *[(str(k), v) for k, v in call.static.items()]])
+            static = [(f"args[{key!r}]", value) for key, value in call.static.items()]
+            trace, scope = refuse_draws(self.name, traced, [*things, *static])
         restored = self._cache.restore(call.key, trace, reasons)
         if restored is not None:
             _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)

@@ -53,7 +53,8 @@ def report(explanation: Any) -> Report:
         return Report(f"{name}: no program yet", [note], [], [])
     programs = [_program(name, program) for program in explanation.programs]
     dropped = few([_dropped(d) for d in explanation.dropped[::-1]])
-    return Report(f"{name}: {_counts(explanation.cache)}", list(_call(explanation)), programs, dropped)
+    counts = _counts(explanation.cache, explanation.checks)
+    return Report(f"{name}: {counts}", list(_call(explanation)), programs, dropped)
 
 
 def _call(explanation: Any) -> Iterator[str]:
@@ -86,6 +87,7 @@ def _conditions(program: Any) -> list[Section]:
         Section("is known of sizes that depend on data", facts, "fact"),
         Section("sizes", [_size(s) for s in program.sizes]),
         Section("another is traced where", [Fact(text) for text in _retraces(program)]),
+        Section("does not notice a change of", [Fact(text) for text in few(program.unwatched)]),
     ]
 
 
@@ -95,12 +97,13 @@ def _dropped(program: Any) -> str:
     return f"  program {program.number}, {gone}; was traced because {'; '.join(because(program.because))}"
 
 
-def _counts(cache: Any) -> str:
+def _counts(cache: Any, checks: int) -> str:
     """Return the numbers of a cache: `2 programs; 3 traces, 5 calls without; 1 dropped, as at most 2 are kept`."""
     numbers = (cache.entries, "program"), (cache.traces, "trace"), (cache.hits, "call")
     programs, traces, calls = (f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
     dropped = f"; {cache.evictions} dropped, as at most {cache.limit} are kept" if cache.evictions else ""
-    return f"{programs}; {traces}, {calls} without{dropped}"
+    checked = f"; {checks} more gave a program that was there" if checks else ""
+    return f"{programs}; {traces}, {calls} without{checked}{dropped}"
 
 
 def _argument(argument: Any) -> str:

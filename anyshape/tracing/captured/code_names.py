@@ -9,7 +9,7 @@ import sys
 import types
 from collections.abc import Iterator
 from importlib.util import resolve_name
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 _CACHED_CODES = 4096
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -25,6 +25,9 @@ _CHANGES = {
     "partition", "resize", "difference_update", "intersection_update", "symmetric_difference_update",
     "subtract", "move_to_end",
 }  # fmt: skip
+
+
+Line: TypeAlias = tuple[types.CodeType, int]
 
 
 class CodeNames(NamedTuple):
@@ -109,7 +112,7 @@ def absolute(module: tuple[str, int], package: str | None) -> str | None:
     return resolve_name("." * level + name, package) if package else None
 
 
-def changing_line(codes: list[types.CodeType], name: str) -> tuple[types.CodeType, int] | None:
+def changing_line(codes: list[types.CodeType], name: str) -> Line | None:
     """Return the line that changes a variable, an attribute or the container under this name, None if none does."""
     candidates = [(rank, part, line) for code in codes for part in _nested(code) for rank, line in _changes(part, name)]
     if not candidates:
@@ -118,7 +121,7 @@ def changing_line(codes: list[types.CodeType], name: str) -> tuple[types.CodeTyp
     return code, line
 
 
-def naming_line(codes: list[types.CodeType], name: str) -> tuple[types.CodeType, int] | None:
+def naming_line(codes: list[types.CodeType], name: str) -> Line | None:
     """Return the first line that names a variable or an attribute, None if none does."""
     for part in [part for code in codes for part in _nested(code)]:
         line = part.co_firstlineno

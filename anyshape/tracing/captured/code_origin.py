@@ -23,6 +23,13 @@ REFLECTION = {
     "__reduce_ex__", "dir", "getmembers", "asdict", "astuple", "fields", "replace", "copy", "deepcopy",
     "attrgetter", "methodcaller", "dumps", "eval", "exec", "globals",
 }  # fmt: skip
+EVALUATION = {"globals", "eval", "exec"}  # names by which code reads globals that it does not name
+# Modules of the standard library whose functions depend on their arguments alone.
+PURE_MODULES = {
+    "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses", "enum",
+    "fractions", "functools", "heapq", "inspect", "itertools", "json", "logging", "math", "numbers", "operator",
+    "re", "statistics", "string", "struct", "textwrap", "types", "typing", "warnings", "weakref",
+}  # fmt: skip
 ABSENCE = {
     "hasattr", "getattr", "AttributeError", "Exception", "__dict__", "vars",
 }  # fmt: skip

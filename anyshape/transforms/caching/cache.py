@@ -125,7 +125,7 @@ class RemovedEntry(NamedTuple):
 
 
 def _visible(trace: Trace, state: CapturedState | None) -> frozenset[int]:
-    """Return the ids of the arrays of a graph that the user can change: the function reaches them, not only the graph."""
+    """Return the ids of the arrays of a graph that the function reaches, so that its user can change them."""
     return frozenset([id(a) for _, a in trace.graph.constants if state is not None and state.reaches(a)])
 
 

@@ -1,0 +1,361 @@
+"""Watch what a function reaches: one generated test that all of it is as it was, and the list of what is not.
+
+The test compares identities, in one pass that runs in C for what is many. Only where it fails, the careful comparison
+decides: equal numbers of one type and bits are the same, and a new attribute that no code names does not matter.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anyshape.tracing.captured.holders import UNBOUND, Holder, Unwatched
+from anyshape.tracing.reachable import Walk
+
+_INLINE = 8  # things of one kind that are compared by a term each; more are compared in bulk
+_MARK = object()  # stands between containers, so that no item slides from one into the next
+_NUMBERS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_LONGEST_TEXT = 80
+_TRIES = 3  # readings of a state that other threads change
+
+
+class Change(NamedTuple):
+    """Change of captured state: the path to it, what holds it under which name, and its values.
+
+    For what has no name, such as the items of a container, `held` and `holds` are all members before and now.
+    """
+
+    label: str
+    holder: Holder
+    name: str
+    before: Any
+    now: Any
+    held: Sequence[Any] = ()
+    holds: Sequence[Any] = ()
+
+    def texts(self) -> tuple[str, str]:
+        """Return the value before and now."""
+        before, now = (_text(v, self.holder) for v in (self.before, self.now))
+        return before, f"another {now}" if before == now else now
+
+
+class Watch:
+    """Snapshot of everything that a function reaches; `holds` is True while all of it is the same."""
+
+    def __init__(self, walk: Walk) -> None:
+        self.holders: Sequence[Holder] = walk.holders
+        self.names, self.codes, self.is_full = walk.names, walk.codes, walk.is_full
+        self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
+        self.ids = walk.seen
+        self._things = walk.things  # an id in a snapshot stays that of its object
+        self._before: list[list[Any]] = [_read(h) for h in self.holders]
+        self._test = _Test(self.holders)
+        self._test.set(self._before)
+        self.holds: Callable[[], bool] = self._test.compile(self._compare)
+
+    @property
+    def things(self) -> Sequence[tuple[str, Any]]:
+        """Every object that is reached, with its path."""
+        return self._things
+
+    def labels(self) -> list[str]:
+        """Return the paths of what is watched, without modules, functions and builtins."""
+        dull = (types.ModuleType, types.FunctionType, types.CodeType, type)
+        pairs = zip(self.holders, self._before, strict=True)
+        named = [(h.member(i), v) for h, before in pairs if _is_shown(h) for i, v in enumerate(before)]
+        return list(dict.fromkeys([label for label, v in named if v is not UNBOUND and not isinstance(v, dull)]))
+
+    def _compare(self) -> bool:
+        """Compare with care, and take what is the same into the snapshot, so that the next test is fast."""
+        try:
+            now = [_read(h) for h in self.holders]
+        except Exception:  # another thread changes a container meanwhile, or a weak reference died
+            return False
+        if not all(map(self._is_same, self.holders, self._before, now)):
+            return False
+        self._before = now
+        self._test.set(now)
+        return True
+
+    def _is_same(self, holder: Holder, before: Sequence[Any], now: Sequence[Any]) -> bool:
+        if holder.kind == "keys":
+            return self._keys(holder, before) == self._keys(holder, now)
+        return len(before) == len(now) and all(map(is_same, before, now))
+
+    def _keys(self, holder: Holder, names: Sequence[Any]) -> set[Any]:
+        return {n for n in names if holder.names or n in self.names}
+
+    def changes(self) -> list[Change]:
+        """Return what is not as it was."""
+        pairs = zip(self.holders, self._before, strict=True)
+        return [change for holder, before in pairs for change in self._changes(holder, before)]
+
+    def _changes(self, holder: Holder, before: Sequence[Any]) -> Iterator[Change]:
+        try:
+            now = _read(holder)
+        except Exception:  # as in `_compare`
+            now = [UNBOUND]
+        if self._is_same(holder, before, now):
+            return
+        if holder.kind == "keys":
+            for name in sorted(self._keys(holder, before) ^ self._keys(holder, now), key=str):
+                was, is_now = (name if name in names else UNBOUND for names in (before, now))
+                yield Change(f"{holder.label}.{name}", holder, str(name), was, is_now)
+        elif holder.kind in ("variables", "attributes"):
+            for i, (was, is_now) in enumerate(zip(before, now, strict=True)):
+                if not is_same(was, is_now):
+                    yield Change(holder.member(i), holder, holder.names[i], was, is_now)
+        else:
+            was, is_now = _whole(holder, before), _whole(holder, now)
+            yield Change(holder.label, holder, "", was, is_now, before, now)
+
+    def accept(self, changes: Sequence[Change]) -> None:
+        """Take over changes that a trace of another function made, as far as this snapshot is from before them."""
+        made = {(c.holder.kind, id(c.holder.owner), c.name): c for c in changes}
+        before = [[*values] for values in self._before]
+        for holder, values in zip(self.holders, before, strict=True):
+            names = holder.names if holder.kind in ("variables", "attributes") else ("",)
+            for i, name in enumerate(names):
+                change = made.get((holder.kind, id(holder.owner), name))
+                if change is None:
+                    continue
+                if holder.kind in ("variables", "attributes"):
+                    values[i] = change.now if is_same(values[i], change.before) else values[i]
+                elif len(values) == len(change.held) and all(map(is_same, values, change.held)):
+                    values[:] = change.holds
+        self._before = before
+        self._test.set(before)
+
+
+_SHOWN = {"variables", "attributes", "fields", "items", "iterated", "content", "call"}
+
+
+def _is_shown(holder: Holder) -> bool:
+    """Return True for what a user would call a variable, an attribute or a container."""
+    return holder.kind in _SHOWN and not any(str(name).startswith("__") for name in holder.names)
+
+
+def watch(function: Callable[..., Any]) -> Watch:
+    """Return a snapshot of what a function reaches."""
+    for _ in range(_TRIES):
+        try:
+            return Watch(Walk(function))
+        except RuntimeError:  # another thread changed the size of a container
+            continue
+    return Watch(Walk(function))
+
+
+# -- how holders are read, and when two readings are the same
+
+
+_READERS: dict[str, Callable[[Holder], list[Any]]] = {
+    "variables": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
+    "attributes": lambda h: [h.owner.get(n, UNBOUND) for n in h.names],
+    "keys": lambda h: list(h.owner),
+    "fields": lambda h: [_field(h.owner, n) for n in h.names],
+    "items": lambda h: [*h.owner, *h.owner.values()] if isinstance(h.owner, dict) else list(h.owner),
+    "iterated": lambda h: [x for iterate in h.names for x in iterate(h.owner)],
+    "type": lambda h: [type(h.owner)],
+    "shape": lambda h: [h.owner.shape, h.owner.dtype],
+    "content": lambda h: [h.names[0](h.owner)],
+    "call": lambda h: [h.owner()],
+}
+
+
+def _read(holder: Holder) -> list[Any]:
+    return _READERS[holder.kind](holder)
+
+
+def _field(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except (AttributeError, ValueError):  # an empty slot, an empty cell
+        return UNBOUND
+
+
+def is_same(before: Any, now: Any) -> bool:
+    """Return True for one object, and for equal numbers and texts of one type and bits, also in tuples."""
+    if before is now:
+        return True
+    kind = type(before)
+    if kind is not type(now):
+        return False
+    if kind is tuple:
+        return len(before) == len(now) and all(map(is_same, before, now))
+    if issubclass(kind, np.generic):
+        return kind is not np.void and before.dtype == now.dtype and before.tobytes() == now.tobytes()
+    if kind in (float, complex):
+        return repr(before) == repr(now)  # 0.0 is not -0.0, and NaN is NaN
+    return (kind in _NUMBERS or issubclass(kind, np.dtype)) and before == now
+
+
+# -- the generated test
+
+
+class _Test:
+    """Source of the test and what it reads: terms for single values, then bulk comparisons of many."""
+
+    def __init__(self, holders: Sequence[Holder]) -> None:
+        self.space: dict[str, Any] = {"all": all, "list": list, "len": len, "map": map, "is_": operator.is_}
+        self.space |= {"type": type, "each": chain.from_iterable, "call": operator.call}
+        self.terms: list[str] = []
+        self.singles: list[tuple[str, int, int]] = []  # a name in `space`, a holder, one of its values
+        self.bulk: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        self.holders = holders
+        self.keyed = {id(h.owner) for h in holders if h.kind == "keys"}
+        for i, holder in enumerate(holders):
+            for key in self._bulk_keys(holder):
+                self.bulk[key].append(i)
+        for key in [k for k, group in self.bulk.items() if k[0] in _WRITTEN and _is_few(k, group)]:
+            for i in self.bulk.pop(key):
+                self._write(i, holders[i])
+        self._write_bulk()
+
+    def _write(self, i: int, holder: Holder) -> None:
+        self.space[f"o{i}"] = holder.owner
+        for j, name in enumerate(holder.names or ("",)):  # a class and a call have no name
+            absent = holder.kind == "variables" and name not in holder.owner
+            if absent:
+                self.terms.append(f"{name!r} not in o{i}")
+                continue
+            self.singles.append((f"v{i}_{j}", i, j))
+            self.terms.append(f"{_WRITTEN[holder.kind].format(f'o{i}', name)} is v{i}_{j}")
+
+    def _bulk_keys(self, holder: Holder) -> list[tuple[Any, ...]]:
+        """Return the groups in which a holder is compared: such as are read in one way."""
+        if holder.kind == "shape":
+            return [("shape", _SHAPE, 0), ("shape", _DTYPE, 1)]
+        if holder.kind == "content":
+            return [("content", holder.names[0], 0)]
+        if holder.kind == "attributes" and id(holder.owner) in self.keyed and holder.names == tuple(holder.owner):
+            return [("values", holder.names)]
+        return [(holder.kind, holder.names if holder.kind in ("fields", "attributes") else ())]
+
+    def _write_bulk(self) -> None:
+        """Write one comparison for each group."""
+        self.identical = [key for key in self.bulk if key[0] not in _BY_VALUE]
+        for n, key in enumerate(self.identical):
+            self.terms.append(f"all(map(is_, {self._source(f'b{n}', key)}, s{n}))")
+        self.by_value = [key for key in self.bulk if key[0] in _BY_VALUE]
+        for n, key in enumerate(self.by_value):
+            owners = [self.holders[i].owner for i in self.bulk[key]]
+            if key[0] == "keys":
+                self.space[f"e{n}"] = owners
+                self.terms.append(f"list(map(len, e{n})) == l{n} and list(each(e{n})) == w{n}")
+            else:
+                self.space |= {f"e{n}": owners, f"f{n}": key[1]}
+                self.terms.append(f"list(map(f{n}, e{n})) == w{n}")
+
+    def _source(self, name: str, key: tuple[Any, ...]) -> str:
+        """Return the source of an iterator over what holders of one kind hold now."""
+        kind, *names = key
+        holders = [self.holders[i] for i in self.bulk[key]]
+        if kind in ("items", "values"):
+            self.space[name] = [part for h in holders for part in _parts(h)]
+            return f"each({name})"
+        if kind == "iterated":
+            self.space[name] = [part for h in holders for part in (*h.names, tuple)]
+            self.space[f"{name}f"] = [part for h in holders for part in (*[h.owner] * len(h.names), (_MARK,))]
+            return f"each(map(call, {name}, {name}f))"
+        self.space[name] = [h.owner for h in holders]
+        if kind not in _GETTERS:
+            return f"map({kind}, {name})"
+        self.space[f"{name}f"] = _GETTERS[kind](*names[0])
+        source = f"map({name}f, {name})"
+        return source if len(names[0]) == 1 else f"each({source})"
+
+    def compile(self, compare: Callable[[], bool]) -> Callable[[], bool]:
+        """Return the test, which goes on to compare with care where identities differ."""
+        self.space["compare"] = compare
+        condition = " and ".join(self.terms) or "True"
+        lines = ["def holds():", "    try:", f"        if {condition}:", "            return True"]
+        lines += ["    except Exception:", "        pass", "    return compare()"]
+        exec("\n".join(lines), self.space)
+        holds: Callable[[], bool] = self.space["holds"]
+        return holds
+
+    def set(self, before: Sequence[Sequence[Any]]) -> None:
+        """Compare with these values from now on."""
+        self.space.update({name: before[i][j] for name, i, j in self.singles})
+        for n, key in enumerate(self.identical):
+            self.space[f"s{n}"] = [x for i in self.bulk[key] for x in _with_mark(self.holders[i], before[i])]
+        for n, key in enumerate(self.by_value):
+            if key[0] == "keys":
+                self.space[f"l{n}"] = [len(before[i]) for i in self.bulk[key]]
+                self.space[f"w{n}"] = [name for i in self.bulk[key] for name in before[i]]
+            else:
+                self.space[f"w{n}"] = [before[i][key[2]] for i in self.bulk[key]]
+
+
+_WRITTEN = {
+    "variables": "{0}[{1!r}]",
+    "attributes": "{0}[{1!r}]",
+    "fields": "{0}.{1}",
+    "type": "type({0})",
+    "call": "{0}()",
+}
+_WRITTEN["values"] = _WRITTEN["attributes"]
+_GETTERS: dict[str, Any] = {"fields": operator.attrgetter, "attributes": operator.itemgetter}
+_BY_VALUE = {"keys", "shape", "content"}
+_SHAPE: Any = np.ndarray.shape.__get__
+_DTYPE: Any = np.ndarray.dtype.__get__
+
+
+def _is_few(key: tuple[Any, ...], group: Sequence[int]) -> bool:
+    return key[0] == "variables" or len(group) <= _INLINE
+
+
+def _parts(holder: Holder) -> list[Any]:
+    """Return what to iterate over for the members of a container, or for the values of a namespace."""
+    owner = holder.owner
+    if holder.kind == "attributes":  # their number is that of the keys, which are compared too
+        return [owner.values()]
+    return [owner, owner.values(), (_MARK,)] if isinstance(owner, dict) else [owner, (_MARK,)]
+
+
+def _with_mark(holder: Holder, members: Sequence[Any]) -> Sequence[Any]:
+    return [*members, _MARK] if holder.kind in ("items", "iterated") else members
+
+
+# -- texts
+
+
+def _whole(holder: Holder, members: Sequence[Any]) -> Any:
+    """Return what a holder held as one value that prints like it."""
+    owner = holder.owner
+    if len(members) == 1 and members[0] is UNBOUND:
+        return UNBOUND
+    if holder.kind == "shape":
+        return tuple(members)
+    if holder.kind == "content":
+        return _array(owner, members[0])
+    if holder.kind not in ("items", "iterated"):
+        return members[0]
+    if isinstance(owner, dict):
+        half = len(members) // 2
+        return dict(zip(members[:half], members[half:], strict=True))
+    return tuple(members) if isinstance(owner, tuple) else set(members) if isinstance(owner, set) else list(members)
+
+
+def _array(owner: Any, content: bytes) -> Any:
+    if not isinstance(owner, np.ndarray) or len(content) != owner.nbytes:
+        return content
+    return np.frombuffer(content, owner.dtype).reshape(owner.shape)
+
+
+def _text(value: Any, holder: Holder) -> str:
+    """Return a number, a small array or a small container as it prints, and anything else by its type."""
+    if value is UNBOUND:
+        return "not bound"
+    if holder.kind == "content" and isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (*_NUMBERS, dict, list, tuple, set)):
+        text = repr(value)
+        return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
+    return str(getattr(value, "__name__", type(value).__name__))

@@ -1,0 +1,271 @@
+"""Refuse functions that draw random numbers, or take items of an iterator, while they are traced.
+
+A program would repeat what the trace got. So the states of random generators and iterators are compared before and
+after each trace: NumPy's and Python's global generators, and those that the function can reach. Where one moved, its
+state is restored, and a second trace, line by line, finds the line that moved it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import operator
+import random
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from anyshape.errors import FrozenDrawError
+from anyshape.graph.ir.builder import is_user_frame
+from anyshape.graph.prover.constraints import SourceLine
+
+T = TypeVar("T")
+_GLOBAL = 2  # the number of global generators
+_INSTRUCTIONS = 20_000  # that are compared one by one
+_HEADER = object.__basicsize__  # bytes of an object that count references to it
+_WORDS = struct.Struct("624Ii")  # state of a Mersenne twister as NumPy has it: key, position
+_PYTHON_WORDS = struct.Struct("i624I")  # and as Python has it: position, key
+
+
+class Stream(NamedTuple):
+    """Source of numbers or items that moves on when it is read.
+
+    `read()` returns its state, in about a microsecond, and `restore(state)` sets it.
+    """
+
+    label: str
+    read: Callable[[], Any]
+    restore: Callable[[Any], None]
+    is_random: bool = True
+
+
+# -- states --------------------------------------------------------------------------------------------------------
+
+
+def _memory(thing: Any) -> bytes:
+    """Return the bytes of an object of C without its header: NumPy and Python take 0.2 ms to return some states."""
+    return ctypes.string_at(id(thing) + _HEADER, type(thing).__basicsize__ - _HEADER)
+
+
+def _bits(generator: Any) -> Any:
+    """Return the state of a bit generator."""
+    if type(generator) is np.random.MT19937:
+        return ctypes.string_at(generator.ctypes.state_address, _WORDS.size)
+    return _frozen(generator.state)
+
+
+def _frozen(state: Any) -> Any:
+    """Return a state that can be compared, and from which nothing changes it."""
+    if isinstance(state, dict):
+        return tuple([(name, _frozen(part)) for name, part in state.items()])
+    return (state.dtype.str, state.tobytes()) if isinstance(state, np.ndarray) else state
+
+
+def _thawed(state: Any) -> Any:
+    """Return a state as the bit generator takes it."""
+    if isinstance(state, tuple) and state and isinstance(state[0], tuple):
+        return {name: _thawed(part) for name, part in state}
+    return np.frombuffer(state[1], state[0]) if isinstance(state, tuple) else state
+
+
+def _set_bits(generator: Any, state: Any) -> None:
+    if isinstance(state, bytes):
+        *key, position = _WORDS.unpack(state)
+        generator.state = {"bit_generator": "MT19937", "state": {"key": np.array(key, np.uint32), "pos": position}}
+    else:
+        generator.state = _thawed(state)
+
+
+def _bit_stream(label: str, generator: Any) -> Stream:
+    return Stream(label, lambda: _bits(generator), lambda state: _set_bits(generator, state))
+
+
+def _legacy_stream(label: str, thing: np.random.RandomState) -> Stream:
+    """Return the stream of a RandomState, which keeps every other normal number apart from the bits."""
+
+    def restore(state: Any) -> None:
+        bits, memory = state
+        _set_bits(thing._bit_generator, bits)
+        now = thing.get_state(legacy=False)
+        has_gauss, gauss = struct.unpack_from("i4xd", memory, _offset_of_gauss())
+        thing.set_state({**now, "has_gauss": has_gauss, "gauss": gauss})
+
+    return Stream(label, lambda: (_bits(thing._bit_generator), _memory(thing)), restore)
+
+
+def _offset_of_gauss() -> int:
+    """Return the position of the normal number in the memory of a RandomState, and of the flag before it."""
+    mark, probe = 1.2345678987654321e-300, np.random.RandomState(0)
+    probe.set_state({**probe.get_state(legacy=False), "has_gauss": 1, "gauss": mark})
+    return _memory(probe).index(struct.pack("d", mark)) - 8
+
+
+def _python_stream(label: str, thing: random.Random) -> Stream:
+    """Return the stream of a generator of Python; one of a class of the user's own may keep its state as it likes."""
+    if type(thing) is not random.Random:
+        return Stream(label, thing.getstate, thing.setstate)
+
+    def restore(state: Any) -> None:
+        memory, gauss = state
+        position, *key = _PYTHON_WORDS.unpack_from(memory)
+        thing.setstate((3, (*key, position), gauss))
+
+    return Stream(label, lambda: (_memory(thing)[: _PYTHON_WORDS.size], vars(thing)["gauss_next"]), restore)
+
+
+def _iterator_stream(label: str, thing: Any) -> Stream:
+    """Return the stream of an iterator that tells how many items are left; a used up one cannot be restored."""
+
+    def restore(state: Any) -> None:
+        if isinstance(state, tuple) and hasattr(thing, "__setstate__"):
+            thing.__setstate__(*state)
+
+    def read() -> Any:
+        position: tuple[Any, ...] = thing.__reduce__()[2:]
+        return position or operator.length_hint(thing, -1)
+
+    return Stream(label, read, restore, is_random=False)
+
+
+def _counter_stream(label: str, thing: Any) -> Stream:
+    """Return the stream of an iterator that is known by its text alone."""
+    return Stream(label, lambda: repr(thing), lambda state: None, is_random=False)
+
+
+def _enumeration_stream(label: str, thing: Any) -> Stream:
+    return Stream(label, lambda: thing.__reduce__()[1][1], lambda state: None, is_random=False)
+
+
+_KEYED: tuple[Any, ...] = ({}, {}.values(), {}.items(), set())
+_STREAMS: tuple[tuple[tuple[type, ...], Callable[[str, Any], Stream]], ...] = (
+    ((np.random.Generator,), lambda label, thing: _bit_stream(label, thing.bit_generator)),
+    ((np.random.BitGenerator,), _bit_stream),
+    ((np.random.RandomState,), _legacy_stream),
+    ((random.Random,), _python_stream),
+    (tuple({type(iter(kind())) for kind in (list, tuple, str, bytes)}), _iterator_stream),
+    ((type(iter(range(0))), type(iter(range(2**70))), type(reversed([]))), _iterator_stream),
+    (tuple({type(iter(x)) for x in _KEYED}), _iterator_stream),
+    ((itertools.count, itertools.repeat), _counter_stream),
+    ((enumerate,), _enumeration_stream),
+)
+_JOINED = (zip, map, filter)  # iterators that keep nothing beside the iterators that they read
+_MAKERS: dict[type, Callable[[str, Any], Stream] | None] = {random.SystemRandom: None}  # by class, as they are met
+
+
+def _maker(kind: type) -> Callable[[str, Any], Stream] | None:
+    maker = next((make for kinds, make in _STREAMS if issubclass(kind, kinds)), None)
+    _MAKERS[kind] = maker = None if issubclass(kind, random.SystemRandom) else maker
+    return maker
+
+
+def streams(things: Iterable[tuple[str, Any]]) -> list[Stream]:
+    """Return the global random generators, and the generators and iterators among things with their paths."""
+    makers, missing = _MAKERS, object()
+    result = [
+        _legacy_stream("NumPy's global generator", np.random.mtrand._rand),
+        _python_stream("the global generator of random", random._inst),
+    ]
+    for path, thing in things:
+        maker: Any = makers.get(type(thing), missing)
+        if maker is missing:
+            maker = _maker(type(thing))
+        if maker is not None:
+            result.append(maker(f"the {type(thing).__name__} {path}".rstrip(), thing))
+        elif type(thing) in _JOINED:
+            result += streams((path, part) for part in thing.__reduce__()[1])[_GLOBAL:]
+    return result
+
+
+def is_stream(thing: Any) -> bool:
+    """Return whether an object is a random generator or an iterator that a trace is watched for."""
+    return type(thing) in _JOINED or (_MAKERS.get(type(thing)) or _maker(type(thing))) is not None
+
+
+# -- traces --------------------------------------------------------------------------------------------------------
+
+
+def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, Any]]) -> T:
+    """Return the result of a trace; raise FrozenDrawError if it moved a stream, whose state is then restored.
+
+    `things` are what the function can reach, with their paths. `trace` may be called again, to find the line.
+    """
+    watched = streams(things)
+    before = [s.read() for s in watched]
+    try:
+        result = trace()
+    except Exception:
+        _restore(watched, before)
+        raise
+    moved = _moved(watched, before)
+    if not moved:
+        return result
+    alone = threading.active_count() == 1
+    _restore(watched[0 if alone else _GLOBAL :], before[0 if alone else _GLOBAL :])
+    cause = _Search(watched).run(trace)
+    if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
+        return result  # another thread drew from a global generator
+    _restore(watched, before)
+    stream, where = cause or (moved[0], None)
+    raise FrozenDrawError(name, stream.label, is_random=stream.is_random, where=where)
+
+
+def _moved(watched: Sequence[Stream], before: Sequence[Any]) -> list[Stream]:
+    """Return the streams that have another state than before."""
+    return [s for s, state in zip(watched, before, strict=True) if s.read() != state]
+
+
+def _restore(watched: Sequence[Stream], before: Sequence[Any]) -> None:
+    for stream, state in zip(watched, before, strict=True):
+        if stream.read() != state:
+            stream.restore(state)
+
+
+class _Search:
+    """Search for the line that moves a stream: states are compared at each line of the user that runs.
+
+    The first instructions are compared one by one, which gives the expression.
+    """
+
+    def __init__(self, watched: Sequence[Stream]) -> None:
+        self.watched = watched
+        self.states = [s.read() for s in watched]
+        self.last: SourceLine | None = None
+        self.cause: tuple[Stream, SourceLine] | None = None
+        self.events = 0
+
+    def run(self, trace: Callable[[], Any]) -> tuple[Stream, SourceLine] | None:
+        """Return the first stream that a trace moves, and the line; None if it moves none."""
+        before = sys.gettrace()
+        sys.settrace(self._enter)
+        try:
+            with contextlib.suppress(Exception):  # it may find other states than the first trace
+                trace()
+        finally:
+            sys.settrace(before)
+        return self.cause
+
+    def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
+        return self._step(frame, event, arg) if is_user_frame(frame) else None
+
+    def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
+        self.events += 1
+        frame.f_trace_opcodes = self.events < _INSTRUCTIONS
+        moved = _moved(self.watched, self.states)
+        if moved and self.cause is None and self.last is not None:
+            self.cause = moved[0], self.last
+        if self.cause is not None:
+            sys.settrace(None)
+            return None
+        back: FrameType | None = frame.f_back if event == "return" else frame
+        while back is not None and not is_user_frame(back):
+            back = back.f_back
+        if back is not None:
+            code = back.f_code
+            self.last = SourceLine(code.co_filename, back.f_lineno, code.co_name, code, back.f_lasti)
+        return self._step
