@@ -28,6 +28,10 @@ def cautious(x, w, b, y):
     return loss(x, w, b, y) if x.shape[0] > 3 else np.sum(w * w)
 
 
+def noisy(x):
+    return x + np.random.normal(size=3)
+
+
 def changes(x):
     x[0] = 1.0
     return x
@@ -79,6 +83,7 @@ MISTAKES = {
     "ConcretizationError": lambda: anyshape.jit(lambda x: x if np.sum(x) > 0 else -x)(X),
     "DataDependentSizeError": lambda: anyshape.jit(lambda x: x if len(x[x > 0]) > 2 else -x)(X),
     "CheckError": lambda: anyshape.jit(lambda x: anyshape.check(x > 0, "x must be positive"))(-X),
+    "FrozenDrawError": lambda: anyshape.jit(noisy)(X),
     "MutationError": lambda: anyshape.jit(changes)(X),
     "SymbolicIterationError": lambda: anyshape.jit(lambda x: [row * 2 for row in x])(X),
     "LeakedTracerError": use_after_trace,

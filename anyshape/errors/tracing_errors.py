@@ -56,12 +56,12 @@ class FrozenDrawError(AnyshapeError, RuntimeError):
 
     def __init__(self, function: str, source: str, *, is_random: bool = True, where: object = None) -> None:
         self.function, self.source, self.is_random, self.where = function, source, is_random, where
-        does, repeated = ("draws from", "numbers") if is_random else ("takes an item of", "item")
+        does, repeated = ("changes the state of", "numbers") if is_random else ("takes an item of", "item")
         problem = f"{does} {source} while it is traced, and each call would repeat the {repeated} of the trace"
         pronoun = "them" if is_random else "it"
         advice = f"{'draw' if is_random else 'take'} {pronoun} outside of {function}, and pass {pronoun} as an argument"
-        text = messages.line_text(where)
-        super().__init__(f"{text or function}: {problem}{messages.at(where)}\n  {advice}")
+        text = getattr(where, "expression", "") or messages.line_text(where) or function
+        super().__init__(f"{text}: {problem}{messages.at(where)}\n  {advice}")
 
 
 class CheckError(AnyshapeError, ValueError):
