@@ -18,7 +18,7 @@ with collection_paused():
     from anyshape.tracing.view import View
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
-    from anyshape.transforms.control import check, stop_gradient
+    from anyshape.transforms.control import check, statically_known, stop_gradient
     from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
     from anyshape.transforms.explain import explain
     from anyshape.transforms.export import export, load
@@ -66,6 +66,7 @@ __all__ = [
     "profile",
     "pure_callback",
     "register_pytree_node",
+    "statically_known",
     "stop_gradient",
     "symbolic_args_specs",
     "symbolic_shape",

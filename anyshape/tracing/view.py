@@ -53,6 +53,8 @@ class View:
         self, shape: Iterable[Any], strides: Iterable[Any] | None = None, offset: Any = 0, mask: Any = None
     ) -> None:
         sizes = SymbolicShape(shape)
+        strides = None if strides is None else tuple(strides)
+        mask = None if mask is None else tuple([tuple(pair) for pair in mask])
         steps = None if strides is None else [_size(s) for s in strides]
         windows = None if mask is None else [(_size(a), _size(b)) for a, b in mask]
         self._scope = _scope([*sizes, *(strides or ()), offset, *(x for pair in mask or () for x in pair)])

@@ -9,8 +9,9 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, CheckError
 from anyshape.graph.ir.builder import Traced, active, user_line
-from anyshape.graph.prover.constraints import CHECK, Claim
+from anyshape.graph.prover.constraints import CHECK, Claim, Verdict
 from anyshape.graph.prover.scope import Scope
+from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -37,8 +38,8 @@ def check(condition: Any, message: str = "a check failed") -> None:
     """Raise CheckError unless the condition holds; inside a trace, each run of the program checks it.
 
     - A boolean is checked at once, and an array of booleans must be all true. Traced arrays are checked at each run.
-    - A function of no arguments may compare sizes, joined by `and`. These comparisons are not decided. Each call checks
-      them, and the rest of the trace assumes them.
+    - A comparison of sizes is not decided. Each call checks it, and the rest of the trace assumes it.
+    - A function of no arguments may join comparisons of sizes by `and`, which would decide them outside of it.
 
     Under vmap, a check covers all examples.
 
@@ -46,7 +47,7 @@ def check(condition: Any, message: str = "a check failed") -> None:
     >>> from anyshape import jit
     >>> @jit
     ... def pairs(x):
-    ...     check(lambda: x.shape[0] % 2 == 0, "an even number of elements is needed")
+    ...     check(x.shape[0] % 2 == 0, "an even number of elements is needed")
     ...     return x.reshape(-1, 2).sum(axis=1)
     >>> print(pairs(np.arange(4.0)), pairs(np.arange(6.0)), pairs.cache_info().traces)
     [1. 5.] [1. 5. 9.] 1
@@ -54,10 +55,32 @@ def check(condition: Any, message: str = "a check failed") -> None:
     builder = active()
     if callable(condition):
         condition = condition() if builder is None else _require_comparisons(builder.scope, condition, message)
-    if has_type(condition, (Traced, np.ndarray)):
+    if isinstance(condition, SizeComparison) and builder is not None:
+        condition.scope.require(condition.claim, CHECK, message, (), user_line())
+    elif has_type(condition, (Traced, np.ndarray)):
         control.check(condition, message)
     elif not condition:
         raise CheckError(message, "", user_line())
+
+
+def statically_known(condition: Any) -> bool | None:
+    """Return whether a comparison of sizes holds for all sizes (True), for none (False), or for some (None).
+
+    Nothing is decided, so no guard follows. None may also mean that no proof was found. Raise ArgumentError for
+    anything but a boolean or a comparison of sizes.
+
+    >>> from anyshape import Dim
+    >>> n = Dim("n", min=4)
+    >>> statically_known(n > 3), statically_known(n > 5), statically_known(2 * n < n)
+    (True, None, False)
+    """
+    if isinstance(condition, SizeComparison):
+        verdict = condition.scope.decide(condition.claim)
+        return None if verdict is Verdict.UNKNOWN else verdict is Verdict.YES
+    if has_type(condition, (bool, np.bool_)):
+        return bool(condition)
+    advice = "pass a comparison of sizes, as in statically_known(x.shape[0] > 3)"
+    raise ArgumentError("statically_known", "condition", f"is {condition!r:.50}, no comparison of sizes", advice)
 
 
 def _require_comparisons(scope: Scope, condition: Callable[[], Any], message: str) -> Any:
@@ -87,4 +110,5 @@ def _evaluate(scope: Scope, condition: Callable[[], Any], answers: Sequence[bool
 
     with scope.answer_with(answer):
         result = condition()
+        result = bool(result) if isinstance(result, SizeComparison) else result
     return claims, result

@@ -200,7 +200,7 @@ def test_a_dynamic_size_may_be_narrowed_but_not_fixed():
     for fixes in (lambda x: x * int(x.shape[0]), lambda x: x + np.ones((6, 6)) @ x, lambda x: [*range(len(x))]):
         error = fails(SpecializationError, lambda fixes=fixes: jit(fixes, dynamic_shapes=((DYNAMIC,),))(np.ones(6)))
         assert error.constant == 6 and error.size == "x.shape[0]" and "test_jit.py" in str(error.where)
-    fails(SpecializationError, lambda: jit(lambda x: x.shape[0] == 6, dynamic_shapes=((DYNAMIC,),))(np.ones(6)))
+    fails(SpecializationError, lambda: jit(lambda x: bool(x.shape[0] == 6), dynamic_shapes=((DYNAMIC,),))(np.ones(6)))
 
 
 def test_on_decision_error_allows_decisions_on_auto_and_static_axes_only():

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import itertools
 import logging
+import numbers
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -369,10 +370,15 @@ def _warn_about_fixed_size(size: str, where: SourceLine | None) -> None:
 class SymbolicSize:
     """Size with the scope that answers questions about it: base of the sizes that users see in `x.shape`.
 
-    It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`.
+    It stands for a Python int, or for a NumPy integer if it has a `numpy_dtype`. A comparison of sizes stands for a
+    Python bool, which is an int too.
     """
 
     __slots__ = ("expr", "numpy_dtype", "scope")
+    python_type: type[int] = int
 
     def __init__(self, expr: DimExpr, scope: Scope, numpy_dtype: Any = None) -> None:
         self.expr, self.scope, self.numpy_dtype = expr, scope, numpy_dtype
+
+
+numbers.Integral.register(SymbolicSize)

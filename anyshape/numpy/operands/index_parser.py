@@ -326,6 +326,8 @@ def _indices_of(items: Sequence[Item], holds: Callable[[Item], bool]) -> tuple[i
 
 def _classified(item: Any) -> Any:
     """Return an item of a key as None, Ellipsis, a slice, an integer, a size, or an index or mask array."""
+    if isinstance(item, SymbolicSize) and item.python_type is bool:
+        item = bool(item)  # True adds an axis, so the shape depends on the answer
     if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):
         return item
     if has_type(item, (int, np.integer)) and not has_type(item, bool):

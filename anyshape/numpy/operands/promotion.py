@@ -77,7 +77,7 @@ def is_weak(x: Any) -> bool:
 def dtype_of(x: Any) -> Any:
     """Return the dtype of an operand, or the Python type of a weak one, which NumPy's promotion takes."""
     if isinstance(x, SymbolicSize):
-        return int if x.numpy_dtype is None else x.numpy_dtype
+        return x.python_type if x.numpy_dtype is None else x.numpy_dtype
     if isinstance(x, Traced):
         return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
     return type(x) if is_weak(x) else np.asarray(x).dtype
@@ -87,7 +87,7 @@ def default_dtype(x: Any) -> np.dtype:
     """Return the dtype of a weak operand where it counts as an array: 2**63 alone is uint64."""
     if isinstance(x, Traced):
         return x.dtype
-    return _WIDE if isinstance(x, SymbolicSize) else np.result_type(x)
+    return np.dtype(x.python_type) if isinstance(x, SymbolicSize) else np.result_type(x)
 
 
 def result_type(*xs: Any) -> np.dtype:
@@ -113,10 +113,10 @@ def plain_array(x: Any, function: str, path: str) -> np.ndarray:
 def operand(x: Any, function: str = "array") -> Any:
     """Return x as an operand of ops: a traced array, or a NumPy array of numbers."""
     if isinstance(x, Traced):
-        return x
+        return x.as_scalar()
     if isinstance(x, SymbolicSize):
         value = size_value(resolve_size(x))
-        return value if x.numpy_dtype is None else convert(value, x.numpy_dtype)
+        return convert(value, np.dtype(x.python_type) if x.numpy_dtype is None else x.numpy_dtype)
     if isinstance(x, (list, tuple)) and is_traced(*x):
         raise UnsupportedFunctionError(
             function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import operator
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import LeakedTracerError, ScopeMismatchError
+from anyshape.errors import ArgumentError, LeakedTracerError, ScopeMismatchError
 from anyshape.graph.ir.builder import Traced, active_builders, user_line
 from anyshape.graph.prover.constraints import Claim, Verdict
 from anyshape.graph.prover.scope import Scope, SymbolicSize
@@ -92,3 +96,37 @@ def check_divisor(a: Any, b: Any) -> None:
     """
     if is_weak(a) and is_weak(b) and not isinstance(b, Traced) and is_zero(b, "divide", "division by zero"):
         raise ZeroDivisionError("division by zero")
+
+
+INEXACT = (float, np.floating, complex, np.complexfloating)
+
+
+def as_int(number: Any, whole: Callable[..., int]) -> Any:
+    """Return the int that compares with sizes as a float does; the number itself if there is none."""
+    if has_type(number, (complex, np.complexfloating)):
+        if whole is not int:
+            return number
+        number = number.real if number.imag == 0 else math.nan
+    if not math.isfinite(number) or (whole is int and number != int(number)):
+        return number
+    return whole(number)
+
+
+def bits_of(x: Any) -> Any:
+    """Return the bits of an operand as an int."""
+    return operator.index(x) if isinstance(x, SymbolicSize) else x
+
+
+def check_sizes(name: str, sizes: Sequence[Any]) -> None:
+    """Refuse arguments of `max_dim` or `min_dim` that are not two or more sizes."""
+    for x in sizes:
+        if as_size(x) is None:
+            raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
+    if len(sizes) < 2:
+        raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
+
+
+def is_reduced_by_numpy(frame: types.FrameType) -> bool:
+    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple."""
+    inside = frame.f_code.co_name == "_wrapreduction" and frame.f_globals.get("__name__") == "numpy._core.fromnumeric"
+    return inside and isinstance(frame.f_locals.get("obj"), (list, tuple))

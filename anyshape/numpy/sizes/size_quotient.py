@@ -70,10 +70,10 @@ class Quotient:
         smallest = next(n for n in candidates if n / self.by >= other)
         above = next(n for n in candidates if n / self.by > other)
         if name in ("less", "greater_equal"):
-            return bool((self.size >= smallest) == (name == "greater_equal"))
+            return bool(self.size >= smallest) == (name == "greater_equal")
         if name in ("greater", "less_equal"):
-            return bool((self.size >= above) == (name == "greater"))
-        return bool((smallest < above and self.size == smallest) == (name == "equal"))
+            return bool(self.size >= above) == (name == "greater")
+        return bool(smallest < above and self.size == smallest) == (name == "equal")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class DeferredComparison:
     answer: Callable[[], bool]
 
     def __bool__(self) -> bool:
-        return self.answer()
+        return bool(self.answer())
 
     def __int__(self) -> int:
         return int(self.answer())

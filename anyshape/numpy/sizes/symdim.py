@@ -6,13 +6,12 @@ import functools
 import math
 import operator
 import sys
-import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active, active_builders, record_refusal, user_line
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
@@ -21,9 +20,14 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
 from anyshape.numpy.sizes.size_operands import (
+    INEXACT,
     INTEGERS,
+    as_int,
     as_size,
+    bits_of,
     check_divisor,
+    check_sizes,
+    is_reduced_by_numpy,
     is_zero,
     joint_dtype,
     known_size,
@@ -91,29 +95,17 @@ def _arithmetic(combine: Callable[[Size, Size], Size], python: Callable[[Any, An
 
 
 _Claims = Callable[[Size, Size, str], Claim]
-_INEXACT = (float, np.floating, complex, np.complexfloating)
-
-
-def _as_int(number: Any, whole: Callable[..., int]) -> Any:
-    """Return the int that compares with sizes as a float does; the number itself if there is none."""
-    if has_type(number, (complex, np.complexfloating)):
-        if whole is not int:
-            return number
-        number = number.real if number.imag == 0 else math.nan
-    if not math.isfinite(number) or (whole is int and number != int(number)):
-        return number
-    return whole(number)
 
 
 def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims, whole: Callable[..., int]) -> Any:
-    """Return a comparison of two sizes, which the scope answers.
+    """Return a comparison of two sizes: a bool where it is proved or refuted, else a value.
 
     `whole` gives the int that stands for a float.
     """
 
     def compare(self: SymDim, other: Any) -> Any:
-        if has_type(other, _INEXACT):
-            other = _as_int(other, whole)
+        if has_type(other, INEXACT):
+            other = as_int(other, whole)
             if has_type(other, (float, np.floating)):
                 return python(0, other)  # all ints compare alike with it
         mine, size = known_size(self), known_size(other)
@@ -121,12 +113,7 @@ def _comparison(symbol: str, python: Callable[[Any, Any], bool], claim: _Claims,
             return NotImplemented
         if has_type(mine, int) and has_type(size, int):
             return python(mine, size)
-        scope = scope_of(self, other)
-        if not scope.closed:
-            verdict = scope.decide(claim(mine, size, ""))
-            if verdict is not Verdict.UNKNOWN:
-                return verdict is Verdict.YES
-        return scope.ask(claim(mine, size, f"{mine} {symbol} {size}"), user_line())
+        return compared(claim(mine, size, f"{mine} {symbol} {size}"), scope_of(self, other))
 
     return compare
 
@@ -135,21 +122,16 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """Return an operator on the bits of a size, whose value it asks for, and its reflection."""
 
     def forward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if as_size(other) is None else python(operator.index(self), _bits(other))
+        return NotImplemented if as_size(other) is None else python(operator.index(self), bits_of(other))
 
     def backward(self: SymDim, other: Any) -> Any:
-        return NotImplemented if as_size(other) is None else python(_bits(other), operator.index(self))
+        return NotImplemented if as_size(other) is None else python(bits_of(other), operator.index(self))
 
     return forward, backward
 
 
-def _bits(x: Any) -> Any:
-    """Return the bits of an operand as an int."""
-    return operator.index(x) if isinstance(x, SymbolicSize) else x
-
-
 class SymDim(SymbolicSize):
-    """Size that is an expression over unknown sizes. Comparisons ask the scope."""
+    """Size that is an expression over unknown sizes."""
 
     __slots__ = ()
     __array_priority__ = 1000
@@ -165,10 +147,20 @@ class SymDim(SymbolicSize):
             return format(self.__index__(), spec)
 
     def __hash__(self) -> int:
-        """Return the hash of the value in a program, where sets ask for it, and of the name in a specification."""
+        """Return the hash of the value in a program, where it asks for it, and of the name in a specification."""
+        return hash(self.__index__() if self._in_program() else self.expr)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """Class for `isinstance`: that of the integer that it stands for in a program, its own in a specification."""
+        if not self._in_program():
+            return type(self)
+        return self.python_type if self.numpy_dtype is None else self.numpy_dtype.type
+
+    def _in_program(self) -> bool:
+        """Return whether it is a size of a program, which stands for an integer."""
         scope = self.scope
-        traced = scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
-        return hash(self.__index__() if traced else self.expr)
+        return scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
 
     def __copy__(self) -> SymDim:
         return self
@@ -245,14 +237,14 @@ class SymDim(SymbolicSize):
         value = size_value(resolve_size(self))
         if self.numpy_dtype is not None:
             return convert(value, self.numpy_dtype)
-        return value.as_weak(self)
+        return (convert(value, np.dtype(bool)) if self.python_type is bool else value).as_weak(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """Return an object array for NumPy's sums and products of a list of sizes, which apply `+` and `*` to it.
 
         Any other conversion raises UnsupportedFunctionError.
         """
-        if _reduced_by_numpy(sys._getframe(1)):
+        if is_reduced_by_numpy(sys._getframe(1)):
             box = np.empty((), object)
             box[()] = self
             return box
@@ -328,8 +320,89 @@ class SymDim(SymbolicSize):
         return symdim(expr.maximum(self.expr, expr.mul(-1, self.expr)), self.scope, self.numpy_dtype)
 
 
+class SizeComparison(SymDim):
+    """Comparison of sizes that is neither proved nor refuted. It stands for a bool, and `bool()` decides it.
+
+    In arithmetic it is 0 or 1, as Python's bools are, and next to arrays an array of one bool.
+    """
+
+    __slots__ = ("claim",)
+    python_type = bool
+
+    def __init__(self, claim: Claim, scope: Scope) -> None:
+        self.claim, self.scope, self.numpy_dtype = claim, scope, None
+
+    @property
+    def expr(self) -> Any:  # type: ignore[override]
+        """1 where the claim holds, else 0."""
+        difference = expr.sub(self.claim.left, self.claim.right)
+        if self.claim.relation == ">=":
+            return expr.minimum(expr.maximum(expr.add(difference, 1), 0), 1)
+        differ = expr.minimum(expr.maximum(difference, expr.mul(-1, difference)), 1)
+        return differ if self.claim.relation == "!=" else expr.sub(1, differ)
+
+    def __bool__(self) -> bool:
+        return self.scope.ask(self.claim, user_line())
+
+    def __index__(self) -> int:
+        return int(self.__bool__())
+
+    __int__ = __index__
+
+    def __repr__(self) -> str:
+        return str(self.claim)
+
+    def __hash__(self) -> int:
+        return hash(self.__bool__())
+
+    def __reduce__(self) -> Any:
+        return SizeComparison, (self.claim, self.scope)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the decided bool as an array, which NumPy asks for where it cannot hand on a value."""
+        return np.asarray(self.__bool__(), *args, **kwargs)
+
+    def __and__(self, other: Any) -> Any:
+        return _joined(self, "&", other, expr.minimum)
+
+    def __or__(self, other: Any) -> Any:
+        return _joined(self, "|", other, expr.maximum)
+
+    def __xor__(self, other: Any) -> Any:
+        return self != other if _is_bool(other) else NotImplemented
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+
+def compared(claim: Claim, scope: Scope) -> Any:
+    """Return the answer to a claim where it is proved or refuted, else the comparison as a value."""
+    verdict = Verdict.UNKNOWN if scope.closed else scope.decide(claim)
+    if verdict is not Verdict.UNKNOWN:
+        return verdict is Verdict.YES
+    return SizeComparison(claim, scope) if scope.answers is None else scope.answers(claim)
+
+
+def _is_bool(x: Any) -> bool:
+    """Return whether x is a bool, or a comparison that stands for one."""
+    return isinstance(x, SizeComparison) or has_type(x, (bool, np.bool_))
+
+
+def _joined(self: SizeComparison, symbol: str, other: Any, combine: Callable[[Size, Size], Size]) -> Any:
+    """Return two comparisons joined by `&` or `|`, as a value."""
+    if not _is_bool(other):
+        return NotImplemented if as_size(other) is None else _BITWISE[symbol](self.__index__(), bits_of(other))
+    text = f"({self}) {symbol} ({other})"
+    holds = Claim("!=", combine(self.expr, known_size(other)), 0, text)
+    return compared(holds, scope_of(self, other))
+
+
+_BITWISE = {"&": operator.and_, "|": operator.or_}
+
+
 def _apply_to_sizes(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Return the size or the answer that a ufunc gives for sizes and numbers; None where it needs arrays."""
+    if all(map(_is_bool, inputs)):
+        return None  # NumPy has rules of its own for bools: + is "or"
     if ufunc in INTEGER_UFUNCS and all(as_size(x) is not None for x in inputs):
         return INTEGER_UFUNCS[ufunc](*as_numpy_operands(inputs))
     if ufunc not in _QUESTIONS:
@@ -365,7 +438,7 @@ def _extreme(
     name: str, sizes: Sequence[Any], combine: Callable[..., Size], beats: Callable[[Size, Size], Claim]
 ) -> Any:
     """Return the extreme of sizes, leaving out sizes that another one is known to beat."""
-    _check_sizes(name, sizes)
+    check_sizes(name, sizes)
     dtype = joint_dtype(*sizes)
     if not any(isinstance(x, SymbolicSize) for x in sizes):
         return symdim(combine(*[int(x) for x in sizes]), Scope(), dtype)
@@ -375,15 +448,6 @@ def _extreme(
         if not any(scope.proves(beats(other, size)) for other in candidates):
             candidates = [other for other in candidates if not scope.proves(beats(size, other))] + [size]
     return symdim(combine(*candidates), scope, dtype)
-
-
-def _check_sizes(name: str, sizes: Sequence[Any]) -> None:
-    """Refuse arguments of `max_dim` or `min_dim` that are not two or more sizes."""
-    for x in sizes:
-        if as_size(x) is None:
-            raise ArgumentError(name, "an argument", f"is {x!r}, not a size", "pass ints and entries of x.shape")
-    if len(sizes) < 2:
-        raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
 
 
 # -- NumPy's own functions on sizes ------------------------------------------------------------------------------
@@ -407,12 +471,6 @@ def as_numpy_operands(operands: Sequence[Any]) -> list[Any]:
     if any(numpy_dtype(x) is not None for x in operands):
         return list(operands)
     return [SymDim(x.expr, x.scope, _WIDE) if isinstance(x, SymDim) else x for x in operands]
-
-
-def _reduced_by_numpy(frame: types.FrameType) -> bool:
-    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple."""
-    inside = frame.f_code.co_name == "_wrapreduction" and frame.f_globals.get("__name__") == "numpy._core.fromnumeric"
-    return inside and isinstance(frame.f_locals.get("obj"), (list, tuple))
 
 
 def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
