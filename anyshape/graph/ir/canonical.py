@@ -19,7 +19,8 @@ def canonical_key(graph: Any) -> tuple[Any, ...]:
     - Values are numbers in order of appearance. So are the variables that the graph defines, together with their names
       and ranges: two traces of one function have different variables.
     - Other variables, which belong to an enclosing graph, stand for themselves.
-    - Constants are compared by their bytes, and subgraphs among the params by their own keys.
+    - Constants have their dtypes and shapes here; graphs compare the bytes, which may change. Subgraphs among the
+      params have their own keys.
     - Lines of the user's program, and how a call solves for variables, play no part.
     """
     return _Keys([*[source.variable for source in graph.dims], *graph.runtime]).of_graph(graph)
@@ -36,7 +37,7 @@ class _Keys:
     def of_graph(self, graph: Any) -> tuple[Any, ...]:
         number = graph.numbering
         metas = tuple([self._of_meta(v.meta) for v in number])
-        constants = tuple([(number[v], a.dtype.str, a.shape, a.tobytes()) for v, a in graph.constants])
+        constants = tuple([(number[v], a.dtype.str, a.shape) for v, a in graph.constants])
         nodes = tuple(
             [
                 (

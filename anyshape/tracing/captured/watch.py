@@ -267,8 +267,7 @@ class _Test:
         if kind not in _GETTERS:
             return f"map({kind}, {name})"
         self.space[f"{name}f"] = _GETTERS[kind](*names[0])
-        source = f"map({name}f, {name})"
-        return source if len(names[0]) == 1 else f"each({source})"
+        return ("map({0}f, {0})", "each(map({0}f, {0}))")[len(names[0]) > 1].format(name)
 
     def compile(self, compare: Callable[[], bool]) -> Callable[[], bool]:
         """Return the test, which goes on to compare with care where identities differ."""
