@@ -284,7 +284,7 @@ class Walk:
         if entries is not None:
             if reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
-            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=where == "user", is_object=True))
+            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=whole or where == "user", is_object=True))
         for name, slot in slots.items():
             self._open_slot(f"{prefix}{name}", value, slot)
 
