@@ -25,7 +25,8 @@ with collection_paused():
     from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from anyshape.transforms.jit import jit
     from anyshape.transforms.profile import profile
-    from anyshape.transforms.specs import ShapeDtypeStruct, eval_shape, symbolic_args_specs, trace
+    from anyshape.tracing.shape_struct import ShapeDtypeStruct
+    from anyshape.transforms.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 
 del collection_paused, scipy  # no public names

@@ -8,9 +8,9 @@ from typing import Any
 from anyshape.cli.load_target import Arguments, UsageError, one_line
 from anyshape.cli.sample_inputs import assignments, read_sizes, shown
 from anyshape.errors import AnyshapeError
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.explain import explain
 from anyshape.transforms.jit import jit
-from anyshape.transforms.specs import ShapeDtypeStruct
 
 _LISTED = 8  # assignments of sizes on one line
 

@@ -19,8 +19,8 @@ from anyshape.graph.prover.spec_parser import parse_shape
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.export import load
-from anyshape.transforms.specs import ShapeDtypeStruct
 
 _SHORT = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 

@@ -19,6 +19,7 @@ from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Condition
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.guards import guard_predicate
 from anyshape.graph.signature.prologue import Prologue, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
@@ -32,7 +33,8 @@ from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.tracing.display_names import DisplayNames, show_call
-from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, same_but_for_order
+from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
+from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.trace import Trace
 
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -153,6 +155,35 @@ class Program:
         """Paths of the arguments, with parameter names where these are known."""
         return self.trace.labels or self.trace.paths
 
+    @cached_property
+    def inputs(self) -> dict[str, ShapeDtypeStruct]:
+        """Description of each argument by its path, with the names of sizes as they were declared.
+
+        >>> import numpy as np
+        >>> import anyshape
+        >>> specs = anyshape.ShapeDtypeStruct("n, d"), {"w": anyshape.ShapeDtypeStruct("d", np.float32)}
+        >>> program = anyshape.trace(lambda x, p: (x @ p["w"], x[0] > 0))(*specs)
+        >>> {path: spec.shape for path, spec in program.inputs.items()}
+        {'x': (n, d), "p['w']": (d,)}
+        >>> {path: spec.shape for path, spec in program.outputs.items()}
+        {'result[0]': (n,), 'result[1]': (d,)}
+        """
+        values = dict(self.prologue.values)
+        metas = zip(self.labels, self.prologue.metas, strict=False)  # hidden inputs come last
+        return {path: described(meta, self._scope, values.get(i)) for i, (path, meta) in enumerate(metas)}
+
+    @cached_property
+    def outputs(self) -> dict[str, ShapeDtypeStruct]:
+        """Description of each result by its path, `result['loss']`; sizes that depend on data have their bounds."""
+        paths = result_paths(self.trace.out_tree)
+        return {p: described(meta, self._scope) for p, meta in zip(paths, self.graph.results, strict=True)}
+
+    @cached_property
+    def _scope(self) -> Scope:
+        """Scope of the sizes of the descriptions, under the constraints and assertions of the program."""
+        stated = [c for c in self.graph.conditions if c.kind in ("constraint", "assertion")]
+        return Scope(conditions=stated, free=True)
+
     @property
     def prologue(self) -> Prologue:
         """Signature of the program, and how a call binds its sizes."""
@@ -199,6 +230,10 @@ class Program:
         if not self.accepts(*arrays):
             self._raise_failed_guard(arrays)
         return self.call_flat(arrays)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments, as a call of the program does."""
+        return self(*args, **kwargs)
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""

@@ -38,7 +38,7 @@ atexit.register(_SETTINGS.close)
 
 
 class Order(enum.Enum):
-    """Which keys must come in the traced order: none, those of dicts, or those of dicts and keywords too."""
+    """Keys that must come in the traced order: none, the keys of dicts, or all, keywords too."""
 
     NONE = "none"
     KEYS = "keys"
@@ -286,6 +286,12 @@ def visible_order(function: Any) -> Order:
 def in_order(kwargs: dict[str, Any], order: Order) -> dict[str, Any]:
     """Return keywords as they are, or sorted if the function cannot see their order."""
     return kwargs if order is Order.ALL or len(kwargs) < 2 else dict(sorted(kwargs.items()))
+
+
+def result_paths(structure: Any) -> list[str]:
+    """Return the path of each leaf of a result: `result`, `result[0]`, `result['loss']`."""
+    tree = unflatten(structure, range(structure.num_leaves))
+    return [accessor.codify("result") for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from anyshape.inspect.explain.data import Explanation
 from anyshape.tracing.pytrees import check_callable, flatten, unflatten
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.transforms.jit import Jitted, jit
-from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
+from anyshape.transforms.specs import zeros_like_spec
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:

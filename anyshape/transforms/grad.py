@@ -30,10 +30,11 @@ from anyshape.tracing.pytrees import (
     parameter_names,
     unflatten,
 )
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
-from anyshape.transforms.specs import ShapeDtypeStruct, zeros_like_spec
+from anyshape.transforms.specs import zeros_like_spec
 
 Argnums = int | Sequence[int]
 

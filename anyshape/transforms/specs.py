@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError, SpecError
+from anyshape.errors import ArgumentError, SpecError
 from anyshape.graph.ir.builder import Builder
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
@@ -16,12 +16,11 @@ from anyshape.graph.signature.dim_equations import solve_dims
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.array import Array
-from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.program.program import Program
 from anyshape.support.true_types import has_type
-from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.tracing.draws import refuse_draws
+from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
 from anyshape.tracing.pytrees import (
     as_leaf,
     check_callable,
@@ -39,58 +38,10 @@ from anyshape.tracing.pytrees import (
     visible_order,
 )
 from anyshape.tracing.reachable import reachable
+from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
 from anyshape.tracing.symbolic_shape import SymbolicShape
 from anyshape.tracing.trace import Leaves, Trace, trace_in
 from anyshape.transforms.jit import Jitted
-
-
-@dataclasses.dataclass(frozen=True)
-class ShapeDtypeStruct:
-    """Description of an array: its dtype, and its shape as ints and symbolic sizes or as a text such as "n, 3".
-
-    An integer whose value is a size has the shape () and a `value`: a size, or a text such as "k" or "n - 1". The
-    traced function gets it as that size.
-
-    >>> import numpy as np
-    >>> head = trace(lambda x, k: x[:k].sum() / k)(ShapeDtypeStruct("n + k"), ShapeDtypeStruct((), int, value="k"))
-    >>> float(head(np.arange(5.0), 4))
-    1.5
-    """
-
-    shape: Any
-    dtype: Any = np.float64
-    value: Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        if self.dtype.kind not in NUMERIC:
-            raise DTypeError("ShapeDtypeStruct", f"{self.dtype} is no dtype of numbers", "give a numeric dtype")
-        if not isinstance(self.shape, str):
-            object.__setattr__(self, "shape", SymbolicShape(self.shape))
-        if self.value is not None:
-            self._check_value()
-
-    def _check_value(self) -> None:
-        if not isinstance(self.value, (str, SymbolicSize)) and not _is_size(self.value):
-            raise SpecError(str(self.value), "is not a size", "give a symbolic size, or a text such as 'k'")
-        if self.dtype.kind not in "iu":
-            advice = "give an integer dtype, as in ShapeDtypeStruct((), int, value='k')"
-            raise DTypeError("ShapeDtypeStruct", f"a value of dtype {self.dtype} is no size", advice)
-        if self.ndim:
-            raise SpecError(str(self.shape), "has axes, and only a scalar is a size", "give the shape ()")
-
-    def __repr__(self) -> str:
-        value = f", value={self.value!r}" if self.value is not None else ""
-        return f"ShapeDtypeStruct(shape={self.shape!r}, dtype={self.dtype!r}{value})"
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
-
-
-def _is_size(x: Any) -> bool:
-    return has_type(x, (int, np.integer)) and not has_type(x, bool) and int(x) >= 0
 
 
 def _spec_meta(x: Any, names: SymbolicScope, path: str, label: str, function: str) -> TensorMeta:
@@ -251,12 +202,5 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     traced, root = trace_specs(function, args, kwargs, fixed=True)
     free = isinstance(root, SymbolicScope) and not root.names  # every size is a Dim's
     scope = Scope(conditions=traced.graph.conditions, origin=root.origin, root=root, free=free)
-    structs = [ShapeDtypeStruct(_shape_of(m, scope), m.dtype) for m in traced.graph.results]
+    structs = [described(m, scope) for m in traced.graph.results]
     return unflatten(traced.out_tree, structs)
-
-
-def _shape_of(meta: TensorMeta, scope: Scope) -> Any:
-    """Return the sizes of a result, or a text if some depend on data and have only bounds."""
-    if meta.sizes is None:
-        return ", ".join(map(str, meta.extents))
-    return [symdim(size, scope) for size in meta.sizes]

@@ -11,7 +11,8 @@ from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
 from anyshape.numpy.arrays.array import Array
-from anyshape.transforms.specs import ShapeDtypeStruct, trace
+from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.specs import trace
 
 
 def test_a_node_without_operands_reads_the_sizes_of_one_example():
