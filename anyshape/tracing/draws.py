@@ -207,7 +207,10 @@ def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, 
     if not moved:
         return result
     alone = threading.active_count() == 1
-    _restore(watched[0 if alone else _GLOBAL :], before[0 if alone else _GLOBAL :])
+    first = 0 if alone else _GLOBAL  # other threads may use numbers of the global generators meanwhile
+    _restore(watched[first:], before[first:])
+    if not alone:
+        np.random.random_sample(), random.random()  # so that setting a seed again is seen
     cause = _Search(watched).run(trace)
     if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
         return result  # another thread drew from a global generator

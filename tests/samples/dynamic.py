@@ -2,6 +2,7 @@
 
 import numpy
 
+import anyshape
 from anyshape import ops
 from tests.samples.sample import Sample, draw
 
@@ -46,14 +47,14 @@ def windows(rng, shapes, dtype):
 
 def part(np, x, starts, sizes):
     """Return `dynamic_slice` by its definition."""
-    if np is not numpy or not isinstance(x, numpy.ndarray):
+    if np is not numpy or type(x) is not numpy.ndarray:
         return ops.dynamic_slice(x, starts, sizes)
     return x[window(x.shape, starts, sizes)]
 
 
 def replaced(np, x, update, starts):
     """Return `dynamic_update_slice` by its definition."""
-    if np is not numpy or not isinstance(x, numpy.ndarray):
+    if np is not numpy or type(x) is not numpy.ndarray:
         return ops.dynamic_update_slice(x, update, starts)
     if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
         raise ValueError("the update does not fit")
@@ -72,7 +73,7 @@ def window(shape, starts, sizes):
 
 def truncated(np, x, size, axis=0):
     """`dynamic_truncate` as it is defined."""
-    if np is not numpy or not isinstance(x, numpy.ndarray):
+    if np is not numpy or type(x) is not numpy.ndarray:
         return ops.dynamic_truncate(x, size, axis)
     count = min(max(int(numpy.rint(size)), 0), x.shape[axis])
     return x.take(range(count), axis)
@@ -80,7 +81,7 @@ def truncated(np, x, size, axis=0):
 
 def largest(np, x, k):
     """`top_k` as it is defined."""
-    if np is not numpy or not isinstance(x, numpy.ndarray):
+    if np is not numpy or type(x) is not numpy.ndarray:
         return ops.top_k(x, k)
     order = x.shape[-1] - 1 - numpy.flip(numpy.argsort(numpy.flip(x, -1), -1, stable=True), -1)[..., : int(k)]
     return numpy.take_along_axis(x, order, -1), order
@@ -88,7 +89,7 @@ def largest(np, x, k):
 
 def placed(np, x, mask, values):
     """`place` on a copy."""
-    if np is not numpy or not isinstance(x, numpy.ndarray):
+    if np is not numpy or type(x) is not numpy.ndarray:
         return ops.place(x, mask, values)
     out = x.copy()
     numpy.place(out, mask, values)
@@ -98,6 +99,11 @@ def placed(np, x, mask, values):
 def masked(rng, shapes, dtype):
     x, mask, values = (draw(rng, shape, dtype, (-2.0, 2.0)) for shape in shapes)
     return [x, mask.real > 0, values]
+
+
+def each(np, function, x):
+    """Return the function of each row."""
+    return numpy.stack([function(row) for row in x]) if type(x) is numpy.ndarray else anyshape.vmap(function)(x)
 
 
 SAMPLES = [
@@ -179,5 +185,14 @@ SAMPLES = [
       vmap=False, tags=EVERY_SIZE),
     S("reshape by a value", lambda np, x, k: np.reshape(x, (k, -1)) ** 2, ("n", ""), make=counted, vmap=False,
       tags=EVERY_SIZE),
+    S("mask of each row", lambda np, x: each(np, lambda r: r[np.argsort(r) > 0] ** 2, x), ("3, n",),
+      ops=("nonzero_each",)),
+    S("mask of each matrix", lambda np, x: each(np, lambda r: r[(r > 5) | (np.arange(2) > 0)] ** 2, x), ("3, m, 2",)),
+    S("slice of each row", lambda np, x: each(np, lambda r: r[: np.minimum((r > -9).sum(), 2)] ** 2, x), ("3, n",),
+      ops=("size_token_each",), smallest=1),
+    S("distinct elements of each row", lambda np, x: each(np, lambda r: np.unique(r) ** 2, x), ("3, n",),
+      ops=("unique_each",)),
+    S("repeats of each row", lambda np, x: each(np, lambda r: np.repeat(r * r, np.argsort(r)), x), ("3, n",),
+      ops=("repeated_each",)),
     S("negative sizes", lambda np, x, k: np.ones(k) * x.sum(), ("n", ""), make=bounded, vmap=False, tags=EVERY_SIZE),
 ]  # fmt: skip

@@ -21,7 +21,7 @@ def plainly(combine, empty):
     """Return a segment reduction by its definition, one segment at a time."""
 
     def segments(np, x, ids, count=None):
-        if np is not numpy or not isinstance(x, numpy.ndarray):
+        if np is not numpy or type(x) is not numpy.ndarray:
             return getattr(ops, combine)(x, ids, count)
         count = int(ids.max(initial=-1)) + 1 if count is None else int(count)
         rows = [x[ids == k] for k in range(count)]

@@ -295,6 +295,18 @@ def test_draws_of_another_thread_are_none_of_the_functions():
     np.testing.assert_array_equal(result, X + 1)
 
 
+def test_a_seed_is_seen_beside_other_threads():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with pytest.raises(FrozenDrawError, match=r"^np.random.seed\(0\): "):
+            jit(lambda x: (np.random.seed(0), x * np.random.normal())[1])(X)
+    finally:
+        stop.set()
+        thread.join()
+
+
 def test_the_lines_of_the_program_are_traced_as_before():
     def tracer(frame, event, arg):
         return None
