@@ -29,12 +29,14 @@ _NUMPY_NAMES = {
     "iota": "arange",
     "le": "less_equal",
     "leave_checkpoint": "checkpoint",
+    "length": "sqrt",
     "lt": "less",
     "mul": "multiply",
     "name_sizes": "pure_callback",
     "narrow": "astype",
     "ne": "not_equal",
     "neg": "negative",
+    "nonzero_each": "nonzero",
     "permute": "take_along_axis",
     "pow": "power",
     "power_by": "power",
@@ -48,6 +50,7 @@ _NUMPY_NAMES = {
     "reduce_prod": "prod",
     "reduce_sum": "sum",
     "repeated": "repeat",
+    "repeated_each": "repeat",
     "rev": "flip",
     "scatter_add": "x.at[...].add",
     "scatter_max": "x.at[...].max",
@@ -56,8 +59,10 @@ _NUMPY_NAMES = {
     "scatter_set": "x.at[...].set",
     "select": "where",
     "size_token": "x.shape",
+    "size_token_each": "x.shape",
     "size_value": "x.shape",
     "slice": "x[...]",
+    "unique_each": "unique",
     "sub": "subtract",
     "sum_to": "sum",
     "warn": "x.mean",
@@ -161,6 +166,15 @@ def few(texts: Sequence[str], most: int = 3) -> list[str]:
 def read_from(name: str, source: str) -> str:
     """Return the source of a size as a suffix, empty if the name of the size says it."""
     return f" from {source}" if source not in ("", name) else ""
+
+
+def ragged(shapes: Mapping[tuple[int, ...], tuple[int, ...]]) -> str:
+    """Return which examples of a batch have which sizes."""
+    parts = [
+        f"{shape[0] if len(shape) == 1 else shape} in example {i[0] if len(i) == 1 else i}"
+        for i, shape in shapes.items()
+    ]
+    return f"vmap needs one size for all examples, and it is {' and '.join(parts)}"
 
 
 # Kinds of sizes that are not exact, with the advice for each.

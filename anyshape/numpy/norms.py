@@ -24,7 +24,13 @@ def _inexact(a: Any) -> Any:
 
 def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
     """Return the square root of the sum of squares."""
-    return ew.sqrt(rd.reduce_sum(squared_magnitude(x), axes))
+    return ew.length(rd.reduce_sum(squared_magnitude(x), axes))
+
+
+def _flat_power(x: Any, exponent: float) -> Any:
+    """Return a power of x >= 0, whose derivatives are 0 where x is 0, as the ones of |x| are."""
+    is_zero = ew.eq(x, ew.lift(0, x))
+    return ew.select(is_zero, 0.0 if exponent > 0 else np.inf, ew.power_by(ew.select(is_zero, 1, x), exponent))
 
 
 def _vector(x: Any, order: Any, axis: int) -> Any:
@@ -42,7 +48,8 @@ def _vector(x: Any, order: Any, axis: int) -> Any:
         return rd.reduce_sum(magnitudes, (axis,))
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    return ew.power_by(rd.reduce_sum(ew.power_by(magnitudes, order), (axis,)), 1 / order)
+    powers = ew.power_by(magnitudes, order) if order > 2 else _flat_power(magnitudes, order)
+    return _flat_power(rd.reduce_sum(powers, (axis,)), 1 / order)
 
 
 def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:

@@ -24,7 +24,6 @@ from anyshape.numpy.operands.reduction_args import (
     count_along,
     identity_mask,
     mask_like,
-    power_of_length,
     reduced_axes,
     refuse_out,
     restore_axes,
@@ -196,7 +195,7 @@ def std(
 
 def _traced_std(*args: Any, **options: Any) -> Any:
     """Return the root of `_traced_var`."""
-    return power_of_length(_traced_var(*args, **options), 0.5)
+    return ew.length(_traced_var(*args, **options))
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:

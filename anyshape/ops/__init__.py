@@ -1,5 +1,6 @@
 """The primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
+from anyshape.ops.callback import name_sizes
 from anyshape.ops.contraction import dot_general, einsum
 from anyshape.ops.control import stop_gradient
 from anyshape.ops.creation import full, iota, size_value
@@ -60,6 +61,7 @@ from anyshape.ops.elementwise import (
     ldexp,
     le,
     left_shift,
+    length,
     log,
     log1p,
     log2,
@@ -214,6 +216,7 @@ __all__ = [
     "ldexp",
     "le",
     "left_shift",
+    "length",
     "log",
     "log1p",
     "log2",

@@ -301,8 +301,9 @@ refuse(lambda node: itself(node) if node.inputs[1].meta.dtype.kind == "i" else (
 
 # -- for derivatives at edges
 
-share_op, share = binary("share", "The share of x in max(x, y): 1 if it is larger, 0.5 if equal, 0 if smaller, NaN beside NaN.")
+share_op, share = binary("share", "The share of x in max(x, y): 1 if larger, 0.5 if equal, 0 if less, NaN beside NaN.")
 ratio_op, ratio = binary("ratio", "x / y, and 0 where both are 0.")
+length_op, length = unary("length", "The square root of a sum x of squares. Its derivatives at 0 are 0.")
 gap_op, gap = binary("gap", "x - y, and 0 where both are the same infinity.")
 
 

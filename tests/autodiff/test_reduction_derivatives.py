@@ -1,5 +1,7 @@
 """Derivatives of reductions where a formula would divide by zero, at ties, and of empty arrays."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -90,10 +92,89 @@ def test_terms_of_weight_zero_get_no_gradient():
     np.testing.assert_allclose(anyshape.grad(lambda x: log_softmax(x)[2])(x), [0, 0, 1] - weights, atol=1e-15)
 
 
-def test_the_standard_deviation_of_equal_elements_has_no_derivative():
-    """The slope of a square root at 0 times 0: NaN, as in JAX; the variance is fine."""
-    assert np.isnan(anyshape.grad(lambda x: np.std(x))(np.ones(3))).all()
-    np.testing.assert_array_equal(anyshape.grad(lambda x: np.var(x))(np.ones(3)), np.zeros(3))
+SPREADS = {
+    "std": np.std,
+    "var": np.var,
+    "nanstd": np.nanstd,
+    "nanvar": np.nanvar,
+    "std under a mask": lambda x, axis, ddof: np.std(x, axis=axis, ddof=ddof, where=x == x),
+    "std around a mean": lambda x, axis, ddof: np.std(
+        x, axis=axis, ddof=ddof, mean=np.mean(x, axis=axis, keepdims=True)
+    ),
+    "norm of deviations": lambda x, axis, ddof: np.linalg.norm(x - np.mean(x, axis, keepdims=True), axis=axis),
+}
+
+
+@pytest.mark.parametrize("measure", SPREADS.values(), ids=SPREADS)
+@pytest.mark.parametrize("dtype", [float, complex, np.float32])
+@pytest.mark.parametrize("ddof", [0, 0.5])
+def test_a_spread_of_nothing_has_derivative_zero(measure, dtype, ddof):
+    """One program serves every size: one element has no measure, and equal ones have the slope of least size."""
+    f = lambda x: np.sum(measure(x, axis=1, ddof=ddof) * np.array([1.0, 6.0]))
+    gradient = anyshape.jit(anyshape.grad(f))
+    push = anyshape.jit(lambda x, t: anyshape.jvp(anyshape.grad(f), (x,), (t,)))
+    pull = anyshape.jit(lambda x, t: anyshape.vjp(anyshape.grad(f), x)[1](t)[0])
+    rng = np.random.default_rng(0)
+    varied = rng.normal(size=(2, 4)).astype(dtype)
+    assert np.isfinite(gradient(varied)).all() and np.all(gradient(varied))
+    for n in (1, 4, 3):
+        x = np.ones((2, n), dtype) * 2
+        t = rng.normal(size=x.shape).astype(dtype)
+        np.testing.assert_array_equal(gradient(x), np.zeros_like(x))
+        assert anyshape.jvp(f, (x,), (t,))[1] == 0
+        if n == 1:
+            np.testing.assert_array_equal(push(x, t)[1], np.zeros_like(x))
+        np.testing.assert_allclose(pull(x, t), push(x, t)[1], atol=1e-6)
+    assert gradient.cache_info().traces == 1
+
+
+def test_a_spread_without_a_degree_of_freedom_has_none():
+    x = np.ones((2, 1))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isnan(anyshape.grad(lambda x: np.sum(np.std(x, axis=1, ddof=1)))(x)).all()
+
+
+def test_what_a_nan_function_leaves_out_has_derivative_zero():
+    x = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, np.nan]])
+    for f, plain in ((np.nanstd, np.std), (np.nanvar, np.var), (np.nanmax, np.max), (np.nanmean, np.mean)):
+        gradient = anyshape.grad(lambda x, f=f: np.sum(f(x, axis=1)))(x)
+        expected = np.zeros_like(x)
+        for i, row in enumerate(x):
+            expected[i, ~np.isnan(row)] = anyshape.grad(lambda r, p=plain: p(r))(row[~np.isnan(row)])
+        np.testing.assert_allclose(gradient, expected, atol=1e-15)
+
+
+EXTREMES = {
+    "max": lambda x: np.max(x, axis=1),
+    "min": lambda x: np.min(x, axis=1),
+    "ptp": lambda x: np.ptp(x, axis=1),
+    "max from a number": lambda x: np.max(x, axis=1, initial=-9.0),
+    "maximum.reduce": lambda x: np.maximum.reduce(x, axis=1),
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x, axis=1)[:, -1],
+    "minimum.accumulate": lambda x: np.minimum.accumulate(x, axis=1)[:, -1],
+    "norm": lambda x: np.linalg.norm(x, np.inf, axis=1),
+    "pairs": lambda x: np.maximum(np.maximum(x[:, 0], x[:, 1]), x[:, 2]),
+    "median": lambda x: np.median(x, axis=1),
+    "quantile": lambda x: np.quantile(x, 0.3, axis=1),
+}
+
+
+@pytest.mark.parametrize("extreme", EXTREMES.values(), ids=EXTREMES)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_nan_stays_visible_in_its_line_alone(extreme, position):
+    """Reverse mode has NaN where forward mode has, and the other line is as without NaN."""
+    whole = np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+    x = whole.copy()
+    x[0, position] = np.nan
+    f = lambda x: np.sum(extreme(x) * np.array([2.0, 3.0]))
+    gradient = anyshape.grad(f)(x)
+    assert np.isnan(gradient[0]).any()
+    np.testing.assert_array_equal(gradient[1], anyshape.grad(f)(whole)[1])
+    _, tangents = anyshape.jvp(extreme, (x,), (np.ones_like(x),))
+    assert np.isnan(tangents[0]) and np.isfinite(tangents[1])
+    mapped = anyshape.vmap(anyshape.grad(lambda row: extreme(row[None])[0]))(x)
+    np.testing.assert_array_equal(np.isnan(mapped).any(1), [True, False])
 
 
 @pytest.mark.parametrize("function", [np.max, np.min, np.argmax, np.argmin, np.ptp, softmax])

@@ -27,7 +27,7 @@ def late(x, y):
 
 
 def masked(x):
-    scores = np.where(np.tri(*x.shape, dtype=bool) if isinstance(x, np.ndarray) else anp.tri(*x.shape) > 0, x, -np.inf)
+    scores = np.where(np.tri(*x.shape, dtype=bool) if type(x) is np.ndarray else anp.tri(*x.shape) > 0, x, -np.inf)
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
     return raised / raised.sum(axis=1, keepdims=True)
 
@@ -85,7 +85,7 @@ def loss_of(function):
 def comparisons(function):
     """Count the comparisons of elements with an extreme in the gradient."""
     program = anyshape.trace(anyshape.grad(loss_of(function)))(anyshape.ShapeDtypeStruct("n, n"))
-    return sum(node.op.name == "eq" for node in program.graph.nodes)
+    return sum(node.op.name == "logical_not" for node in program.graph.nodes)
 
 
 @pytest.fixture

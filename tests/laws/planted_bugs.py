@@ -189,9 +189,23 @@ BUGS = (
     Bug(
         "ties of an extreme are not shared",
         "anyshape/autodiff/rules/reduction.py",
-        "return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / count",
+        "return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)",
         "return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes)",
         ("tests/autodiff/test_reduction_derivatives.py",),
+    ),
+    Bug(
+        "no element attains a maximum that is NaN",
+        "anyshape/autodiff/attained_extremes.py",
+        "return ew.logical_not(misses(x, extreme))",
+        "return ew.eq(x, extreme)",
+        ("tests/laws/test_special_values.py", "-k", "reduction-max-float64"),
+    ),
+    Bug(
+        "a length has the infinite slope of a root at 0",
+        "anyshape/autodiff/rules/elementwise.py",
+        "ew.select(is_zero, 0, 0.5 / ew.select(is_zero, 1, out))",
+        "(0.5 / out)",
+        ("tests/autodiff/test_reduction_derivatives.py", "-k", "spread"),
     ),
     Bug(
         "the derivative of softmax loses a sign",
@@ -252,7 +266,7 @@ BUGS = (
     Bug(
         "ties of a scattered extreme are not shared",
         "anyshape/autodiff/rules/gathering.py",
-        " / count\n",
+        " / sharers(count, out)\n",
         "\n",
         ("tests/numpy/test_gathering.py", "-k", "random_dimension_numbers and min"),
     ),

@@ -1,7 +1,8 @@
 """Slopes of elementwise ops. `x, y` are inputs and `out` is the output; operands have equal shapes.
 
-At kinks the slope is JAX's: 0 for |x| at 0, and a half for each side of a tie. Where a slope has a limit (x**2 at 0,
-logaddexp at two infinities), it is this limit, computed without a division by zero.
+At a kink the slope is the one of least size, such as 0 for |x| at 0, and a half for each side of a tie. Where a slope
+has a limit (x**2 at 0, logaddexp at two infinities), it is this limit, computed without a division by zero. The page
+docs/kinks.md lists these points.
 """
 
 from dataclasses import replace
@@ -55,6 +56,12 @@ def _div_jvp(ctx, tangents, out, x, y):
     return _sub_jvp(ctx, (tx, None if ty is None else ty * out), out, x, y) / y
 
 
+def _length_jvp(ctx, tangents, out, x):
+    """Return the tangent over twice the length, and 0 for the length 0, which also holds for its derivatives."""
+    is_zero = ew.eq(out, ew.lift(0, out))
+    return tangents[0] * ew.select(is_zero, 0, 0.5 / ew.select(is_zero, 1, out))
+
+
 def _ratio_jvp(ctx, tangents, out, x, y):
     tx, ty = tangents
     from_x = ew.ratio(tx, y) if tx is not None else None
@@ -90,6 +97,7 @@ JVPS[ew.sign_op] = _sign_jvp
 pointwise(ew.square_op, lambda x, out: 2 * x)
 pointwise(ew.reciprocal_op, lambda x, out: -ew.square(out))
 divided(ew.sqrt_op, lambda x, out: 2 * out)
+JVPS[ew.length_op] = _length_jvp
 divided(ew.cbrt_op, lambda x, out: 3 * ew.square(out))
 JVPS[ew.add_op] = _add_jvp
 TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
@@ -110,20 +118,24 @@ zero(ew.lcm_op)
 # -- extremes
 
 
-def _fmax_share(x, y):
-    """Return the share of x in a maximum: 1 where y is NaN."""
-    return ew.select(ew.isnan(y), 1, ew.share(x, y))
+def _share_of_number(x, y, out, share):
+    """Return a share of x in an extreme that prefers numbers: 1 where y is NaN, 0 where x is, NaN where both are."""
+    share = ew.select(ew.isnan(x), 0, ew.select(ew.isnan(y), 1, share))
+    return ew.select(ew.isnan(out), float("nan"), share)
 
 
-def _fmin_share(x, y):
-    """Return the share of x in a minimum: 1 where y is NaN."""
-    return ew.select(ew.isnan(y), 1, ew.share(y, x))
+def _fmax_share(x, y, out):
+    return _share_of_number(x, y, out, ew.share(x, y))
+
+
+def _fmin_share(x, y, out):
+    return _share_of_number(x, y, out, ew.share(y, x))
 
 
 pointwise(ew.max_op, lambda x, y, out: ew.share(x, y), lambda x, y, out: ew.share(y, x))
 pointwise(ew.min_op, lambda x, y, out: ew.share(y, x), lambda x, y, out: ew.share(x, y))
-pointwise(ew.fmax_op, lambda x, y, out: _fmax_share(x, y), lambda x, y, out: _fmax_share(y, x))
-pointwise(ew.fmin_op, lambda x, y, out: _fmin_share(x, y), lambda x, y, out: _fmin_share(y, x))
+pointwise(ew.fmax_op, _fmax_share, lambda x, y, out: _fmax_share(y, x, out))
+pointwise(ew.fmin_op, _fmin_share, lambda x, y, out: _fmin_share(y, x, out))
 pointwise(ew.heaviside_op, None, lambda x, y, out: ew.convert(ew.eq(x, ew.lift(0, x)), y.dtype))
 pointwise(ew.copysign_op, lambda x, y, out: ew.sign(x) * ew.copysign(ew.lift(1, x), y), None)
 
@@ -261,4 +273,4 @@ no_shift(ew.le_op, ew.gt_op, ew.ge_op, ew.isnan_op, ew.isinf_op, ew.isfinite_op,
 no_shift(ew.logical_and_op, ew.logical_or_op, ew.logical_xor_op, ew.logical_not_op, ew.bitwise_and_op)
 no_shift(ew.bitwise_or_op, ew.bitwise_xor_op, ew.invert_op, ew.left_shift_op, ew.right_shift_op)
 no_shift(ew.bitwise_count_op, ew.real_op, ew.imag_op, ew.conj_op, ew.complex_op, ew.narrow_op, ew.python_int_op)
-no_shift(ew.share_op, ew.ratio_op, ew.gap_op)
+no_shift(ew.share_op, ew.ratio_op, ew.gap_op, ew.length_op)

@@ -8,6 +8,7 @@ Several updates may meet in one element of the operand. The cotangent of this el
 - in an extreme: in equal parts to all that attain it, the element itself included.
 """
 
+from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift, zeros_like
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
@@ -145,17 +146,23 @@ def _product(factors, before, after, *, reverse):
     return rd.recurrence(inner, inner * first, 0, reverse=reverse) + first
 
 
-def _extreme_jvp(ctx, tangents, out, operand, indices, updates, **params):
-    t, u = (zeros_like(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
-    stays = ew.eq(operand, out)
-    won = ew.eq(updates, _read(ctx, out, operand, indices, updates, params))
-    add = lambda x, y: apply(ga.scatter_add_op, x, indices, y, **params)
-    count = add(ew.convert(stays, operand.dtype), ew.convert(won, operand.dtype))
-    return add(ew.select(stays, t, zeros_like(ctx, operand)), ew.select(won, u, zeros_like(ctx, updates))) / count
+def _extreme(misses):
+    """Return the JVP rule of an extreme: the mean tangent of the element and the updates that attain it."""
+
+    def jvp(ctx, tangents, out, operand, indices, updates, **params):
+        t, u = (zeros_like(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
+        stays = attains(operand, out, misses)
+        won = attains(updates, _read(ctx, out, operand, indices, updates, params), misses)
+        add = lambda x, y: apply(ga.scatter_add_op, x, indices, y, **params)
+        count = add(ew.convert(stays, operand.dtype), ew.convert(won, operand.dtype))
+        total = add(ew.select(stays, t, zeros_like(ctx, operand)), ew.select(won, u, zeros_like(ctx, updates)))
+        return total / sharers(count, out)
+
+    return jvp
 
 
 JVPS[ga.scatter_mul_op] = _mul_jvp
-JVPS[ga.scatter_min_op] = JVPS[ga.scatter_max_op] = _extreme_jvp
+JVPS[ga.scatter_min_op], JVPS[ga.scatter_max_op] = _extreme(ABOVE_MIN), _extreme(BELOW_MAX)
 
 # -- shifts of operands
 

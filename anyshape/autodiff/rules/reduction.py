@@ -5,6 +5,7 @@ derivatives are linear recurrences, and derivatives of recurrences are recurrenc
 """
 
 from anyshape.autodiff import shift_invariance as shifts
+from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
@@ -36,13 +37,17 @@ def _prod_jvp(ctx, tangents, out, x, *, axes):
     return rd.reduce_sum(tangents[0] * _others(ctx, x, axes), axes)
 
 
-def _extreme_jvp(ctx, tangents, out, x, *, axes, empty):
-    """Return the mean tangent of all elements that attain the extreme, as JAX does."""
-    attained = ew.eq(x, repeat_along(ctx, out, x, axes))
-    count = rd.reduce_sum(ew.convert(attained, x.dtype), axes)
-    if empty:
-        count = ew.maximum(count, ew.lift(1, count))
-    return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / count
+def _extreme(misses):
+    """Return the JVP rule of an extreme: the mean tangent of all elements that attain it, as in JAX."""
+
+    def jvp(ctx, tangents, out, x, *, axes, empty):
+        attained = attains(x, repeat_along(ctx, out, x, axes), misses)
+        count = rd.reduce_sum(ew.convert(attained, x.dtype), axes)
+        if empty:
+            count = ew.maximum(count, ew.lift(1, count))
+        return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)
+
+    return jvp
 
 
 def _logsumexp_jvp(ctx, tangents, out, x, *, axes):
@@ -61,7 +66,7 @@ def _softmax_jvp(ctx, tangents, out, x, *, axes):
 
 
 JVPS[rd.reduce_prod_op] = _prod_jvp
-JVPS[rd.reduce_max_op] = JVPS[rd.reduce_min_op] = _extreme_jvp
+JVPS[rd.reduce_max_op], JVPS[rd.reduce_min_op] = _extreme(BELOW_MAX), _extreme(ABOVE_MIN)
 JVPS[rd.reduce_logsumexp_op] = _logsumexp_jvp
 JVPS[rd.softmax_op] = _softmax_jvp
 zero(rd.reduce_and_op)
@@ -93,18 +98,19 @@ def _cumprod_jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
     return _states(x, before * tangents[0], axis, reverse, exclusive)
 
 
-def _cumulative_extreme(function):
+def _cumulative_extreme(function, misses):
     """Return the JVP rule of a cumulative extreme: the mean tangent of all elements so far that attain it."""
 
     def jvp(ctx, tangents, out, x, *, axis, reverse, exclusive):
         x = stop_gradient(x)
         extreme = function(x, axis, reverse=reverse)
         same = ew.convert(ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True)), x.dtype)
-        attained = ew.eq(x, extreme)
+        attained = attains(x, extreme, misses)
         zeros = ew.lift(0, x)
         total = _states(same, ew.select(attained, tangents[0], zeros), axis, reverse, exclusive=False)
         count = _states(same, ew.convert(attained, x.dtype), axis, reverse, exclusive=False)
-        return _shift(total / count, axis, reverse) if exclusive else total / count
+        mean = total / sharers(count, extreme)
+        return _shift(mean, axis, reverse) if exclusive else mean
 
     return jvp
 
@@ -123,8 +129,8 @@ def _recurrence_jvp(ctx, tangents, out, a, b, *, axis, reverse):
 
 
 JVPS[rd.cumprod_op] = _cumprod_jvp
-JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax)
-JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin)
+JVPS[rd.cummax_op] = _cumulative_extreme(rd.cummax, BELOW_MAX)
+JVPS[rd.cummin_op] = _cumulative_extreme(rd.cummin, ABOVE_MIN)
 JVPS[rd.cumlogsumexp_op] = _cumlogsumexp_jvp
 JVPS[rd.recurrence_op] = _recurrence_jvp
 TRANSPOSES[rd.recurrence_op] = lambda ctx, ct, a, b, *, axis, reverse: (

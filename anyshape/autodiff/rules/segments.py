@@ -1,5 +1,6 @@
 """Derivatives of ops on segments: like reductions, from the contribution of each element to its segment."""
 
+from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
 from anyshape.autodiff.rule_tables import JVPS, no_shift
 from anyshape.graph.sizes.expr import add
 from anyshape.ops import creation as cr
@@ -11,13 +12,17 @@ from anyshape.ops import segments as sg
 from anyshape.ops import sorting as so
 
 
-def _extreme_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
-    """Return the mean tangent of all elements of a segment that attain the extreme, as in a reduction."""
-    count = ctx.shape(out)[0]
-    attained = ew.eq(x, ix.take(out, ids))
-    count_attained = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
-    total = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
-    return total / ew.maximum(count_attained, ew.lift(1, count_attained))
+def _extreme(misses):
+    """Return the JVP rule of an extreme: the mean tangent of all elements of a segment that attain it."""
+
+    def jvp(ctx, tangents, out, x, ids, *, size, sources=()):
+        count = ctx.shape(out)[0]
+        attained = attains(x, ix.take(out, ids), misses)
+        count_attained = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
+        total = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
+        return total / sharers(ew.maximum(count_attained, ew.lift(1, count_attained)), out)
+
+    return jvp
 
 
 def _along_rows(row, shape):
@@ -59,7 +64,7 @@ def _prod_jvp(ctx, tangents, out, x, ids, *, size, sources=()):
     return sg.add_segments(tangents[0] * _others(ctx, x, ids), ids, ctx.shape(out)[0])
 
 
-JVPS[sg.segment_max_op] = JVPS[sg.segment_min_op] = _extreme_jvp
+JVPS[sg.segment_max_op], JVPS[sg.segment_min_op] = _extreme(BELOW_MAX), _extreme(ABOVE_MIN)
 JVPS[sg.segment_prod_op] = _prod_jvp
 
 # -- shifts of operands

@@ -103,8 +103,13 @@ def _half_difference(function, order, x):
     return 0.5 * (function(order - 1, x) - function(order + 1, x))
 
 
+def _bessel_y_slope(x, out, *, order):
+    """Return half the difference of the neighbouring orders; at the pole both are infinite, and the slope is -out."""
+    return ew.select(ew.isinf(out), -out, _half_difference(sp.bessel_y, order, x))
+
+
 pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_difference(sp.bessel_j, order, x))
-pointwise(sp.bessel_y_op, lambda x, out, *, order: _half_difference(sp.bessel_y, order, x))
+pointwise(sp.bessel_y_op, _bessel_y_slope)
 pointwise(sp.bessel_i_op, lambda x, out, *, order: _mean(sp.bessel_i, order, x))
 pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x))
 pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)

@@ -17,6 +17,7 @@ UFUNCS = {
     ew.square_op: np.square,
     ew.reciprocal_op: np.reciprocal,
     ew.sqrt_op: np.sqrt,
+    ew.length_op: np.sqrt,
     ew.cbrt_op: np.cbrt,
     ew.add_op: np.add,
     ew.sub_op: np.subtract,
@@ -313,9 +314,12 @@ kernel(po.masked_else_op, _masked_else, out=True)
 
 
 def _share(x, y):
-    share = np.add(np.greater(x, y), np.greater_equal(x, y), dtype=x.dtype)
-    share *= 0.5
-    return share
+    """Count in int8, which takes half the time of a sum in the dtype of x."""
+    not_below = np.greater_equal(x, y)
+    halves = np.add(np.greater(x, y).view(np.int8), not_below.view(np.int8))
+    share = np.multiply(halves, x.dtype.type(0.5))
+    ordered = np.logical_or(not_below, np.less(x, y))
+    return share if ordered.all() else np.where(ordered, share, x.dtype.type(np.nan))
 
 
 def _ratio(x, y):

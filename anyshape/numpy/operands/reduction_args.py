@@ -143,16 +143,6 @@ def identity_like(x: Any) -> Any:
     return ew.convert(identity_mask((sizes(x)[-1],) * 2), x.dtype)
 
 
-def power_of_length(length: Any, exponent: float) -> Any:
-    """Return a power of numbers that are not negative, as 0.5 of a sum of squares.
-
-    Derivatives of all orders are 0 where the number is 0, as those of |x| are at 0.
-    """
-    is_zero = ew.eq(length, ew.lift(0, length))
-    power = ew.power_by(ew.select(is_zero, 1, length), exponent)
-    return ew.select(is_zero, 0.0 if exponent > 0 else np.inf, power)
-
-
 def squared_magnitude(x: Any) -> Any:
     """Return |x|**2, of real dtype."""
     if x.dtype.kind != "c":
