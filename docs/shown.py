@@ -104,6 +104,7 @@ DEFECTS = {
     "MissingRuleError": errors.MissingRuleError("erfinv", "jvp", "autodiff/rules/special.py"),
     "MissingPackageError": errors.MissingPackageError("rich", "demo"),
     "IllegalGraphError": errors.IllegalGraphError("%3: f64[n] = add(%0, %2)", "reads %2 before it is made"),
+    "RaggedBatchError": errors.RaggedBatchError("nonzero_each", {(0,): (2,), (1,): (3,)}, "user.py:7"),
     "IndexRangeError": errors.IndexRangeError("scatter_add", 7, 0, 5, 1, "user.py:7"),
     "ViewError": errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), CONTIGUITY),
     "ProgramFileError": errors.ProgramFileError("loss.anyshape", "is no saved program, or is cut short"),

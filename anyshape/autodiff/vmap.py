@@ -56,3 +56,5 @@ def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value],
     for value, out in zip(node.outputs, result if len(node.outputs) > 1 else (result,), strict=True):
         env[value] = out
         carrying.add(value)
+    if node.op.mints:
+        env.record_outputs(builder, node)

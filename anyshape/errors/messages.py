@@ -130,8 +130,8 @@ def numpy_name(primitive: str) -> str:
 
 
 def at(where: object) -> str:
-    """Return the user's line as a suffix, empty if it is not known."""
-    return f" at {where}" if where is not None else ""
+    """Return the user's line and its callers as a suffix, empty if it is not known."""
+    return f" at {getattr(where, 'trail', where)}" if where is not None else ""
 
 
 def line_text(where: object) -> str:

@@ -80,6 +80,21 @@ class IndexRangeError(ShapeError):
         super().__init__(primitive, messages.out_of_range(index, axis, size, window), (), where)
 
 
+class RaggedBatchError(ShapeError):
+    """Raised where a size depends on data, and the examples of a `vmap` have different sizes.
+
+    `shapes` are the shapes of the parts of the result, by example: of the first one, and of one that differs.
+    """
+
+    advice = "call the function for each example, or keep one size with np.where(mask, x, 0) in place of x[mask]"
+
+    def __init__(
+        self, primitive: str, shapes: Mapping[tuple[int, ...], tuple[int, ...]], where: object = None, advice: str = ""
+    ) -> None:
+        self.shapes = dict(shapes)
+        super().__init__(primitive, messages.ragged(self.shapes), (), where, advice)
+
+
 class ViewError(ShapeError):
     """Raised where a strided view cannot take another shape without moving elements.
 

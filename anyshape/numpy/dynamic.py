@@ -19,6 +19,7 @@ from anyshape.numpy.joining import concatenate, stack
 from anyshape.numpy.movement import ravel
 from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, new_shape, sizes
 from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -101,7 +102,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     none = cr.full((), 0, _POSITION)
     start = ew.minimum(first, whole) if "f" in trim.lower() else none
     stop = ew.maximum(ew.add(last, cr.full((), 1, _POSITION)), none) if "b" in trim.lower() else whole
-    return getitem(x, slice(start, stop))
+    return dy.slice_at(x, (start,), (dy.runtime_size(ew.sub(stop, start), n),))
 
 
 # -- distinct elements ---------------------------------------------------------------------------------------------
@@ -185,6 +186,7 @@ def unique_all(x: Any) -> Any:
     return UniqueAll(*unique(x, True, True, True, equal_nan=False))
 
 
+@makes_array
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:

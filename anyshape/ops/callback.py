@@ -124,6 +124,11 @@ def callback(
     return apply_all(callback_op, *operands, sources=sources, **params)
 
 
+def is_open(entry: Entry) -> bool:
+    """Return True for an entry that leaves the size of an axis open, or only bounds it."""
+    return isinstance(entry, (tuple, str))
+
+
 def _entry(size: Size | ShapeExtent) -> Entry:
     extent = as_extent(size)
     if isinstance(extent, Exact):

@@ -7,14 +7,14 @@ number becomes the size of a token, an array that has no other use: so sizes are
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.errors import AxisError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.ir.graph import Node
+from anyshape.graph.ir.graph import Node, Op, ShapeRule
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, exact_size, tensor
@@ -31,8 +31,8 @@ from anyshape.ops import sorting as so
 from anyshape.ops.control import check
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all, context_of, localise, meta_of, sizes_of
-from anyshape.ops.core.definition import define, itself, refuse
-from anyshape.ops.core.flop_counts import MERGE_SORT, MOVES, PICKS, per_operand, per_result
+from anyshape.ops.core.definition import DEFINITIONS, define, itself, refuse
+from anyshape.ops.core.flop_counts import COSTS, MERGE_SORT, MOVES, PICKS, per_operand, per_result
 from anyshape.support.true_types import has_type
 
 _POSITION = np.dtype(np.int64)
@@ -150,8 +150,48 @@ unique_op = define(
     cost=MERGE_SORT,
     mints=True,
 )
-refuse(itself, repeated_op)
-refuse(lambda node: itself(node) if _may_refuse(dict(node.params)) else (), size_token_op)
+
+
+def _each(infer: ShapeRule) -> ShapeRule:
+    """Return the shape rule of the results for each example; the first `batch` axes of x count examples."""
+
+    def of_each(ctx: ShapeGuardContext, x: TensorMeta, *, batch: int, **params: Any) -> Any:
+        if x.rank < batch:
+            raise ctx.fail(f"an array of {x.rank} axes has no {batch} axes of examples")
+        front, one = x.extents[:batch], TensorMeta(x.dtype, x.extents[batch:])
+        results = infer(ctx, one, **params)
+        if infer is _size_token_type:  # a token has no other use than its size
+            return results
+        many = isinstance(results, tuple)
+        metas = [TensorMeta(m.dtype, (*front, *m.extents)) for m in (results if many else (results,))]
+        return tuple(metas) if many else metas[0]
+
+    return of_each
+
+
+def _define_each(name: str, op: Op, infer: ShapeRule) -> Op:
+    """Define the op that applies one with run-time sizes to each example of a batch, all of one size."""
+    definition = DEFINITIONS[op]
+    params = {"batch": kinds.count, **definition.params}
+    return define(
+        name, _each(infer), params=params, jointly=_axis_of_example, claims=None, probe=None,
+        cost=COSTS[op], mints=True,
+    )  # fmt: skip
+
+
+def _axis_of_example(node: Node, params: dict[str, Any]) -> bool:
+    """Tell whether an axis, if there is one, is an axis of each example."""
+    return params.get("axis", 0) < max(node.inputs[0].meta.rank - params["batch"], 1)
+
+
+EACH = {
+    nonzero_op: _define_each("nonzero_each", nonzero_op, _nonzero_type),
+    size_token_op: _define_each("size_token_each", size_token_op, _size_token_type),
+    repeated_op: _define_each("repeated_each", repeated_op, _repeated_type),
+    unique_op: _define_each("unique_each", unique_op, _unique_type),
+}
+refuse(itself, repeated_op, EACH[repeated_op])
+refuse(lambda node: itself(node) if _may_refuse(dict(node.params)) else (), size_token_op, EACH[size_token_op])
 dynamic_slice_op = define(
     "dynamic_slice",
     _dynamic_slice_type,
@@ -237,6 +277,19 @@ def _clamped(x: Any, limit: Size, function: str) -> Size:
             raise context_of(function).fail("a size is NaN")
         x = round(x) if math.isfinite(x) else math.copysign(LARGEST, x).__int__()
     return expr.minimum(expr.maximum(plain_size(x, function), 0), limit)
+
+
+# -- examples ----------------------------------------------------------------------------------------------------
+
+
+def of_each_example(op: Op, x: Operand, batch: int, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the results of an op with run-time sizes for each example; examples of different sizes are an error.
+
+    The first `batch` axes of x count examples.
+    """
+    local, sources = localise(params.get("limit"), (x,))
+    rest = {**params, "limit": local} if "limit" in params else params
+    return apply_all(EACH[op], x, sources=sources, batch=batch, **rest)
 
 
 # -- positions ---------------------------------------------------------------------------------------------------

@@ -700,6 +700,7 @@ INSTANCES = [
     errors.InputSizeError("f", "x", 1, "n + m", 7, [("n", 3, "y.shape[0]")], "", "make it 5", 2),
     errors.ZeroDivisorError("floordiv", "n != 0", {"n": 0}, "integer division or modulo by zero", AT),
     errors.IndexRangeError("gather", 7, 0, 5, 2, AT),
+    errors.RaggedBatchError("unique_each", {(0, 0): (2, 3), (0, 1): (3, 3)}, AT),
     errors.ViewError(["m", "n"], [1, "m"], ["m*n"], "contiguity", (0, 1), "axes 0 and 1 are not contiguous"),
     errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
     errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),

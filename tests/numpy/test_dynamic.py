@@ -11,6 +11,7 @@ import anyshape
 import anyshape.numpy as anp
 from anyshape import check, errors, grad, jacfwd, jacrev, jit, ops, vmap
 from anyshape.backend.interpreter import evaluate
+from tests.laws.sweep import leaves
 
 X = np.array([0.5, -1.0, 2.0, -0.25, 3.0])
 
@@ -219,8 +220,52 @@ RAGGED = {
 
 
 @pytest.mark.parametrize("name", RAGGED)
-def test_examples_of_different_sizes_are_refused(name):
-    fails(errors.UnsupportedDynamicShapeError, "one size for all examples", vmap(RAGGED[name]), np.stack([X, -X]))
+def test_examples_of_different_sizes_are_refused_and_others_batched(name):
+    function, rows = RAGGED[name], np.stack([X, -X, 2 * X])
+    mapped = vmap(function)
+    twice = np.stack([X, 2 * X])
+    for _ in range(2):
+        np.testing.assert_array_equal(mapped(twice), [function(row) for row in twice])
+        if len({function(np.ones_like(row) * (row > 0)) for row in rows}) > 1:
+            error = fails(errors.RaggedBatchError, "one size for all examples", mapped, rows)
+            (first, a), (other, b) = error.shapes.items()
+            assert first == (0,) and other == (1,) and a != b
+            assert f"{a[0]} in example 0 and {b[0]} in example 1 at test_dynamic.py:" in str(error)
+    assert mapped.cache_info().traces == 1 and mapped(rows[:0]).shape == (0,)
+
+
+AGREEING = {
+    "mask": lambda x: x[np.argsort(x) > 1] ** 2,
+    "mask of a matrix": lambda x: np.outer(x, x)[np.outer(x, x) > -99] * 2,
+    "positions": lambda x: np.flatnonzero(np.argsort(x) > 0),
+    "positions in a matrix": lambda x: np.argwhere(np.outer(np.argsort(x), np.argsort(x)) > 2),
+    "distinct": lambda x: np.unique(x, return_index=True, return_inverse=True, return_counts=True),
+    "distinct rows": lambda x: np.unique(np.stack([x, -x, x]), axis=0),
+    "repeat": lambda x: np.repeat(x, np.argsort(x)),
+    "slice": lambda x: x[: (x > -99).sum() - 2] * 3,
+    "two slices": lambda x: np.concatenate([x[(x > 99).sum() :], x[: np.minimum((x > -99).sum(), 2)]]),
+    "trim": lambda x: np.trim_zeros(np.where((x == x.max()) | (x == x.min()), 0 * x, x)[np.argsort(x)]),
+    "size": lambda x: x * x[np.argsort(x) > 1].shape[0],
+    "equal sizes": lambda x: x[np.argsort(x) > 1] * np.unique(x)[2:],
+    "gradient": lambda x: grad(lambda y: np.sum(y[np.argsort(y) > 1] ** 3))(x),
+    "jacobian": lambda x: anyshape.jacrev(lambda y: y[np.argsort(y) > 1] ** 3)(x),
+}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("name", AGREEING)
+def test_examples_of_one_size_are_batched_at_any_depth(name, depth):
+    function, shape = AGREEING[name], (2, 3, 2)[:depth]
+    mapped, looped = function, jit(function)
+    for _ in range(depth):
+        mapped = vmap(mapped)
+    for n in (5, 3):
+        x = np.random.default_rng(n).normal(size=(*shape, n))
+        got = leaves(mapped(x))
+        for index in np.ndindex(shape):
+            for a, b in zip(got, leaves(looped(x[index])), strict=True):
+                np.testing.assert_allclose(a[index], b, rtol=1e-12)
+    assert mapped.cache_info().traces == 1
 
 
 def test_sizes_that_carry_no_batch_are_batched():

@@ -11,7 +11,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, jit, pure_callback, trace, vmap
-from anyshape.errors import AnyshapeError, UnsupportedDynamicShapeError
+from anyshape.errors import AnyshapeError, RaggedBatchError, UnsupportedDynamicShapeError
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -103,9 +103,11 @@ def test_an_error_converts_to_plain_data():
 
 
 def test_vmap_refuses_examples_of_different_sizes():
-    with pytest.raises(UnsupportedDynamicShapeError, match="one size for all examples") as caught:
-        vmap(lambda x: x[x > 1])(np.ones((2, 3)))
-    assert caught.value.where.file == __file__
+    with pytest.raises(
+        RaggedBatchError, match="one size for all examples, and it is 2 in example 0 and 3 in"
+    ) as caught:
+        vmap(lambda x: x[x > 1])(np.array([[2, 3, 0], [3, 4, 5], [6, 7, 8]]))
+    assert caught.value.where.file == __file__ and caught.value.shapes == {(0,): (2,), (1,): (3,)}
 
 
 def test_an_array_of_run_time_size_is_no_list():

@@ -141,8 +141,11 @@ def test_examples_one_by_one_or_all_at_once():
         assert vmap(vmap(one))(xs[:, :0]).shape == (4, 0, 3)
     mixed = vmap(lambda x, y: pure_callback(np.add, ShapeDtypeStruct(x.shape), x, y), in_axes=(0, None))
     np.testing.assert_array_equal(mixed(xs[:, 0], X), xs[:, 0] + X)
-    with pytest.raises(errors.UnsupportedDynamicShapeError, match="one size for all examples"):
-        vmap(unique)(xs[0])
+    np.testing.assert_array_equal(vmap(unique)(xs[0]), np.sort(xs[0]))
+    np.testing.assert_array_equal(vmap(vmap(unique))(xs), np.sort(xs))
+    assert vmap(unique)(xs[0, :0]).shape == (0, 0)
+    with pytest.raises(errors.RaggedBatchError, match=r"it is 3 in example 0 and 1 in example 1 at test_callback.py:"):
+        vmap(unique)(np.array([[1.0, 2, 3], [4, 4, 4]]))
 
 
 def test_a_program_pickles_if_its_function_does_and_is_not_saved(tmp_path):

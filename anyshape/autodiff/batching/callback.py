@@ -7,15 +7,11 @@ from anyshape.ops import callback as cb
 
 
 def _callback_batch(ctx, size, batched, *xs, function, results, loops, vectorized):
+    promised = _in_front(ctx, size, results)
     if vectorized:
-        xs, promised = stretch_all(ctx, size, batched, xs), _in_front(ctx, size, results)
+        xs = stretch_all(ctx, size, batched, xs)
         outputs = cb.callback(function, promised, *xs, loops=loops, vectorized=True)
-    else:
-        for _, entries in results:
-            for axis, entry in enumerate(entries):
-                if isinstance(entry, (tuple, str)):
-                    raise ctx.unsupported("the batch", axis, _extent(entry), "one size for all examples")
-        promised = _in_front(ctx, size, results)
+    else:  # examples of different sizes are an error of the run
         outputs = cb.callback(function, promised, *xs, loops=(tuple(batched), *loops))
     return outputs if len(outputs) > 1 else outputs[0]
 

@@ -1,4 +1,4 @@
-"""Batching of ops with run-time sizes: examples would have different sizes, so they raise.
+"""Batching of ops with run-time sizes: examples must agree in size, which is checked when they run.
 
 Nodes whose operands carry no batch are not batched. Slices of a known size at run-time positions are: as the same slice
 of each example, or by the position of each element.
@@ -6,7 +6,6 @@ of each example, or by the position of each element.
 
 from anyshape.autodiff.batching.movement import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.graph.shapes.array_type import Unknown
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -14,9 +13,17 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 
 
-def _ragged(ctx, size, batched, *inputs, **params):
-    """Raise: each example has a size of its own."""
-    raise ctx.unsupported("the batch", None, Unknown(), "one size for all examples")
+def _for_each(op):
+    """Return the rule for an op with run-time sizes: it runs for each example."""
+
+    def rule(ctx, size, batched, x, *, batch=0, **params):
+        outputs = dy.of_each_example(op, x, batch + 1, params)
+        if op is dy.size_token_op:  # one token for all examples, stretched as if each had its own
+            (n,) = ctx.shape(outputs[0])
+            return mv.broadcast_in_dim(outputs[0], (size, n), (1,))
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    return rule
 
 
 def _first():
@@ -73,7 +80,7 @@ def _dynamic_update_slice(ctx, count, batched, x, update, *starts):
     return ew.select(ew.ne(inside, ew.lift(0, inside)), put, x)
 
 
-for _op in (dy.nonzero_op, dy.size_token_op, dy.repeated_op, dy.unique_op):
-    BATCHERS[_op] = _ragged
+for _op, _each in dy.EACH.items():
+    BATCHERS[_op] = BATCHERS[_each] = _for_each(_op)
 BATCHERS[dy.dynamic_slice_op] = _dynamic_slice
 BATCHERS[dy.dynamic_update_slice_op] = _dynamic_update_slice

@@ -8,6 +8,9 @@ zero(dy.nonzero_op)
 zero(dy.size_token_op)
 zero(dy.repeated_op)
 zero(dy.unique_op)
+for _op in dy.EACH.values():
+    zero(_op)
+    no_shift(_op)
 
 
 linear_in_first(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from anyshape.backend.numpy.dynamic import stack_examples
 from anyshape.errors import DTypeError, ShapeError
 from anyshape.ops import callback as cb
 from anyshape.ops.core.apply import kernel
@@ -23,8 +24,8 @@ def _loop(arrays, function, results, loops):
         for i in range(size)
     ]
     if not each:
-        return [np.empty((0, *entries), dtype) for dtype, entries in inner]
-    return [np.stack(parts) for parts in zip(*each)]
+        return [np.empty((0, *[0 if cb.is_open(e) else e for e in entries]), dtype) for dtype, entries in inner]
+    return stack_examples("callback", each, (size,))
 
 
 def _call(arrays, function, results):

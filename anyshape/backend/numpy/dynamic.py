@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 
-from anyshape.errors import CheckError
+from anyshape.errors import CheckError, RaggedBatchError
 from anyshape.ops import dynamic as dy
 from anyshape.ops.core.apply import kernel
 
 _NOTHING = np.zeros(1, bool)
+_ADVICE_OF_TOKENS = (
+    "call the function for each example; for parts of one size that start at different places use "
+    "anyshape.ops.dynamic_slice(x, (start,), (size,))"
+)
 
 
 def _nonzero(x):
@@ -46,6 +50,50 @@ def _unique(x, *, axis, equal_nan):
     return first_positions, kinds.reshape(x.shape[axis]), counts
 
 
+def stack_examples(name, results, shape, advice=""):
+    """Stack the results of examples, each a tuple of arrays; raise RaggedBatchError unless they agree in size.
+
+    `shape` is the shape of the batch, and `name` the op that an error names.
+    """
+    first = [x.shape for x in results[0]]
+    for i, result in enumerate(results):
+        for expected, x in zip(first, result):
+            if x.shape != expected:
+                examples = [tuple(map(int, np.unravel_index(k, shape))) for k in (0, i)]
+                raise RaggedBatchError(name, dict(zip(examples, (expected, x.shape))), advice=advice)
+    return [np.stack(parts).reshape(*shape, *parts[0].shape) for parts in zip(*results)]
+
+
+def _each(name, run):
+    """Return the kernel that runs another one for each example."""
+
+    def run_each(x, *, batch, **params):
+        shape, rest = x.shape[:batch], x.shape[batch:]
+        count = math.prod(shape)
+        rows = x.reshape(count, *rest) if count else np.zeros((1, *rest), x.dtype)
+        results = [run(row, **params) for row in rows]
+        many = isinstance(results[0], tuple)
+        results = results if many else [(result,) for result in results]
+        stacked = stack_examples(name, results, shape or (1,)) if count else _none(results[0], shape)
+        return tuple(stacked) if many else stacked[0]
+
+    return run_each
+
+
+def _none(result, shape):
+    """Return the results of no examples."""
+    return [np.empty((*shape, *x.shape), x.dtype) for x in result]
+
+
+def _size_token_each(x, *, batch, limit, rounds):
+    """Return the token of the first example, whose size the others share."""
+    tokens = [(_size_token(size, limit=limit, rounds=rounds),) for size in x.reshape(-1)]
+    sizes = [token.shape for (token,) in tokens]
+    if len({*sizes}) > 1:
+        stack_examples("size_token_each", tokens, x.shape, _ADVICE_OF_TOKENS)
+    return tokens[0][0] if tokens else np.zeros(0, bool)
+
+
 def _window(shape, starts, sizes):
     """Return the key of the window; a negative start counts from the end, and the window is moved into the array."""
     parts = []
@@ -70,5 +118,8 @@ kernel(dy.nonzero_op, _nonzero)
 kernel(dy.size_token_op, _size_token)
 kernel(dy.repeated_op, _repeated)
 kernel(dy.unique_op, _unique)
+for _op, _run in ((dy.nonzero_op, _nonzero), (dy.repeated_op, _repeated), (dy.unique_op, _unique)):
+    kernel(dy.EACH[_op], _each(dy.EACH[_op].name, _run))
+kernel(dy.EACH[dy.size_token_op], _size_token_each)
 kernel(dy.dynamic_slice_op, _dynamic_slice)
 kernel(dy.dynamic_update_slice_op, _dynamic_update_slice)
