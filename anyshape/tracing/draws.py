@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from anyshape.errors import FrozenDrawError
-from anyshape.graph.ir.builder import is_user_frame
 from anyshape.graph.prover.constraints import SourceLine
+from anyshape.graph.prover.user_stack import is_user_frame
+from anyshape.support.true_types import has_type
 
 T = TypeVar("T")
 _GLOBAL = 2  # the number of global generators
@@ -65,7 +66,7 @@ def _frozen(state: Any) -> Any:
     """Return a state that can be compared, and from which nothing changes it."""
     if isinstance(state, dict):
         return tuple([(name, _frozen(part)) for name, part in state.items()])
-    return (state.dtype.str, state.tobytes()) if isinstance(state, np.ndarray) else state
+    return (state.dtype.str, state.tobytes()) if has_type(state, np.ndarray) else state
 
 
 def _thawed(state: Any) -> Any:

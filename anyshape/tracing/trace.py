@@ -11,20 +11,21 @@ import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.user_stack import calls_traced_function
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
-from anyshape.numpy.operands.promotion import asarray
+from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
-from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, unflatten
+from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -56,6 +57,7 @@ class Leaves:
     order: Order = Order.KEYS
 
 
+@calls_traced_function
 def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> tuple[list[Any], Any]:
     """Return the flat traced results of the function and their structure."""
     try:
@@ -165,7 +167,11 @@ def trace_in(
 
 def _input(builder: Builder, meta: TensorMeta, kind: type | None) -> Any:
     """Add an input that stands for an array, or for a number of a kind."""
-    value = builder.input(meta).value
+    return _standing_for(builder, builder.input(meta).value, kind)
+
+
+def _standing_for(builder: Builder, value: Value, kind: type | None) -> Any:
+    """Return a handle of a value that stands for an array, or for a number of a kind."""
     return NDArray(builder, value) if kind is None else Array(builder, value, kind is not np.generic)
 
 
@@ -173,7 +179,7 @@ def _kind(x: Any, meta: TensorMeta) -> type | None:
     """Return the kind of number that a traced value, or a row of it, stands for, None for an array."""
     if isinstance(x, NDArray) and meta.rank == x.meta.rank:
         return None
-    return x.__class__ if x.weak else np.generic
+    return dtype_of(x) if x.weak else np.generic
 
 
 @dataclass(frozen=True)
@@ -207,9 +213,14 @@ def trace_inner(
 
 def as_value(x: Any, dtype: Any = None) -> Any:
     """Return x as a value of the active trace; an array that is known while tracing becomes a constant."""
+    if isinstance(x, Traced) and dtype is None:
+        return x
     array = asarray(x, dtype)
     builder = active()
-    return array if isinstance(array, Traced) or builder is None else builder.constant(array)
+    if isinstance(array, Traced) or builder is None:
+        return array
+    value = builder.constant(array)
+    return value if array.ndim or dtype is not None else _standing_for(builder, value.value, scalar_kind(x))
 
 
 def is_inexact(dtype: np.dtype) -> bool:

@@ -161,7 +161,8 @@ def broadcast_to():
 
 
 @mistake(
-    """a * b: max(x.shape[0] - 1, 0) (3) must equal y.shape[0] (5), or one of them must be 1 at model.py
+    """a * b: max(x.shape[0] - 1, 0) (3) must equal y.shape[0] (5), or one of them must be 1 \
+at model.py, called at model.py
   make y.shape[0] 3 or 1"""
 )
 def helper_function():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import user_frame
+from anyshape.graph.prover.user_stack import user_frame
 
 
 def _warnings_are_errors() -> bool:

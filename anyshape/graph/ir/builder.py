@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
-import scipy
 
 from anyshape.errors import LeakedTracerError
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
+from anyshape.graph.prover.user_stack import user_line
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
@@ -26,33 +23,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.freezing import freeze
 
-_PACKAGE = str(Path(__file__).resolve().parents[2])
 _LOG = logging.getLogger("anyshape.shapes")
-_DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
-_FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
-
-
-def user_frame() -> FrameType | None:
-    """Return the innermost frame on the stack outside of anyshape, NumPy and SciPy."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_user_frame(frame):
-        frame = frame.f_back
-    return frame
-
-
-def is_user_frame(frame: FrameType) -> bool:
-    """Return whether a frame runs code outside of anyshape, NumPy and SciPy."""
-    file = frame.f_code.co_filename
-    generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
-    return not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO)
-
-
-def user_line() -> SourceLine | None:
-    """Return the line of `user_frame`."""
-    frame = user_frame()
-    if frame is None:
-        return None
-    return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
 
 
 class Traced:

@@ -13,25 +13,46 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from anyshape.errors import ShapeError, SizeLimitError
 from anyshape.graph.prover.claim_index import ByVariable, add_to_index, connected_claims, index_by_variable
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
-from anyshape.graph.prover.decide import decide, decide_by_bounds, decide_by_form, decide_exactly, decide_quickly
-from anyshape.graph.prover.equalities import informative_claims, mentions, occurs, replacements_from, simplify_relation
-from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError, TimeBudget, out_of_time
-from anyshape.graph.prover.linear_constraints import count_products
+from anyshape.graph.prover.decide import (
+    contradict,
+    decide_at_points,
+    decide_by_bounds,
+    decide_by_form,
+    decide_exactly,
+    decide_quickly,
+    is_independent,
+)
+from anyshape.graph.prover.equalities import (
+    informative_claims,
+    mentions,
+    occurs,
+    range_claims,
+    replacements_from,
+    simplify_relation,
+    substitute_if_defined,
+    substitute_keeping_broadcasts,
+)
+from anyshape.graph.prover.integer_sets import TimeBudget, out_of_time, range_of
+from anyshape.graph.prover.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
+from anyshape.graph.prover.linear_constraints import count_products, divides_by_size
 from anyshape.graph.prover.models import (
     Assignment,
     Model,
     candidates,
+    corners,
     initial_models,
     nearest,
+    points_of_box,
+    proved_least,
     separating_models,
     truth,
+    value_in,
 )
-from anyshape.graph.sizes import expr, intervals, polynomial_bounds
+from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
-from anyshape.graph.sizes.intervals import Bound
-from anyshape.graph.sizes.polynomials import Terms
-from anyshape.graph.sizes.substitute import Replace, substitute
+from anyshape.graph.sizes.intervals import Bound, negated
+from anyshape.graph.sizes.substitute import substitute
 
 _MODELS = 32
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
@@ -53,6 +74,7 @@ class Assumptions:
         self._replacements: dict[Atom, Size] = {}
         self._determined = False  # some equality determines a variable
         self._normal_forms: dict[Size, Size] = {}
+        self._open_divisions: list[DimExpr] = []  # sizes whose normal form may become simpler by a further assumption
         self._simplest_forms: dict[DimExpr, Size] = {}
         self._seen_by_value: dict[int, dict[DimExpr, None]] = {}  # sizes by their value in `_probe`
         self._probe: Model | None = None
@@ -69,7 +91,9 @@ class Assumptions:
         self.claims.append(claim)
         stated = [part for c in self._restate(claim) for part in informative_claims(c)]
         self._stated.extend(stated)
-        normal = simplify_relation(_substitute(claim, self._replacements.get) if self._replacements else claim)
+        normal = simplify_relation(
+            substitute_if_defined(claim, self._replacements.get) if self._replacements else claim
+        )
         replacements = list(replacements_from(normal))
         for atom, size in replacements:
             if atom not in self._replacements:
@@ -82,6 +106,10 @@ class Assumptions:
         self._undecided.clear()
         self._unproved.clear()
         self._bounds.clear()
+        for size in self._open_divisions:
+            self._normal_forms.pop(size, None)
+            self._simplest_forms.pop(size, None)
+        self._open_divisions.clear()
 
     def _extend_indexes(self, fact: Claim, stated: Sequence[Claim]) -> None:
         if self._facts_by_variable is not None and fact.relation not in _LINKS:
@@ -104,7 +132,7 @@ class Assumptions:
 
     def _restate(self, claim: Claim) -> list[Claim]:
         """Return the claim over variables that no equality determines, and the broadcasts it no longer implies."""
-        return _substitute_keeping_broadcasts(claim, self._value_of_variable) if self._determined else [claim]
+        return substitute_keeping_broadcasts(claim, self._value_of_variable) if self._determined else [claim]
 
     def _replace(self, atom: Atom, size: Size) -> None:
         """Apply atom == size everywhere, in older equalities too."""
@@ -112,7 +140,9 @@ class Assumptions:
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
             self._facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
-        self._facts = [_substitute(f, self._replacements.get) if mentions(f, atom) else f for f in self._facts]
+        self._facts = [
+            substitute_if_defined(f, self._replacements.get) if mentions(f, atom) else f for f in self._facts
+        ]
         if isinstance(atom, DimVar):
             self._determined = True
             self._stated = self._stated_without(atom, size)
@@ -124,8 +154,8 @@ class Assumptions:
         single: dict[Atom, Size] = {variable: size}
         stated: list[Claim] = []
         for claim in self._stated:
-            stated += _substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
-        stated += _range_claims(variable, size)
+            stated += substitute_keeping_broadcasts(claim, single.get) if mentions(claim, variable) else [claim]
+        stated += range_claims(variable, size)
         return [c for c in stated if implied_broadcasts(c) or decide_quickly(c) is not Verdict.YES]
 
     def _substitute_in_replacements(self, atom: Atom, size: Size) -> None:
@@ -142,13 +172,20 @@ class Assumptions:
     # -- normal forms
 
     def normal(self, size: Size) -> Size:
-        """Return the size with every known equality applied."""
-        if isinstance(size, int) or not self._replacements:
+        """Return the size with every known equality applied, and without divisors that are proved not to be 0."""
+        if isinstance(size, int) or not (self._replacements or size.divides):
             return size
         normal = self._normal_forms.get(size)
         if normal is None:
-            normal = self._normal_forms[size] = substitute(size, self._replacements.get)
+            normal = substitute(size, self._replacements.get) if self._replacements else size
+            if isinstance(normal, DimExpr) and normal.divides:
+                normal = divide_out(normal, self._is_nonzero)
+                self._open_divisions.append(size)
+            self._normal_forms[size] = normal
         return normal
+
+    def _is_nonzero(self, divisor: Size) -> bool:
+        return expr.is_nonzero(divisor) or self.proves(Claim("!=", divisor, 0))
 
     def simplest(self, size: Size) -> Size:
         """Return the normal form, or a shorter earlier size that is proved equal: `max(n - 1, 0) + min(n, 1)` is n.
@@ -236,7 +273,7 @@ class Assumptions:
     def _decide(self, claim: Claim, need_refutation: bool = True) -> Verdict:
         """Decide without the tables of earlier answers. With `need_refutation=False`, UNKNOWN may stand for NO."""
         normal, verdict = claim, Verdict.UNKNOWN
-        if self._replacements:
+        if self._replacements or divides_by_size(claim):
             try:
                 normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
                 verdict = decide_by_form(normal)
@@ -264,12 +301,11 @@ class Assumptions:
             answers.add(self._separate_sides(query, [claim, *facts]))
             if _is_unprovable(answers, need_refutation):
                 return Verdict.UNKNOWN
-        if facts and count_products(claim.left) + count_products(claim.right):
-            claim, *facts = self._with_ranges([claim, *facts])
-            verdict = decide_quickly(claim)
+        if count_products(claim.left) + count_products(claim.right):
+            verdict, claim, facts = self._decide_product(claim, facts)
             if verdict is not Verdict.UNKNOWN:
                 return verdict
-        if not facts and _is_independent(claim):
+        if not facts and is_independent(claim):
             return Verdict.UNKNOWN
         need_refutation = need_refutation and True not in answers
         verdict, models = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=False not in answers)
@@ -277,16 +313,26 @@ class Assumptions:
             self._add_model(Model(self._complete(model)))
         return verdict
 
+    def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
+        """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
+        verdict = decide_at_points(claim, self._points(claim, facts))
+        if facts and verdict is Verdict.UNKNOWN:
+            claim, *facts = self._with_ranges([claim, *facts])
+            verdict = decide_quickly(claim)
+        claim, *facts = nest_quotients([claim, *facts])
+        return verdict, claim, facts
+
+    def _points(self, claim: Claim, facts: Sequence[Claim]) -> list[Assignment]:
+        """Return all sizes of the claim that its facts allow, if their ranges leave few; else nothing."""
+        return points_of_box({v: self._range(v) for v in claim.variables()}, facts) or []
+
     def _with_ranges(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Declare the variables with the ranges that follow, on which the forms of divisions depend."""
-        ranges: dict[DimVar, Size] = {}
-        for variable in dict.fromkeys(v for c in claims for v in c.variables()):
-            low, high = self._range(variable)
-            if low is not None and (low, high) != variable.bounds():
-                uid = (f"{variable.uid} within {low} and {high}", 0)
-                ranges[variable] = expr.from_atom(DimVar(variable.name, low, high, uid))
-        query = substitute_claim(claims[0], self._value_of_division)
-        return [substitute_claim(c, ranges.get) for c in [query, *claims[1:]]]  # type: ignore[arg-type]
+        """Return the claims with known remainders, ranges of variables, and values of divisions in the first."""
+        try:
+            query, *facts = write_as_multiples(claims, self._replacements, self._range)
+            return declare_ranges([substitute_claim(query, self._value_of_division), *facts], self._range)
+        except (ZeroDivisionError, SizeLimitError):
+            return list(claims)
 
     def _value_of_division(self, atom: Atom) -> Size | None:
         """Return the value of a quotient or remainder by a size that is proved larger than the dividend."""
@@ -319,7 +365,7 @@ class Assumptions:
             return True
         if implied_broadcasts(claim):
             with self._budget.question():
-                return not _contradict(claim, connected_claims(claim, index_by_variable(self.claims)))
+                return not contradict(claim, connected_claims(claim, index_by_variable(self.claims)))
         return self.decide(claim) is not Verdict.NO
 
     def core(self, claim: Claim) -> list[Claim]:
@@ -328,7 +374,7 @@ class Assumptions:
         with self._budget.question():
             for fact in list(core):
                 rest = [f for f in core if f is not fact]
-                if not out_of_time() and _contradict(claim, rest):
+                if not out_of_time() and contradict(claim, rest):
                     core = rest
         return [*core, claim]
 
@@ -342,13 +388,35 @@ class Assumptions:
         return bounds
 
     def _find_bounds(self, size: Size) -> tuple[Bound, Bound]:
-        low, high = expr.bounds(self.normal(size))
-        if isinstance(size, int) or isinstance(self.normal(size), int):
+        try:
+            normal = self.normal(size)
+        except ZeroDivisionError:  # undefined wherever all assumptions hold
+            return None, None
+        low, high = expr.bounds(normal)
+        if isinstance(normal, int):
             return low, high
-        query, *broadcasts = self._restate(Claim("==", size, 0))
+        query, *broadcasts = self._restate(Claim("==", normal if normal.divides else size, 0))
+        facts = [*broadcasts, *self._connected_claims(query)]
         with self._budget.question():
-            within = _range_of(query.left, [*broadcasts, *self._connected_claims(query)])
-        return intervals.tighter(low, within[0], max), intervals.tighter(high, within[1], min)
+            if not count_products(query.left):
+                return intervals.intersection((low, high), range_of(query.left, facts))
+            values = [v for v in (value_in(p, query.left) for p in self._points(query, facts)) if v is not None]
+            if values:
+                return min(values), max(values)
+            ranged, *facts = self._with_ranges([query, *facts])
+            interval = intervals.intersection(expr.bounds(ranged.left), range_of(ranged.left, facts))
+            low, high = intervals.intersection((low, high), interval)
+            for model in corners({v: self._range(v) for v in query.variables()}):
+                self._add_model(model)
+            return self._proved_least(normal, low), negated(self._proved_least(expr.mul(-1, normal), negated(high)))
+
+    def _proved_least(self, size: Size, low: Bound) -> Bound:
+        """Return the best lower bound that a few attempts prove; `low` is known. A failed one may find a model."""
+
+        def values() -> list[int]:
+            return [v for v in (value_in(m, size) for m in self._known_models()) if v is not None]
+
+        return proved_least(low, values, lambda bound: self.proves(at_least(size, bound)))
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
         """Return the range of a variable by the stated claims without products."""
@@ -357,7 +425,7 @@ class Assumptions:
             size = expr.from_atom(variable)
             facts = self._connected_claims(Claim("==", size, 0))
             linear = [c for c in facts if not count_products(c.left) + count_products(c.right)]
-            self._ranges[key] = _range_of(size, linear)
+            self._ranges[key] = range_of(size, linear)
         return self._ranges[key]
 
     # -- models
@@ -430,64 +498,3 @@ class Assumptions:
 def _is_unprovable(answers: Set[bool | None], need_refutation: bool) -> bool:
     """Return True if known models rule out YES, and NO where a refutation is needed."""
     return False in answers and (True in answers or not need_refutation)
-
-
-# -- claims ------------------------------------------------------------------------------------------------------
-
-
-def _substitute(claim: Claim, replace: Replace) -> Claim:
-    """Return the claim with atoms replaced; unchanged if that would divide by zero or grow too large."""
-    try:
-        return substitute_claim(claim, replace)
-    except (ZeroDivisionError, SizeLimitError):
-        return claim
-
-
-def _substitute_keeping_broadcasts(claim: Claim, replace: Replace) -> list[Claim]:
-    """Return the claim with atoms replaced, and the broadcasts that only the original claim implied."""
-    new = _substitute(claim, replace)
-    implied = set(implied_broadcasts(new))
-    broadcasts = dict.fromkeys([_substitute(c, replace) for c in implied_broadcasts(claim)])
-    return [new, *[c for c in broadcasts if c not in implied]]
-
-
-def _contradict(claim: Claim, facts: Sequence[Claim]) -> bool:
-    """Return whether nothing satisfies the facts, the claim, and the broadcasts it implies."""
-    known = list(facts)
-    for part in (*implied_broadcasts(claim), claim):
-        if decide(part, known) is Verdict.NO:
-            return True
-        known.append(part)
-    return False
-
-
-def _range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
-    try:
-        return IntegerSet(facts).range(size) or expr.bounds(size)
-    except OutOfBudgetError:
-        return expr.bounds(size)
-
-
-def _range_claims(variable: DimVar, size: Size) -> list[Claim]:
-    """Return the declared range of a variable as claims about the size that it equals."""
-    claims = [at_least(size, variable.lower)]
-    return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])
-
-
-def _is_independent(claim: Claim) -> bool:
-    """Return whether intervals are exact for the claim: its sides are linear, and an equality can be attained."""
-    terms = expr.difference_terms(claim.left, claim.right)
-    if not all(len(m) == 1 and m[0][1] == 1 and not isinstance(m[0][0], Call) for m in terms if m):
-        return False
-    if claim.relation == ">=":
-        return True
-    attainable = claim.relation in ("==", "!=") or all(expr.as_atom(s) for s in (claim.left, claim.right))
-    return attainable and _has_free_variable(terms)
-
-
-def _has_free_variable(terms: Terms) -> bool:
-    """Return whether one unbounded variable of coefficient 1 or -1 can make the terms 0."""
-    low, high = polynomial_bounds.of_terms(terms)
-    reaches_zero = {1: low is None or low <= 0, -1: high is None or high >= 0}
-    unbounded = [c for m, c in terms.items() if m and abs(c) == 1 and m[0][0].bounds()[1] is None]
-    return any(reaches_zero[c] for c in unbounded)

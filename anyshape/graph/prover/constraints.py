@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import CodeType
 from typing import Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ from anyshape.graph.sizes.symbols import memoised
 from anyshape.support.lazy_dataclass import dataclass
 
 CHECK = "check"  # the primitive of the claims that users demand
+_MAX_CALLERS = 4  # shown of a line
 _PAIRED = 8  # sizes of one broadcast that are compared in pairs
 
 Relation: TypeAlias = Literal["==", "!=", ">=", "broadcasts", "stretches"]
@@ -39,16 +40,37 @@ class Verdict(enum.Enum):
 class SourceLine:
     """Line of the user's program, with the position in its code if that is known.
 
-    The position gives the expression and its operands as written. Comparisons and pickles leave it out.
+    The position gives the expression and its operands as written. Comparisons and pickles leave it out. `callers` are
+    the lines of the traced function and its callees that led here, innermost first. Comparisons leave them out.
     """
 
-    __slots__ = ("code", "file", "function", "line", "offset")
+    __slots__ = ("callers", "code", "file", "function", "line", "offset")
 
     def __init__(
-        self, file: str, line: int, function: str = "", code: CodeType | None = None, offset: int = -1
+        self,
+        file: str,
+        line: int,
+        function: str = "",
+        code: CodeType | None = None,
+        offset: int = -1,
+        callers: Sequence[SourceLine] = (),
     ) -> None:
         self.file, self.line, self.function = file, line, function
-        self.code, self.offset = code, offset
+        self.code, self.offset, self.callers = code, offset, tuple(callers)
+
+    def called_from(self, callers: Sequence[SourceLine]) -> SourceLine:
+        """Return the line with these callers."""
+        return SourceLine(self.file, self.line, self.function, self.code, self.offset, callers)
+
+    @property
+    def trail(self) -> str:
+        """The line and its callers, folded: "helpers.py:3, called at model.py:20"."""
+        groups = [(str(line), sum(1 for _ in same)) for line, same in itertools.groupby(self.callers, key=str)]
+        shown = [f"{text} ({times} times)" if times > 1 else text for text, times in groups]
+        if len(shown) > _MAX_CALLERS:
+            left_out = f"... {len(shown) - _MAX_CALLERS} more"
+            shown = [*shown[: _MAX_CALLERS - 1], left_out, shown[-1]]
+        return f"{self}, called at {', '.join(shown)}" if shown else str(self)
 
     @property
     def expression(self) -> str:
@@ -70,7 +92,7 @@ class SourceLine:
         return hash((self.file, self.line, self.function))
 
     def __reduce__(self) -> Any:
-        return SourceLine, (self.file, self.line, self.function)
+        return SourceLine, (self.file, self.line, self.function, None, -1, self.callers)
 
     def __repr__(self) -> str:
         return f"SourceLine({self.file!r}, {self.line}, {self.function!r})"

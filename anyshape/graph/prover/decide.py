@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from anyshape.graph.prover.constraints import Claim, Verdict
+from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
 from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError
 from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.expr import Call, Size
 from anyshape.graph.sizes.intervals import Bound
+from anyshape.graph.sizes.polynomials import Terms
 
 _FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -35,6 +36,22 @@ def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
     if verdict is Verdict.UNKNOWN and not has_counterexample(claim, facts):
         verdict = decide_exactly(claim, facts, need_refutation=False)[0]
     return verdict is Verdict.YES
+
+
+def contradict(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Return whether nothing satisfies the facts, the claim, and the broadcasts it implies."""
+    known = list(facts)
+    for part in (*implied_broadcasts(claim), claim):
+        if decide(part, known) is Verdict.NO:
+            return True
+        known.append(part)
+    return False
+
+
+def decide_at_points(claim: Claim, points: Sequence[Assignment]) -> Verdict:
+    """Return the verdict of all sizes that are possible; UNKNOWN if the claim is defined at none of them."""
+    answers = {truth(claim, p) for p in points} - {None}
+    return Verdict.UNKNOWN if len(answers) != 1 else Verdict.YES if True in answers else Verdict.NO
 
 
 # -- canonical forms, intervals and single facts -----------------------------------------------------------------
@@ -135,6 +152,25 @@ def _decide_zero(low: Bound, high: Bound) -> Verdict:
     return Verdict.YES if low == 0 and high == 0 else Verdict.UNKNOWN
 
 
+def is_independent(claim: Claim) -> bool:
+    """Return whether intervals are exact for the claim: its sides are linear, and an equality can be attained."""
+    terms = expr.difference_terms(claim.left, claim.right)
+    if not all(len(m) == 1 and m[0][1] == 1 and not isinstance(m[0][0], Call) for m in terms if m):
+        return False
+    if claim.relation == ">=":
+        return True
+    attainable = claim.relation in ("==", "!=") or all(expr.as_atom(s) for s in (claim.left, claim.right))
+    return attainable and _has_free_variable(terms)
+
+
+def _has_free_variable(terms: Terms) -> bool:
+    """Return whether one unbounded variable of coefficient 1 or -1 can make the terms 0."""
+    low, high = polynomial_bounds.of_terms(terms)
+    reaches_zero = {1: low is None or low <= 0, -1: high is None or high >= 0}
+    unbounded = [c for m, c in terms.items() if m and abs(c) == 1 and m[0][0].bounds()[1] is None]
+    return any(reaches_zero[c] for c in unbounded)
+
+
 # -- broadcasts --------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +235,7 @@ class _StretchGraph:
 def _broadcast_parts(size: Size) -> tuple[Size, ...]:
     """Return the operands if `size` is a broadcast, else `size` alone."""
     atom = expr.as_atom(size)
-    return atom.args if isinstance(atom, expr.Call) and atom.function == "broadcast" else (size,)
+    return atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (size,)
 
 
 # -- integer sets ------------------------------------------------------------------------------------------------

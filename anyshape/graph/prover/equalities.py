@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from anyshape.graph.prover.constraints import Claim, implied_broadcasts
+from anyshape.errors import SizeLimitError
+from anyshape.graph.prover.constraints import Claim, at_least, implied_broadcasts, substitute_claim
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Atom, Call, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
+from anyshape.graph.sizes.substitute import Replace
 
 _LARGEST_MODULUS = 1 << 16  # divisors of larger ones are not enumerated
 
@@ -35,10 +37,26 @@ def replacements_from(claim: Claim) -> Iterator[tuple[Atom, Size]]:
         atom = expr.as_atom(expr.broadcast(claim.left, claim.right))
         if isinstance(atom, Call) and not occurs(atom, claim.right):
             yield atom, claim.right
-    equality = _orient(claim) if claim.relation == "==" else None
-    if equality is not None:
-        yield equality
-        yield from _remainders_by_divisors(*equality)
+    if claim.relation == "==":
+        for equality in (_orient(claim), _remainder_of_multiple(claim)):
+            if equality is not None:
+                yield equality
+                yield from _remainders_by_divisors(*equality)
+
+
+def _remainder_of_multiple(claim: Claim) -> tuple[Atom, Size] | None:
+    """Return a % b == r for a claim b*(a // b) + r == a; None for any other claim."""
+    gap = expr.sub(claim.left, claim.right)
+    for monomial, coefficient in expr.terms_of(gap).items():
+        call = monomial[0][0] if len(monomial) == 1 else None
+        if isinstance(call, Call) and call.function == "floordiv" and abs(coefficient) == call.args[1]:
+            dividend, divisor = call.args
+            remainder = expr.as_atom(expr.mod(dividend, divisor))
+            rest = expr.add(dividend, expr.mul(-1 if coefficient < 0 else 1, gap))
+            residue = expr.sub(rest, expr.mul(divisor, expr.from_atom(call)))
+            if isinstance(remainder, Call) and isinstance(residue, int) and 0 <= residue < abs(coefficient):
+                return remainder, residue
+    return None
 
 
 def _remainders_by_divisors(atom: Atom, size: Size) -> Iterator[tuple[Atom, Size]]:
@@ -83,3 +101,25 @@ def occurs(atom: Atom, size: Size) -> bool:
 def mentions(claim: Claim, atom: Atom) -> bool:
     """Return whether the atom is part of a side of the claim."""
     return occurs(atom, claim.left) or occurs(atom, claim.right)
+
+
+def substitute_if_defined(claim: Claim, replace: Replace) -> Claim:
+    """Return the claim with atoms replaced; unchanged if that would divide by zero or grow too large."""
+    try:
+        return substitute_claim(claim, replace)
+    except (ZeroDivisionError, SizeLimitError):
+        return claim
+
+
+def substitute_keeping_broadcasts(claim: Claim, replace: Replace) -> list[Claim]:
+    """Return the claim with atoms replaced, and the broadcasts that only the original claim implied."""
+    new = substitute_if_defined(claim, replace)
+    implied = set(implied_broadcasts(new))
+    broadcasts = dict.fromkeys([substitute_if_defined(c, replace) for c in implied_broadcasts(claim)])
+    return [new, *[c for c in broadcasts if c not in implied]]
+
+
+def range_claims(variable: DimVar, size: Size) -> list[Claim]:
+    """Return the declared range of a variable as claims about the size that it equals."""
+    claims = [at_least(size, variable.lower)]
+    return claims + ([at_least(variable.upper, size)] if variable.upper is not None else [])

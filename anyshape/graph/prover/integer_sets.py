@@ -391,6 +391,14 @@ class IntegerSet:
         return result
 
 
+def range_of(size: Size, facts: Sequence[Claim]) -> tuple[Bound, Bound]:
+    """Return the least and the greatest value of the size by the facts, or by the bounds of its variables."""
+    try:
+        return IntegerSet(facts).range(size) or expr.bounds(size)
+    except OutOfBudgetError:
+        return expr.bounds(size)
+
+
 def _weight_of(constraint: Constraint) -> int:
     """Return how much the constraint lengthens the numbers that isl makes: little if it has only two columns."""
     coefficients = constraint.coefficients

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
@@ -10,8 +11,9 @@ from anyshape.graph.prover.constraints import Claim, substitute_claim
 from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError, out_of_time
 from anyshape.graph.prover.linear_constraints import Alternatives, negation_of, rows_of
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.evaluate import values_from
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
+from anyshape.graph.sizes.intervals import Bound, Interval
 
 _PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
 _PROBE_WORK = 300_000  # nodes of claims that are evaluated
@@ -20,6 +22,9 @@ _FACTORS = 6
 _OPERATIONS_FOR_FIXED = 500  # of isl, for each combination
 _FIXED_LIMIT = 60  # combinations for each factor that is left free
 _POINTS = 6  # of one integer set
+_CORNERS, _FAR = 16, 1000
+_MOST_POINTS = 300  # of a box that is tried out
+_ATTEMPTS, _ATTEMPTS_UNBOUNDED = 8, 3  # to prove a bound, where one is known and where none is
 
 Assignment = dict[DimVar, int]
 
@@ -97,6 +102,65 @@ def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:
         return claim.holds(values_from(sizes))
     except (KeyError, ZeroDivisionError, ShapeError):
         return None
+
+
+def corners(ranges: Mapping[DimVar, Interval]) -> Iterator[Model]:
+    """Yield models with each combination of the least and the greatest sizes, for a few variables."""
+    ends = [(low or 0, _FAR if high is None else high) for low, high in ranges.values()]
+    for sizes in itertools.islice(itertools.product(*ends), _CORNERS):
+        yield Model(dict(zip(ranges, sizes, strict=True)))
+
+
+def points_of_box(ranges: Mapping[DimVar, Interval], facts: Sequence[Claim]) -> list[Assignment] | None:
+    """Return all sizes within the ranges that satisfy the facts about them; None where that would be much work."""
+    sizes = [range(low, high + 1) for low, high in ranges.values() if low is not None and high is not None]
+    if len(sizes) < len(ranges) or math.prod([s.stop - s.start for s in sizes]) > _MOST_POINTS:
+        return None
+    own = [f for f in facts if ranges.keys() >= set(f.variables())]
+    points = (dict(zip(ranges, at, strict=True)) for at in itertools.product(*sizes))
+    return [p for p in points if _all_hold(own, p)]
+
+
+def _all_hold(claims: Sequence[Claim], sizes: Mapping[DimVar, int]) -> bool:
+    return all(truth(c, sizes) for c in claims)
+
+
+def value_in(model: Mapping[DimVar, int], size: Size) -> int | None:
+    """Return the size in a model; None where a division is by zero, or a broadcast fails."""
+    try:
+        return evaluate(size, values_from(model))
+    except (ZeroDivisionError, ShapeError):
+        return None
+
+
+def proved_least(low: Bound, values: Callable[[], Sequence[int]], proves: Callable[[int], bool]) -> Bound:
+    """Return the best lower bound that a few attempts prove, at least `low`, which is known.
+
+    `values` are attained, and a failed attempt may add smaller ones. The least of them is tried first.
+    """
+    high: Bound = None  # the bound is not known to be more
+    step = 1
+    for attempt in range(_ATTEMPTS):
+        least = min(values(), default=None)
+        is_new = least is not None and (high is None or least < high)
+        high = least if is_new else high
+        tried = high if is_new else _between(low, high, step)
+        gives_up = attempt == _ATTEMPTS_UNBOUNDED if low is None else tried is not None and tried <= low
+        if tried is None or gives_up or out_of_time():
+            break
+        if proves(tried):
+            low = tried
+        else:
+            high = tried - 1
+        step *= 4
+    return low
+
+
+def _between(low: Bound, high: Bound, step: int) -> Bound:
+    """Return the next bound to try; at a distance that grows if only one side is known."""
+    if low is None:
+        return None if high is None else high - step
+    return low + step if high is None else (low + high + 1) // 2
 
 
 # -- candidates --------------------------------------------------------------------------------------------------

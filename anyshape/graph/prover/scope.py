@@ -29,6 +29,7 @@ from anyshape.errors.messages import at, operation
 from anyshape.graph.prover.assumptions import Assumptions, Key
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
+from anyshape.graph.prover.user_stack import with_callers
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
 from anyshape.graph.sizes.intervals import Bound
@@ -191,7 +192,7 @@ class Scope:
         verdict = self.decide(claim)
         if verdict is Verdict.YES:
             return
-        condition = Condition("assertion", claim, primitive, why, where, axes)
+        condition = Condition("assertion", claim, primitive, why, with_callers(where), axes)
         if verdict is Verdict.NO:
             raise self._refuted(condition, operands)
         self._check_hints(condition)
@@ -224,6 +225,7 @@ class Scope:
         verdict = self.decide(claim)
         if verdict is not Verdict.UNKNOWN:
             return verdict is Verdict.YES
+        where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
             raise self._inconclusive(claim, str(claim), where)
         answer = claim.holds(values_from(self.hints))
@@ -290,6 +292,7 @@ class Scope:
         low, high = self.bounds(fixed)
         if low is not None and low == high:
             return low
+        where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in variables(size)):
             claim = equal(size, 0, f"int({size})")
             raise self._inconclusive(claim, f"the value of {size}", where, str(size))

@@ -20,6 +20,7 @@ from anyshape.graph.sizes.substitute import BUILDERS
 from anyshape.support.lazy_dataclass import dataclass
 
 Lookup: TypeAlias = Callable[[str], Size | None]  # the size of a name; None if the name is unknown
+Like: TypeAlias = Sequence[Size | None]  # None: any size
 
 _ADVICE = 'write sizes as in "n, 2*m, (n + 1)//2, 3", with + - * // % ** max() min() ceildiv() broadcast()'
 _RELATION_ADVICE = 'write one relation, such as "a >= b" or "b % 8 == 0"'
@@ -35,10 +36,10 @@ _RELATIONS: dict[str, Callable[[Size, Size, str], Claim]] = {
     "<": lambda a, b, text: at_least(b, expr.add(a, 1), text),
 }
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "**": 4}
+_SPELLINGS = {"^": "**"}  # of operators, as JAX writes them
 _UNARY, _BRACKET = 3, 0
 _HINTS = {
     "/": "'/' does not give an integer; write //",
-    "^": "'^' is no power; write **",
     "=": "'=' asks nothing; write ==",
     "_": "'_' stands for a whole axis",
     "...": "'...' stands for whole axes",
@@ -61,10 +62,11 @@ def is_name(text: str) -> bool:
     return text.isidentifier() and text not in _FUNCTIONS and text != "_"
 
 
-def parse_shape(text: str, lookup: Lookup, like: Sequence[Size] | None = None) -> ParsedSpec:
+def parse_shape(text: str, lookup: Lookup, like: Like | None = None) -> ParsedSpec:
     """Parse the sizes of a specification. The empty text is the shape of a scalar.
 
-    `_` is the size that `like` has at this axis. `...` stands for the axes of `like` that no other item covers.
+    `_` is the size that `like` has at this axis. `...` stands for the axes of `like` that no other item covers. An
+    axis of `like` that is None has no size to take.
     """
     parser = _Parser(text, lookup, _ADVICE)
     items = parser.items(like)
@@ -112,7 +114,8 @@ class _Token:
 
 def _tokens(text: str) -> list[_Token]:
     groups = [(str(m.lastgroup), m) for m in _TOKEN.finditer(text)]
-    return [*[_Token(kind, m[kind], m.start(kind)) for kind, m in groups], _Token("end", "", len(text.rstrip()))]
+    tokens = [_Token(kind, _SPELLINGS.get(m[kind], m[kind]), m.start(kind)) for kind, m in groups]
+    return [*tokens, _Token("end", "", len(text.rstrip()))]
 
 
 # -- expressions -------------------------------------------------------------------------------------------------
@@ -165,7 +168,7 @@ class _Parser:
 
     # -- shapes
 
-    def items(self, like: Sequence[Size] | None) -> list[tuple[Size, int]]:
+    def items(self, like: Like | None) -> list[tuple[Size, int]]:
         """Parse a shape: return every size with its column. Brackets around the shape are optional."""
         closing = self._outer_bracket()
         items: list[_Item] = []
@@ -212,7 +215,7 @@ class _Parser:
         return [(s, c) for s, c in items if s is not None]
 
     def _fill_from_like(
-        self, items: list[_Item], ellipsis: tuple[int, int] | None, like: Sequence[Size]
+        self, items: list[_Item], ellipsis: tuple[int, int] | None, like: Like
     ) -> list[tuple[Size, int]]:
         """Return the items with placeholders replaced by the sizes of `like`."""
         shape = f"({', '.join(map(str, like))}{',' if len(like) == 1 else ''})"
@@ -222,10 +225,16 @@ class _Parser:
         if ellipsis is not None:
             at, column = ellipsis
             items = [*items[:at], *[(None, column)] * left, *items[at:]]
+        filled: list[tuple[Size, int]] = []
         for (size, column), actual in zip(items, like, strict=True):
             if isinstance(size, int) and isinstance(actual, int) and size != actual:
                 self.fail(f"{size} is not the size {actual} that like = {shape} has here", column)
-        return [(actual if s is None else s, c) for (s, c), actual in zip(items, like, strict=True)]
+            either = actual if size is None else size
+            if either is None:
+                problem = f"a placeholder takes its size from `like`, and like = {shape} has None here"
+                raise SpecError(self.text, problem, "name the size, or give `like` one", column)
+            filled.append((either, column))
+        return filled
 
     # -- one size
 

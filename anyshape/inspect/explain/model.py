@@ -120,7 +120,7 @@ def because(reasons: Sequence[Any]) -> list[str]:
 
 def _condition(condition: Any) -> Fact:
     """Return a condition, with its line and its reason."""
-    where = "" if condition.where is None else str(condition.where)
+    where = "" if condition.where is None else condition.where.trail
     if condition.kind == "guard" and condition.code:
         return Fact(condition.claim, f"{where}  {cut(condition.code)}")
     named = condition.op not in ("python", condition.kind)

@@ -1,0 +1,65 @@
+"""Find the lines of the user's program on the stack: the innermost one, and its callers within a trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy
+
+from anyshape.graph.prover.constraints import SourceLine
+
+_PACKAGE = str(Path(__file__).resolve().parents[2])
+_DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
+_FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
+_TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def calls_traced_function(tracer: F) -> F:
+    """Mark a function that calls the user's function in order to trace it: callers of it are not part of the trace."""
+    _TRACERS.add(tracer.__code__)
+    return tracer
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame on the stack outside of anyshape, NumPy and SciPy."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_user_frame(frame):
+        frame = frame.f_back
+    return frame
+
+
+def is_user_frame(frame: FrameType) -> bool:
+    """Return whether a frame runs code outside of anyshape, NumPy and SciPy."""
+    file = frame.f_code.co_filename
+    generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
+    return not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO)
+
+
+def user_line() -> SourceLine | None:
+    """Return the line of `user_frame`."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+
+
+def with_callers(where: SourceLine | None) -> SourceLine | None:
+    """Return the line with the lines that called it, up to the traced function; as it is if it is not on the stack."""
+    lines: list[SourceLine] = []
+    traced = 0
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code in _TRACERS:
+            traced = len(lines)
+        elif is_user_frame(frame):
+            lines.append(SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    is_innermost = where is not None and traced > 1 and lines[0] == where
+    return where.called_from(lines[1:traced]) if is_innermost and where is not None else where
