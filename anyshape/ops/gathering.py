@@ -24,7 +24,7 @@ import numpy as np
 
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Node, Op
-from anyshape.graph.ir.op_local import has_local, refusal
+from anyshape.graph.ir.op_local import has_local
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -304,11 +304,12 @@ def _refusals(node: Node) -> list[Node]:
     params, rank = dict(node.params), node.inputs[0].meta.rank
     w = windows_of(params, SCATTER if len(node.inputs) == 3 else GATHER)
     updated = {axis: input_axis(2, at) for axis, at in zip(w.window_axes(rank), w.offset, strict=True)}
-    windows = params.get("slice_sizes") or [updated.get(axis, 1) for axis in range(rank)]
-    axes = (*w.starts, *[axis for axis in w.collapsed if axis not in w.starts])
-    sizes, windows = tuple([input_axis(0, a) for a in axes]), tuple([windows[a] for a in axes])
-    bounds = {"vector": w.vector, "axes": axes, "sizes": sizes, "windows": windows, "mode": params["mode"]}
-    return [refusal(ix.window_bounds_op, node, node.inputs[1], bounds | {"name": node.op.name})]
+    sizes = params.get("slice_sizes") or [updated.get(axis, 1) for axis in range(rank)]
+    first = [axis for axis in w.collapsed if axis not in w.starts]  # where windows start at 0, in every mode
+    if params["mode"] in ("fill", "drop") and not first:
+        return []
+    axes = (*w.starts, *first)
+    return ix.refuse_windows(node, w.vector, axes, tuple([sizes[a] for a in axes]), params["mode"])
 
 
 refuse(_refusals, gather_op, gather_dynamic_op, *SCATTERS.values())

@@ -167,6 +167,13 @@ def refuse_indices(node: Node, axes: Axes, sizes: Sequence[Size] = ()) -> list[N
     ]
 
 
+def refuse_windows(node: Node, vector: int, axes: Axes, windows: tuple[Size, ...], mode: str) -> list[Node]:
+    """Return the check of the index vectors of a gather or a scatter: see `window_bounds`."""
+    sizes = tuple([input_axis(0, axis) for axis in axes])
+    params = {"vector": vector, "axes": axes, "sizes": sizes, "windows": windows, "mode": mode, "name": node.op.name}
+    return [refusal(window_bounds_op, node, node.inputs[1], params)]
+
+
 refuse(lambda node: refuse_indices(node, dict(node.params)["axes"]), take_op)
 refuse(lambda node: refuse_indices(node, dict(node.params)["axes"], dict(node.params)["sizes"]), put_add_op)
 
