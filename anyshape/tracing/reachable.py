@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.support.packages import optree
 from anyshape.tracing.captured.code_names import absolute, code_names
 from anyshape.tracing.captured.code_origin import (
     ABSENCE,
@@ -27,6 +28,7 @@ from anyshape.tracing.captured.code_origin import (
     OF_CLASSES,
     PURE_MODULES,
     REFLECTION,
+    TRANSPARENT,
     is_scalar,
     is_special,
     is_whole,
@@ -46,6 +48,7 @@ from anyshape.tracing.captured.holders import (
     slots_of,
 )
 from anyshape.tracing.draws import is_stream
+from anyshape.tracing.pytrees import NAMESPACE
 
 LIMIT = 20_000  # objects of one function that are walked over
 
@@ -174,7 +177,7 @@ class Walk:
     def open_function(self, label: str, function: types.FunctionType) -> None:
         """Follow a function to its code, cells, globals, defaults and attributes."""
         where = self._origin(function.__globals__.get("__name__"))
-        if where == "library":
+        if function.__globals__.get("__name__", "").partition(".")[0] in TRANSPARENT:
             self.visit(label, getattr(function, "__wrapped__", None))
             return
         self.hold("fields", label, function, "__code__")
@@ -195,6 +198,8 @@ class Walk:
         read = code_names(code)
         variables = [*read.variables]
         if not read.attributes.isdisjoint(EVALUATION):
+            text = "globals that only a text made at run time names, where `eval` or `exec` runs it"
+            self.unwatched.append(Unwatched(function.__name__, text))
             variables += [n for n in sorted(read.attributes) if n in names and n not in variables]
         if variables:
             self.hold("variables", "", names, *variables)
@@ -226,6 +231,17 @@ class Walk:
         """Follow a property, a static method and others like them to their functions."""
         for name in ("fget", "fset", "fdel", "__func__", "func", "__wrapped__"):
             self.visit(label, getattr(value, name, None))
+
+    def open_exception(self, label: str, value: BaseException) -> None:
+        """Follow an exception to its arguments, then as any object."""
+        self.hold("fields", label, value, "args")
+        self.visit(label, value.args)
+        self.open_object(label, value)
+
+    def open_ufunc(self, label: str, value: np.ufunc) -> None:
+        """List a ufunc made of a Python function, which it does not show."""
+        if value.__name__.endswith("(vectorized)"):
+            self.unwatched.append(Unwatched(label, "what the Python function of a ufunc reads"))
 
     def open_partial(self, label: str, value: Any) -> None:
         """Follow a partially applied function to its function and its arguments."""
@@ -269,8 +285,8 @@ class Walk:
         """Follow an object to its class, its `__dict__` and its slots."""
         kind = type(value)
         where = self._origin(kind.__module__)
-        if where == "library":
-            self._open_ours(label, value)
+        if kind.__module__.partition(".")[0] in TRANSPARENT:
+            self.visit(label, getattr(value, "__dict__", {}).get("__wrapped__"))
             return
         self.visit(kind.__name__, kind)
         slots = slots_of(kind)
@@ -279,24 +295,15 @@ class Walk:
             self._note_opaque(label, value)
             return
         self.hold("type", label, value)
-        whole = is_whole(kind, self._home)
+        whole = is_whole(kind, self._home) or optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
         prefix = f"{kind.__name__ if label in ('', 'self') else label}."
         if entries is not None:
             if reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
-            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=whole or where == "user", is_object=True))
+            shadowed = whole or where == "user"
+            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
         for name, slot in slots.items():
             self._open_slot(f"{prefix}{name}", value, slot)
-
-    def _open_ours(self, label: str, value: Any) -> None:
-        """Follow a jitted or transformed function to the user's, and list a generator."""
-        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
-        if wrapped is not None:
-            self.visit(label, wrapped)
-        elif not isinstance(value, (types.GeneratorType, np.vectorize)) and hasattr(type(value), "__next__"):
-            self._note_opaque(label, value)
-        elif isinstance(value, np.vectorize):
-            self.visit(label, value.pyfunc)
 
     def _open_slot(self, label: str, value: Any, slot: Any) -> None:
         now = read_slot(slot, value)
@@ -468,6 +475,8 @@ _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     (type(functools.lru_cache(len)), Walk.open_wrapper),
     ((operator.attrgetter, operator.methodcaller), Walk.open_getter),
     (types.CellType, Walk.open_cell),
+    (BaseException, Walk.open_exception),
+    (np.ufunc, Walk.open_ufunc),
     (np.ndarray, Walk.open_array),
     (np.void, Walk.open_void),
     ((bytearray, array.array, memoryview), Walk.open_buffer),

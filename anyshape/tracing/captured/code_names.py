@@ -96,7 +96,7 @@ def _imports(code: types.CodeType) -> list[tuple[str, int]]:
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":
             loaded = previous[-2].argval if len(previous) > 1 else 0
-            level, name = loaded if isinstance(loaded, int) else 0, instruction.argval
+            level, name = loaded if type(loaded) is int else 0, instruction.argval
             modules.append((name, level))
         elif instruction.opname == "IMPORT_FROM":
             modules.append((f"{name}.{instruction.argval}" if name else instruction.argval, level))

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.support.true_types import has_type
+
+TRANSPARENT = {"anyshape", "optree"}  # a trace sees through their objects to the functions of the user
 LIBRARIES = {"anyshape", "numpy", "scipy", "builtins", "optree"}
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
 # Classes of the standard library that hold what their users put in; others keep notes of their own, as loggers do.
-DATA_CLASSES = {"argparse", "collections", "configparser", "types", "fractions", "functools", "string"}
+DATA_CLASSES = {"argparse", "collections", "configparser", "types", "fractions", "functools", "string", "weakref"}
 PLAIN_BASES = {"builtins", "abc", "typing", "typing_extensions", "_collections_abc", "collections.abc"}
 # Names by which code reads attributes that it does not name.
 REFLECTION = {
@@ -41,7 +44,7 @@ OF_CLASSES = {
 }  # fmt: skip
 ATOMS = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, types.CodeType,
-    np.dtype, np.ufunc, re.Pattern, types.GenericAlias, types.UnionType,
+    np.dtype, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
 )  # fmt: skip
 IMMUTABLE_MODULES = {
     "datetime", "decimal", "fractions", "re", "_operator", "operator", "zoneinfo", "uuid", "pathlib",
@@ -74,7 +77,7 @@ def _origin(top: str) -> str:
 
 def is_scalar(value: Any) -> bool:
     """Return True for a number of NumPy; a record can change in place."""
-    return isinstance(value, np.generic) and not isinstance(value, np.void)
+    return has_type(value, np.generic) and not isinstance(value, np.void)
 
 
 def is_special(name: str, value: Any) -> bool:

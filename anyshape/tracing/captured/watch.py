@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.holders import UNBOUND, Holder, Unwatched
 from anyshape.tracing.reachable import Walk
 
@@ -343,7 +344,7 @@ def _whole(holder: Holder, members: Sequence[Any]) -> Any:
 
 
 def _array(owner: Any, content: bytes) -> Any:
-    if not isinstance(owner, np.ndarray) or len(content) != owner.nbytes:
+    if not has_type(owner, np.ndarray) or len(content) != owner.nbytes:
         return content
     return np.frombuffer(content, owner.dtype).reshape(owner.shape)
 
@@ -352,9 +353,9 @@ def _text(value: Any, holder: Holder) -> str:
     """Return a number, a small array or a small container as it prints, and anything else by its type."""
     if value is UNBOUND:
         return "not bound"
-    if holder.kind == "content" and isinstance(value, np.ndarray):
+    if holder.kind == "content" and has_type(value, np.ndarray):
         value = value.tolist()
-    if isinstance(value, (*_NUMBERS, dict, list, tuple, set)):
+    if has_type(value, (*_NUMBERS, dict, list, tuple, set)):
         text = repr(value)
         return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
     return str(getattr(value, "__name__", type(value).__name__))

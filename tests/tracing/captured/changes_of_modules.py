@@ -2,6 +2,7 @@
 
 import operator
 import sys
+import threading
 import types
 
 import numpy as np
@@ -248,3 +249,32 @@ def environment():
     os.environ["GAIN_OF_THESE_TESTS"] = "3.0"
     yield
     del os.environ["GAIN_OF_THESE_TESTS"]
+
+
+@on_the_list("what an object of _thread._local keeps")
+def value_of_a_thread():
+    w = threading.local()
+    w.value = 1.0
+    yield lambda x: x * w.value
+    w.value = 3.0
+
+
+@on_the_list("the Python function of a ufunc")
+def function_of_a_ufunc():
+    w = [1.0]
+    u = np.frompyfunc(lambda v: v * w[0], 1, 1)
+    yield lambda x: x * float(u(2.0))
+    w[0] = 3.0
+
+
+@on_the_list("a text made at run time")
+def text_that_is_evaluated():
+    table = {"text": "x * gain"}
+    yield lambda x: eval(table["text"])
+    yield
+
+
+@on_the_list("what `sys` reads")
+def module_found_by_its_name():
+    yield lambda x: x * vars(sys.modules["settings_of_" + "these_tests"])["gain"]
+    yield

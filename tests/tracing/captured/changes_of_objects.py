@@ -5,7 +5,11 @@ import dataclasses
 import enum
 import operator
 import types
+import weakref
 
+import numpy as np
+
+import anyshape
 from tests.tracing.captured.case import Scale, case, scaled_by
 
 
@@ -376,3 +380,89 @@ def deep_list_of_layers():
     layers = [types.SimpleNamespace(parts=[Scale(float(i)) for i in range(3)]) for _ in range(4)]
     yield lambda x: x + sum(p.value for layer in layers for p in layer.parts)
     layers[3].parts[2].value = 50.0
+
+
+@case
+def arguments_of_an_exception():
+    o = ValueError(1.0)
+    yield lambda x: x * o.args[0]
+    o.args = (3.0,)
+
+
+@case
+def attribute_of_an_exception():
+    o = ValueError()
+    o.value = 1.0
+    yield lambda x: x * o.value
+    o.value = 3.0
+
+
+@case
+def coefficients_of_a_polynomial():
+    o = np.polynomial.Polynomial([1.0, 2.0])
+    yield lambda x: x * o(2.0)
+    o.coef[0] = 3.0
+
+
+@case
+def value_in_a_weak_dictionary():
+    o, w = Scale(), weakref.WeakValueDictionary()
+    w["a"] = o
+    yield lambda x: x * w["a"].value
+    o.value = 3.0
+
+
+@case
+def weak_dictionary_changed():
+    o, other, w = Scale(), Scale(5.0), weakref.WeakValueDictionary()
+    w["a"] = o
+    yield lambda x: x * w["a"].value
+    w["a"] = other
+    yield
+
+
+@case
+def object_of_a_registered_class():
+    class Line:
+        def __init__(self, slope=2.0):
+            self.slope = slope
+
+    def rebuilt(_, parts):
+        return types.SimpleNamespace(first=parts[0])
+
+    anyshape.register_pytree_node(Line, lambda o: ((vars(o)["slo" + "pe"],), None), rebuilt)
+    o = Line()
+    yield lambda x: x * anyshape.jvp(lambda part: part.first * 2.0, (o,), (o,))[0]
+    o.slope = 3.0
+
+
+@case
+def descriptor_that_keeps_a_private_name():
+    class Field:
+        def __set_name__(self, owner, name):
+            self.name = f"_{name}"
+
+        def __get__(self, instance, owner=None):
+            return getattr(instance, self.name)
+
+        def __set__(self, instance, value):
+            setattr(instance, self.name, value)
+
+    class Model:
+        rate = Field()
+
+    o = Model()
+    o.rate = 1.0
+    yield lambda x: x * o.rate
+    o.rate = 3.0
+
+
+@case
+def attribute_of_a_subclass_of_float():
+    class Rate(float):
+        pass
+
+    o = Rate(2.0)
+    o.unit = 1.0
+    yield lambda x: x * o.unit
+    o.unit = 3.0

@@ -119,37 +119,49 @@ def mutable_parts(o, seen):
         yield from mutable_parts(part, seen)
 
 
-def change(o, value, which):
-    """Change one thing in place."""
-    if isinstance(o, np.ndarray):
-        if o.size and not isinstance(value, (dict, set)) and np.ndim(value) == 0:
-            o[which % o.size] = value if isinstance(value, (int, float, np.generic)) else which
-    elif isinstance(o, set):
-        o.symmetric_difference_update({which % 10})
-    elif isinstance(o, dict):
-        if which % 3 == 0 and o:
-            first = next(iter(o))
-            o[first] = o.pop(first)
-        else:
-            o["pqrs"[which % 4]] = value
-    elif isinstance(o, (list, collections.deque)):
-        if which % 3 == 0 or not o:
-            o.append(value)
-        elif which % 3 == 1:
-            o[which % len(o)] = value
-        else:
-            o.pop()
-    elif isinstance(o, types.FunctionType):
-        if which % 2:
-            o.__defaults__ = (value,)
-        else:
-            o.__closure__[0].cell_contents = value
+def change_array(o, value, which):
+    if o.size:
+        o[which % o.size] = value if isinstance(value, (int, float, np.generic)) else which
+
+
+def change_set(o, value, which):
+    o.symmetric_difference_update({which % 10})
+
+
+def change_dict(o, value, which):
+    if which % 3 == 0 and o:
+        first = next(iter(o))
+        o[first] = o.pop(first)
     else:
-        name = "ab"[which % 2]
-        if which % 3 == 0 and name in getattr(o, "__dict__", {}) and not isinstance(o, Callable):
-            delattr(o, name)
-        else:
-            setattr(o, name, value)
+        o["pqrs"[which % 4]] = value
+
+
+def change_list(o, value, which):
+    if which % 3 == 0 or not o:
+        o.append(value)
+    elif which % 3 == 1:
+        o[which % len(o)] = value
+    else:
+        o.pop()
+
+
+def change_function(o, value, which):
+    if which % 2:
+        o.__defaults__ = (value,)
+    else:
+        o.__closure__[0].cell_contents = value
+
+
+def change_attribute(o, value, which):
+    name = "ab"[which % 2]
+    if which % 3 == 0 and name in getattr(o, "__dict__", {}) and not isinstance(o, Callable):
+        delattr(o, name)
+    else:
+        setattr(o, name, value)
+
+
+CHANGES = {np.ndarray: change_array, set: change_set, dict: change_dict, list: change_list}
+CHANGES |= {collections.deque: change_list, types.FunctionType: change_function}
 
 
 @pytest.mark.parametrize("read", [attributes, named_attributes], ids=lambda f: f.__name__)
@@ -163,6 +175,7 @@ def test_random_changes_are_noticed(read):
         for _ in range(data.draw(st.integers(1, 3))):
             parts = list(mutable_parts(root, set()))
             part = parts[data.draw(st.integers(0, len(parts) - 1))]
+            change = CHANGES.get(type(part), change_attribute)
             change(part, data.draw(st.one_of(NUMBERS, LEAVES)), data.draw(st.integers(0, 11)))
             right = X * read(root)
             np.testing.assert_array_equal(program(X), right)
