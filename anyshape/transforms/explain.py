@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from anyshape.inspect.explain.data import Explanation
@@ -12,11 +13,12 @@ from anyshape.transforms.jit import Jitted, jit
 from anyshape.transforms.specs import zeros_like_spec
 
 
-def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
+def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]:
     """Return a function of arguments that explains which program they need, and the conditions of all programs.
 
     Arguments are arrays, or ShapeDtypeStruct with ints for sizes. A missing program is traced, not run. For a jitted
-    or transformed function its own programs are explained; any other function is jitted first.
+    or transformed function its own programs are explained; any other function is jitted first. With `verbose` it also
+    prints the decisions that were proved, with the reason, and every size that rules and passes rely on.
 
     >>> import numpy as np
     >>> text = explain(lambda x: x * 2 if len(x.shape) > 1 else x.sum())(np.ones(3))
@@ -30,6 +32,6 @@ def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
         leaves, tree = flatten((args, kwargs))
         arrays = [zeros_like_spec(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves]
         args, kwargs = unflatten(tree, arrays)
-        return jitted.explain_call(*args, **kwargs)
+        return replace(jitted.explain_call(*args, **kwargs), verbose=verbose)
 
     return explained

@@ -408,9 +408,36 @@ def test_results_in_trees():
 def test_what_rules_relied_on():
     explanation = explain(lambda x: np.mean(x @ x.T))(ones(4, 3))
     assert any(r.size == "x.shape[0]" for r in explanation.reliances)
-    keys = {"op", "rule", "question", "field", "size", "times"}
+    keys = {"op", "rule", "question", "field", "size", "times", "where"}
     assert explanation.to_dict(reliances=True)["programs"][0]["reliances"][0].keys() == keys
     assert "reliances" not in explanation.to_dict()["programs"][0]
+
+
+def test_what_was_proved_is_told_with_its_line_and_reason():
+    def function(x, y):
+        if x.shape[0] > 4 and y.shape[0] >= 0:  # a guard, and a claim that ranges prove
+            x = x * 2 if x.shape[0] > 2 else x  # follows from the guard
+        return x + 1 if x.shape[0] * 2 < 3 else x
+
+    first = function.__code__.co_firstlineno
+    explanation = explain(function, verbose=True)(ones(6), ones(2))
+    (program,) = explanation.programs
+    reasons = {d.claim: (d.where.line - first, d.reason) for d in program.decisions}
+    assert reasons["y.shape[0] >= 0"] == (1, "holds for all sizes in their ranges")
+    line, reason = reasons["x.shape[0] > 2"]
+    assert line == 2 and reason.startswith("follows from x.shape[0] > 4 (test_explain.py:")
+    assert [line for line, _ in reasons.values()] == [1, 2, 3]
+    text = str(explanation)
+    assert "decided by proof" in text and "relies on" in text and f"test_explain.py:{first + 2}  follows from" in text
+    assert all(r.where is not None for r in program.reliances if r.rule == "shape")
+    assert "decided by proof" not in str(explain(function)(ones(6), ones(2)))
+
+
+def test_sizes_outside_of_programs_log_nothing():
+    n = anyshape.Dim("n", 4, 9)
+    before = len(n.scope.reliance_log)
+    assert n > 3 and not n > 9
+    assert len(n.scope.reliance_log) == before
 
 
 def test_as_plain_data():

@@ -40,7 +40,10 @@ _COUNTER = itertools.count()
 
 
 class Reliance(NamedTuple):
-    """Answer to a rule of a primitive: the question ("exact", "rank", ...), the field and axis, and the answer."""
+    """Answer to a rule of a primitive: the question ("exact", "rank", ...), the field and axis, and the answer.
+
+    A decision of Python that was proved is one of the primitive "python". `where` is the line that relies on it.
+    """
 
     primitive: str
     rule: str
@@ -48,6 +51,7 @@ class Reliance(NamedTuple):
     field: str
     axis: int | None
     answer: Any
+    where: SourceLine | None
 
 
 class DynamicSize(NamedTuple):
@@ -216,15 +220,25 @@ class Scope:
         if not condition.claim.holds(values_from(self.hints)):
             raise condition.error(self.hints, self.size_names)
 
+    def known(self, claim: Claim, read_where: Callable[[], SourceLine | None]) -> bool | None:
+        """Answer a decision of Python by proof, and log it in a program; None where it is open."""
+        verdict = Verdict.UNKNOWN if self.closed else self.decide(claim)
+        if verdict is Verdict.UNKNOWN:
+            return None
+        if self.hints is not None or self._root is not None:  # else it belongs to no program, and would only grow
+            proved = claim if verdict is Verdict.YES else claim.negated()
+            self.reliance_log.extend(("python", "decision", "proved", "", None, proved, read_where()))
+        return verdict is Verdict.YES
+
     def ask(self, claim: Claim, where: SourceLine | None) -> bool:
         """Answer a decision of Python: by proof, or by the sizes of this call, which is recorded as a guard."""
         if self.closed:
             raise LeakedTracerError(f"size in `{claim}`", where=where)
         if self.answers is not None:
             return self.answers(claim)
-        verdict = self.decide(claim)
-        if verdict is not Verdict.UNKNOWN:
-            return verdict is Verdict.YES
+        known = self.known(claim, lambda: where)
+        if known is not None:
+            return known
         where = with_callers(where)
         if self.hints is None or not all(v in self.hints for v in claim.variables()):
             raise self._inconclusive(claim, str(claim), where)

@@ -48,19 +48,19 @@ class ShapeGuardContext:
     def rank(self, x: HasMeta) -> int:
         """Return the number of axes, which is always exact."""
         rank = len(x.meta.extents)
-        self.scope.reliance_log.extend((self.primitive, self.rule, "rank", "", None, rank))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "rank", "", None, rank, self.where))
         return rank
 
     def extent(self, x: HasMeta, axis: int, *, field: str = "shape") -> ShapeExtent:
         """Return the extent of an axis."""
         extent = x.meta.extents[axis]
-        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, axis, extent))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, axis, extent, self.where))
         return extent
 
     def extents(self, x: HasMeta, *, field: str = "shape") -> tuple[ShapeExtent, ...]:
         """Return the extents of all axes."""
         extents = x.meta.extents
-        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, 0, extents))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "extent", field, 0, extents, self.where))
         return extents
 
     def exact(self, x: HasMeta, axis: int, *, field: str) -> Size:
@@ -68,7 +68,7 @@ class ShapeGuardContext:
         extent = x.meta.extents[axis]
         if not isinstance(extent, Exact):
             raise self.unsupported(field, axis, extent)
-        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, extent))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, extent, self.where))
         return extent.size
 
     def shape(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...]:
@@ -76,14 +76,14 @@ class ShapeGuardContext:
         sizes = x.meta.sizes
         if sizes is None:
             raise next(self.unsupported(field, i, e) for i, e in enumerate(x.meta.extents) if not isinstance(e, Exact))
-        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents, self.where))
         return sizes
 
     def sizes(self, x: HasMeta, *, field: str = "shape") -> tuple[Size, ...] | None:
         """Return the exact sizes of all axes, or None where one has none."""
         sizes = x.meta.sizes
         if sizes is not None:
-            self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents))
+            self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, 0, x.meta.extents, self.where))
         return sizes
 
     def fixed(self, size: Size, *, field: str, axis: int | None = None) -> int:
@@ -96,7 +96,7 @@ class ShapeGuardContext:
             if not self.scope.runtime.keys().isdisjoint(expr.variables(value)):
                 raise self.unsupported(field, axis, Exact(value), "a fixed size")
             value = self.scope.value(value, self.where)
-        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, Exact(value)))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "exact", field, axis, Exact(value), self.where))
         return value
 
     def same(self, a: Size, b: Size) -> bool:
@@ -105,13 +105,13 @@ class ShapeGuardContext:
             return True
         proved = self.scope.same(a, b)
         if proved:
-            self.scope.reliance_log.extend((self.primitive, self.rule, "same", "", None, equal(a, b)))
+            self.scope.reliance_log.extend((self.primitive, self.rule, "same", "", None, equal(a, b), self.where))
         return proved
 
     def require(self, claim: Claim, why: str, axes: OperandAxes | None = None) -> None:
         """Prove the claim, raise where it is disproved, or make it an assertion of the program."""
         self.scope.require(claim, self.primitive, why, self.metas, self.where, axes)
-        self.scope.reliance_log.extend((self.primitive, self.rule, "require", "", None, claim))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "require", "", None, claim, self.where))
 
     # -- errors, for the caller to raise
 
@@ -145,7 +145,7 @@ class ShapeGuardContext:
             extent = bind(size, self._extent_of_leaf)
         if isinstance(extent, Exact):
             extent = Exact(self.scope.simplest(extent.size))
-        self.scope.reliance_log.extend((self.primitive, self.rule, "resolve", "", None, extent))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "resolve", "", None, extent, self.where))
         return extent
 
     def _extent_of_leaf(self, leaf: Leaf) -> ShapeExtent | None:
@@ -167,7 +167,7 @@ class ShapeGuardContext:
         variable = self.scope.runtime_size(name, upper, self.primitive, self.where)
         self.minted.append(variable)
         size = expr.from_atom(variable)
-        self.scope.reliance_log.extend((self.primitive, self.rule, "new_size", name, None, Exact(size)))
+        self.scope.reliance_log.extend((self.primitive, self.rule, "new_size", name, None, Exact(size), self.where))
         return size
 
     def same_extents(self, a: HasMeta, b: HasMeta) -> bool:

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 from anyshape.backend.compiler.lower import reliances_of_passes
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.constraints import Claim, SourceLine
-from anyshape.graph.prover.scope import reliances
+from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict
+from anyshape.graph.prover.scope import Scope, reliances
 from anyshape.graph.shapes.array_type import Exact, UpperBound
 from anyshape.inspect.explain.table import explanation_table
 from anyshape.inspect.explain.text import explanation_text, reliance_text
 from anyshape.inspect.plain_data import to_plain
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.tracing.display_names import DisplayNames
+
+_MAX_CONDITIONS = 30  # that the reason of a decision is sought in
 
 
 class CacheInfo(NamedTuple):
@@ -113,6 +115,7 @@ class RelianceInfo:
 
     - `rule` is "shape", "jvp", "transpose", "batching" or "pass".
     - `question` is "exact", "extent", "rank", "same", "resolve", "require" or "new_size", and `size` the answer.
+    - `where` is the line of the operation.
     """
 
     op: str
@@ -121,6 +124,16 @@ class RelianceInfo:
     field: str
     size: str
     times: int
+    where: SourceLine | None = None
+
+
+@dataclass(frozen=True)
+class DecisionInfo:
+    """Decision of Python that holds for all sizes of the program: the claim, its line, and what it follows from."""
+
+    claim: str
+    where: SourceLine | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -155,8 +168,21 @@ class ProgramInfo:
         words = self._words
         assert words is not None
         answers = reliances([*self._relied, *([] if self._graph is None else reliances_of_passes(self._graph))])
-        counts = Counter((r.primitive, r.rule, r.question, r.field, _answer(r.answer, words)) for r in answers)
-        return [RelianceInfo(*answer, times) for answer, times in counts.items()]
+        counts = Counter(
+            (r.primitive, r.rule, r.question, r.field, _answer(r.answer, words), r.where)
+            for r in answers
+            if r.question != "proved"
+        )
+        return [RelianceInfo(*answer, times, where) for (*answer, where), times in counts.items()]
+
+    @property
+    def decisions(self) -> list[DecisionInfo]:
+        """Decisions of Python that were proved, so that no guard was needed."""
+        words, graph = self._words, self._graph
+        assert words is not None
+        proved = dict.fromkeys((r.answer, r.where) for r in reliances(self._relied) if r.question == "proved")
+        conditions = () if graph is None else graph.conditions
+        return [DecisionInfo(words.claim(c), where, _reason(c, conditions, words)) for c, where in proved]
 
     def guards(self) -> list[ConditionInfo]:
         """Return the conditions under which the program serves a call."""
@@ -194,6 +220,7 @@ class Explanation:
     traced: bool = False
     broken: tuple[str, ...] = ()
     dropped: tuple[DroppedInfo, ...] = ()
+    verbose: bool = False  # print reliances and proved decisions too
     checks: int = 0
 
     @property
@@ -224,6 +251,22 @@ class Explanation:
 
     def __rich__(self) -> Any:
         return explanation_table(self)
+
+
+def _reason(claim: Claim, conditions: Sequence[Condition], words: DisplayNames) -> str:
+    """Return the conditions from which a claim follows, found by leaving out one after another."""
+    needed = [c for c in conditions if str(c.claim) != str(claim)][:_MAX_CONDITIONS]
+    if not _follows(claim, needed):
+        return "proved while tracing"
+    for condition in list(needed):
+        without = [c for c in needed if c is not condition]
+        needed = without if _follows(claim, without) else needed
+    texts = [f"{words.claim(c.claim)}{f' ({c.where})' if c.where is not None else ''}" for c in needed]
+    return f"follows from {' and '.join(texts)}" if texts else "holds for all sizes in their ranges"
+
+
+def _follows(claim: Claim, conditions: Sequence[Condition]) -> bool:
+    return Scope(conditions=conditions).decide(claim) is Verdict.YES
 
 
 def _answer(answer: Any, words: DisplayNames) -> str:

@@ -51,7 +51,7 @@ def report(explanation: Any) -> Report:
     if not explanation.programs:
         note = f"  call it, or ask explain({name})(*arguments), which traces and does not run"
         return Report(f"{name}: no program yet", [note], [], [])
-    programs = [_program(name, program) for program in explanation.programs]
+    programs = [_program(name, program, explanation.verbose) for program in explanation.programs]
     dropped = few([_dropped(d) for d in explanation.dropped[::-1]])
     counts = _counts(explanation.cache, explanation.checks)
     return Report(f"{name}: {counts}", list(_call(explanation)), programs, dropped)
@@ -65,7 +65,7 @@ def _call(explanation: Any) -> Iterator[str]:
         yield from [f"  but a call is an error: {text}" for text in explanation.broken]
 
 
-def _program(name: str, program: Any) -> ProgramTable:
+def _program(name: str, program: Any, verbose: bool) -> ProgramTable:
     """Return the table of one program; one that is stale has only the reasons for that."""
     arguments = [_argument(a) for a in program.arguments] + [f"{k}={v}" for k, v in program.static.items()]
     sections = [
@@ -74,6 +74,7 @@ def _program(name: str, program: Any) -> ProgramTable:
         *([] if program.stale else _conditions(program)),
     ]
     filled = [Section(title, _few_facts(facts), kind) for title, facts, kind in sections if facts]
+    filled += [section for section in _proofs(program) if section.facts] if verbose else []
     return ProgramTable(program.number, f"program {program.number}: {name}", arguments, cut(program.result), filled)
 
 
@@ -89,6 +90,20 @@ def _conditions(program: Any) -> list[Section]:
         Section("another is traced where", [Fact(text) for text in _retraces(program)]),
         Section("does not notice a change of", [Fact(text) for text in few(program.unwatched)]),
     ]
+
+
+def _proofs(program: Any) -> list[Section]:
+    """Return everything that the program relies on, and the decisions that it proved."""
+    decisions = [Fact(d.claim, f"{_line(d.where)}{d.reason}") for d in program.decisions]
+    relied = [
+        Fact(f"{r.op}, {r.rule}: {r.question}{f' {r.field}' if r.field else ''} {cut(r.size)}", _line(r.where))
+        for r in program.reliances
+    ]
+    return [Section("decided by proof", decisions), Section("relies on", relied)]
+
+
+def _line(where: Any) -> str:
+    return "" if where is None else f"{where.trail}  "
 
 
 def _dropped(program: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -43,9 +44,11 @@ def _aligned(facts: Sequence[Fact]) -> list[str]:
 
 def reliance_text(reliances: Iterable[Any]) -> str:
     """Return reliances as lines, one for each op and rule: `mul, jvp: exact shape x.shape[0]; rank 2`."""
-    answers: dict[str, list[str]] = {}
+    times: Counter[tuple[str, str]] = Counter()
     for r in reliances:
-        often = f" ({r.times} times)" if r.times > 1 else ""
         field = f" {r.field}" if r.field else ""
-        answers.setdefault(f"{r.op}, {r.rule}", []).append(f"{r.question}{field} {cut(r.size)}{often}")
+        times[f"{r.op}, {r.rule}", f"{r.question}{field} {cut(r.size)}"] += r.times
+    answers: dict[str, list[str]] = {}
+    for (rule, text), count in times.items():
+        answers.setdefault(rule, []).append(f"{text} ({count} times)" if count > 1 else text)
     return "\n".join([f"{rule}: {'; '.join(few(texts))}" for rule, texts in answers.items()])

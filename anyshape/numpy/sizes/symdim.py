@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, active, active_builders, record_refusal, user_line
-from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal
+from anyshape.graph.ir.builder import Traced, active, record_refusal, user_line
+from anyshape.graph.prover.constraints import Claim, at_least, equal
 from anyshape.graph.prover.scope import Scope, SymbolicSize
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
+from anyshape.numpy.sizes.numpy_questions import Integer
 from anyshape.numpy.sizes.size_operands import (
     INEXACT,
     INTEGERS,
@@ -130,7 +131,7 @@ def _bitwise(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     return forward, backward
 
 
-class SymDim(SymbolicSize):
+class SymDim(Integer):
     """Size that is an expression over unknown sizes."""
 
     __slots__ = ()
@@ -149,18 +150,6 @@ class SymDim(SymbolicSize):
     def __hash__(self) -> int:
         """Return the hash of the value in a program, where it asks for it, and of the name in a specification."""
         return hash(self.__index__() if self._in_program() else self.expr)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        """Class for `isinstance`: that of the integer that it stands for in a program, its own in a specification."""
-        if not self._in_program():
-            return type(self)
-        return self.python_type if self.numpy_dtype is None else self.numpy_dtype.type
-
-    def _in_program(self) -> bool:
-        """Return whether it is a size of a program, which stands for an integer."""
-        scope = self.scope
-        return scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
 
     def __copy__(self) -> SymDim:
         return self
@@ -376,9 +365,9 @@ class SizeComparison(SymDim):
 
 def compared(claim: Claim, scope: Scope) -> Any:
     """Return the answer to a claim where it is proved or refuted, else the comparison as a value."""
-    verdict = Verdict.UNKNOWN if scope.closed else scope.decide(claim)
-    if verdict is not Verdict.UNKNOWN:
-        return verdict is Verdict.YES
+    known = scope.known(claim, user_line)
+    if known is not None:
+        return known
     return SizeComparison(claim, scope) if scope.answers is None else scope.answers(claim)
 
 
