@@ -94,6 +94,7 @@ MISTAKES = {
     "RunMemoryError": lambda: anyshape.jit(lambda x: anyshape.numpy.arange(x.shape[0] * 10**14) * x[0])(X),
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
+    "UnhashableError": lambda: anyshape.jit(lambda x: {x: 1})(X),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {

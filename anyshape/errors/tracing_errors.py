@@ -17,8 +17,11 @@ class DTypeError(AnyshapeError, TypeError):
         super().__init__(f"{messages.operation(primitive, where)}: {why}{messages.at(where)}\n  {advice}")
 
 
-class ArgumentError(AnyshapeError, TypeError):
-    """Raised for an argument, named by its path, or a result that a transform does not accept."""
+class ArgumentError(AnyshapeError, TypeError, ValueError):
+    """Raised for an argument, named by its path, or a result that a transform does not accept.
+
+    NumPy raises TypeError for one and ValueError for another, so this is both.
+    """
 
     def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
         self.function, self.path, self.problem, self.advice = function, path, problem, advice
@@ -100,7 +103,7 @@ class UnhashableError(AnyshapeError, TypeError):
     def __init__(self, value: str, kind: type, where: object = None) -> None:
         self.value, self.kind, self.where = value, kind, where
         self.instead = "use a name or a position as the key, and the array as the value"
-        because = f"an array has no hash (unhashable type: '{kind.__name__}')"
+        because = f"an array has no hash (unhashable type: '{kind.__module__}.{kind.__name__}')"
         if kind.__hash__ is not None:
             because = f"the hash of a {kind.__name__} is that of its value, which is not known while tracing"
         problem = f"a traced array {value} is no key of a dict or a set, as {because}"

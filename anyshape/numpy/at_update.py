@@ -213,7 +213,7 @@ def _cast(x: Any, values: Any, kind: str) -> Any:
 
     As in NumPy, `set` may drop fractions, and nothing drops an imaginary part.
     """
-    array = asarray(values)
+    array = values if isinstance(values, Traced) else asarray(values)
     fits = array.dtype.kind != "c" or x.dtype.kind == "c" if kind == "set" else _fits(values, array.dtype, x.dtype)
     if not fits:
         advice = f"convert the values, or the array: x.astype({array.dtype})"

@@ -15,8 +15,9 @@ from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
-from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_traced_list
+from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, plus_zero, refuse_traced_list
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general, einsum, equation_of
@@ -84,7 +85,8 @@ def _contract(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[in
     if x_meta.sizes is not None and y_meta.sizes is not None:
         for i, j in zip(left, right, strict=True):
             _require_contractable(ctx, x_meta.sizes, y_meta.sizes, i, j)
-    return dot_general(x, y, (left, right), NO_AXES)
+    product = dot_general(x, y, (left, right), NO_AXES)
+    return product if left else plus_zero(product)
 
 
 def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, list[int]]:
@@ -126,6 +128,8 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
         if not is_traced(x1, x2):
             return ufunc(x1, x2, out, **options)
         axis = options.pop("axis", -1)
+        if axis != -1 and (core_x, core_y) != (1, 1):
+            raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
         x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, {"out": out, **options}))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
@@ -155,6 +159,12 @@ def _multiply(x: Any, y: Any) -> Any:
     return ew.logical_and(x, y) if x.dtype.kind == "b" else ew.mul(x, y)
 
 
+def _scaled(x: Any, y: Any) -> Any:
+    """Return the product with a scalar, which BLAS adds to 0 where it knows the dtype and an operand has axes."""
+    product = _multiply(x, y)
+    return plus_zero(product) if (x.ndim or y.ndim) and product.dtype != np.float16 else product
+
+
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the sum of products over the last axis of `a` and the last but one of `b`.
 
@@ -166,7 +176,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     _no_options("dot", {"out": out})
     x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
-        return _multiply(x, y)
+        return _scaled(x, y)
     return _contract("dot", x, y, (x.ndim - 1,), (max(y.ndim - 2, 0),))
 
 
@@ -176,7 +186,7 @@ def inner(a: Any, b: Any, /) -> Any:
         return np.inner(a, b)
     x, y = in_common_dtype("inner", a, b)
     if x.ndim == 0 or y.ndim == 0:
-        return _multiply(x, y)
+        return _scaled(x, y)
     return _contract("inner", x, y, (x.ndim - 1,), (y.ndim - 1,))
 
 
@@ -205,6 +215,7 @@ def vdot(a: Any, b: Any, /) -> Any:
     return dot_general(_flat(ew.conj(x)), _flat(y), ((0,), (0,)), NO_AXES)
 
 
+@makes_array
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Return the sum of products over pairs of axes.
 
@@ -223,7 +234,8 @@ def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], lis
     if not has_type(axes, (Sequence, np.ndarray)):
         count = static_int(axes, "tensordot", "the number of axes")
         if not 0 <= count <= min(rank_x, rank_y):
-            raise ArgumentError("tensordot", f"axes={count}", "is more than an operand has", "name fewer axes")
+            why = f"axes={count} are not axes of operands with {rank_x} and {rank_y}"
+            raise ShapeError("tensordot", why, (), user_line(), "name fewer axes")
         return list(range(rank_x - count, rank_x)), list(range(count))
     left, right = ([a] if has_type(a, (int, np.integer)) else list(a) for a in axes)
     if len(left) != len(right):

@@ -20,15 +20,19 @@ from anyshape.numpy.joining import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
 from anyshape.numpy.operands import promotion
 from anyshape.numpy.operands.promotion import (
+    ORDERS,
     as_traced,
     cast_operand,
+    choice_of,
     is_int,
     is_traced,
     new_shape,
+    number_dtype,
     result_type,
     size_of,
     sizes,
 )
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -43,6 +47,7 @@ _EXACT = 1024  # steps are fractions with numerator and denominator up to this, 
 # -- lifting -----------------------------------------------------------------------------------------------------
 
 
+@makes_array
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
@@ -57,6 +62,7 @@ def asarray(
     return as_traced(x, dtype)
 
 
+@makes_array
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     like: Any = None,
@@ -72,6 +78,7 @@ def array(
     return mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
 
 
+@makes_array
 def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Any:
     """Return `a` as an array of its own dtype or of `dtype`; NumPy's subclasses pass through.
 
@@ -88,9 +95,13 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     return array(a, dtype, ndmin=1) if is_traced(a) else np.ascontiguousarray(a, dtype)
 
 
+@makes_array
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """Return a copy of `a`; a value of a program never changes, so a traced array is returned itself."""
-    return asarray(a) if is_traced(a) else np.copy(a, order, subok)
+    if not is_traced(a):
+        return np.copy(a, order, subok)
+    choice_of("copy", "order", order, ORDERS)
+    return asarray(a)
 
 
 # -- filled ------------------------------------------------------------------------------------------------------
@@ -100,10 +111,11 @@ def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     """Return an array of a shape, which may be symbolic, filled with a number or a traced value."""
     target = new_shape(shape, "full")
     if has_type(value, (int, float, complex, np.generic)):
-        return cr.full(target, value, dtype)
+        return cr.full(target, np.full(1, value, dtype)[0], dtype)  # cast as NumPy does, with its warnings
     return mv.broadcast_to(cast_operand(value, dtype), target)
 
 
+@makes_array
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
@@ -114,27 +126,30 @@ def full(
     """
     if not is_traced(shape, fill_value):
         return np.full(shape, fill_value, dtype)
-    return _filled(shape, fill_value, np.dtype(dtype) if dtype is not None else as_traced(fill_value).dtype)
+    return _filled(shape, fill_value, number_dtype(dtype, "full") if dtype is not None else as_traced(fill_value).dtype)
 
 
+@makes_array
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of zeros; sizes may be symbolic.
 
     The dtype is float64 by default. `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 0, np.dtype(dtype)) if is_traced(shape) else np.zeros(shape, dtype)
+    return _filled(shape, 0, number_dtype(dtype, "zeros")) if is_traced(shape) else np.zeros(shape, dtype)
 
 
+@makes_array
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of ones; sizes may be symbolic.
 
     The dtype is float64 by default. `order`, `device` and `like` have no effect.
     """
     dtype = float if dtype is None else dtype
-    return _filled(shape, 1, np.dtype(dtype)) if is_traced(shape) else np.ones(shape, dtype)
+    return _filled(shape, 1, number_dtype(dtype, "ones")) if is_traced(shape) else np.ones(shape, dtype)
 
 
+@makes_array
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """Return an array of a shape; sizes may be symbolic.
 
@@ -144,13 +159,15 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return zeros(shape, dtype) if is_traced(shape) else np.empty(shape, float if dtype is None else dtype)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Any:
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, order: str) -> Any:
     """Return a filled array with the shape and dtype of another array, or with `shape` and `dtype`."""
+    choice_of(name, "order", order, ORDERS)
     x = as_traced(a) if is_traced(a) else np.asarray(a)
     target = sizes(x) if shape is None else shape
-    return _filled(target, value, np.dtype(dtype) if dtype is not None else x.dtype)
+    return _filled(target, value, number_dtype(dtype, name) if dtype is not None else x.dtype)
 
 
+@makes_array
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
@@ -161,9 +178,10 @@ def full_like(
     """
     if not is_traced(a, fill_value, shape):
         return np.full_like(a, fill_value, dtype, shape=shape)
-    return _like("full_like", a, fill_value, dtype, shape)
+    return _like("full_like", a, fill_value, dtype, shape, order)
 
 
+@makes_array
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -173,9 +191,10 @@ def zeros_like(
     """
     if not is_traced(a, shape):
         return np.zeros_like(a, dtype, shape=shape)
-    return _like("zeros_like", a, 0, dtype, shape)
+    return _like("zeros_like", a, 0, dtype, shape, order)
 
 
+@makes_array
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -185,9 +204,10 @@ def ones_like(
     """
     if not is_traced(a, shape):
         return np.ones_like(a, dtype, shape=shape)
-    return _like("ones_like", a, 1, dtype, shape)
+    return _like("ones_like", a, 1, dtype, shape, order)
 
 
+@makes_array
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
@@ -197,7 +217,7 @@ def empty_like(
     """
     if not is_traced(prototype, shape):
         return np.empty_like(prototype, dtype, shape=shape)
-    return _like("empty_like", prototype, 0, dtype, shape)
+    return _like("empty_like", prototype, 0, dtype, shape, order)
 
 
 # -- ranges ------------------------------------------------------------------------------------------------------
@@ -228,7 +248,7 @@ def arange(
         return np.arange(start, stop, step, dtype) if stop is not None else np.arange(0, start, step, dtype)
     start, stop = (0, start) if stop is None else (start, stop)
     step = 1 if step is None else step
-    target = np.dtype(dtype) if dtype is not None else result_type(start, stop, step)
+    target = number_dtype(dtype, "arange") if dtype is not None else result_type(start, stop, step)
     if any(isinstance(x, Traced) for x in (start, stop, step)):
         return _value_range(start, stop, step, target)
     first, last, by = (_exact(x, "arange") for x in (start, stop, step))
@@ -305,7 +325,7 @@ def linspace(
         single = ew.eq(_scalar(count, np.dtype(np.int64)), cr.full((), 1, np.int64))
         end = ew.select(single, first, last)
         values = ew.select(is_last, end, values)
-    target = np.dtype(dtype) if dtype is not None else inexact
+    target = number_dtype(dtype, "linspace") if dtype is not None else inexact
     if target.kind in "iu":
         values = ew.floor(values)
     result = moveaxis(ew.convert(values, target), 0, axis)
@@ -323,8 +343,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """
     if not is_traced(*xi):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
-    if indexing not in ("xy", "ij"):
-        raise UnsupportedFunctionError("meshgrid", f"indexing={indexing!r}", "use 'xy' or 'ij'", user_line())
+    choice_of("meshgrid", "indexing", indexing, ("xy", "ij"))
     order = list(range(len(xi)))
     if indexing == "xy" and len(xi) > 1:
         order[:2] = [1, 0]

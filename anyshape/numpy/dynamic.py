@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.sizes import expr
 from anyshape.numpy.creation import asarray
 from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.joining import concatenate, stack
-from anyshape.numpy.movement import ravel
-from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, new_shape, sizes
+from anyshape.numpy.movement import along_axis, ravel
+from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, choice_of, is_traced, new_shape, sizes
 from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import creation as cr
@@ -70,8 +70,8 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     chosen = as_traced(asarray(condition))
     if chosen.meta.rank != 1:
         raise context_of("compress", chosen).fail("the condition must have one axis")
-    x = ravel(a) if axis is None else as_traced(a)
-    return ix.take(x, dy.nonzero(chosen)[0], axis_of(axis or 0, x.meta.rank, "compress"))
+    x, chosen_axis = along_axis("compress", a, axis)
+    return ix.take(x, dy.nonzero(chosen)[0], chosen_axis)
 
 
 def extract(condition: Any, arr: Any) -> Any:
@@ -91,7 +91,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """
     if not is_traced(filt):
         return np.trim_zeros(filt, trim) if axis is None else np.trim_zeros(filt, trim, axis)
+    if not isinstance(trim, str) or set(trim.lower()) - {*"fb"}:
+        raise ArgumentError("trim_zeros", f"trim={trim!r}", "has other letters than f and b", "write 'f', 'b' or 'fb'")
     x = as_traced(filt)
+    axes_of(axis, x.meta.rank, "trim_zeros")
     if x.meta.rank != 1:
         raise UnsupportedFunctionError("trim_zeros", f"an array {x.meta}", "ravel it first", user_line())
     (n,) = sizes(x)
@@ -145,7 +148,7 @@ def unique(
         options = {"axis": axis, "equal_nan": equal_nan}
         return np.unique(ar, return_index, return_inverse, return_counts, **options)
     x = ravel(ar) if axis is None else as_traced(ar)
-    along = axis_of(axis or 0, x.meta.rank, "unique")
+    along = axis_of(0 if axis is None else axis, x.meta.rank, "unique")
     first_index, inverse, counts = dy.unique(x, along, equal_nan=bool(equal_nan))
     if axis is None:
         inverse = mv.reshape(inverse, sizes(as_traced(ar)))
@@ -196,6 +199,7 @@ def isin(
     """
     if not is_traced(element, test_elements):
         return np.isin(element, test_elements, assume_unique, invert, kind=kind)
+    choice_of("isin", "kind", kind, (None, "sort", "table"))
     dtype = np.result_type(asarray(element).dtype, asarray(test_elements).dtype)
     x, ordered = as_traced(element, dtype), so.sort(ravel(as_traced(test_elements, dtype)), 0)
     count = mv.broadcast_to(cr.size_value(sizes(ordered)[0]), sizes(x))
@@ -216,15 +220,26 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """Return the distinct elements that both arrays have, in sorted order.
 
-    For traced arrays their number is a new symbolic size, and `return_indices` raises UnsupportedFunctionError.
+    `return_indices` adds the position of the first occurrence in each array. For traced arrays their number is a new
+    symbolic size.
     """
     if not is_traced(ar1, ar2):
         return np.intersect1d(ar1, ar2, assume_unique, return_indices)
-    if return_indices:
-        raise UnsupportedFunctionError("intersect1d", "option 'return_indices'", "use unique and isin", user_line())
-    dtype = np.result_type(asarray(ar1).dtype, asarray(ar2).dtype)
-    mine = unique(as_traced(ar1, dtype))
-    return getitem(mine, isin(mine, ar2))
+    x, y = (asarray(z) for z in (ar1, ar2))
+    if assume_unique:
+        (x, first), (y, second) = ((ravel(z), None) for z in (x, y))
+    else:
+        (x, first), (y, second) = (unique(z, return_index=True) for z in (x, y))
+    joined = concatenate((x, y))
+    order = so.argsort(joined, 0, stable=True)
+    joined = so.permute(joined, order, 0) if return_indices else so.sort(joined, 0)
+    repeated = equal(getitem(joined, slice(1, None)), getitem(joined, slice(None, -1)))
+    common = compress(repeated, getitem(joined, slice(None, -1)))
+    if not return_indices:
+        return common
+    mine = compress(repeated, getitem(order, slice(None, -1)))
+    theirs = ew.sub(compress(repeated, getitem(order, slice(1, None))), cr.size_value(sizes(x)[0]))
+    return (common, *[p if f is None else ix.take(f, p) for p, f in ((mine, first), (theirs, second))])
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
@@ -263,6 +278,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     size = expr.maximum(dy.count_beyond(largest), least)
     each = ew.lift(1, index) if weights is None else as_traced(weights, np.float64)
     if weights is not None:
+        if each.meta.rank != 1:
+            raise ctx.fail("weights with one axis are needed")
         ctx.require_equal(sizes(each)[0], sizes(index)[0], "the weights and the list have different lengths")
     return ix.put_add(each, index, size)
 

@@ -17,8 +17,17 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.shapes.shape_rules import broadcast_size
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import NUMERIC, asarray, is_traced, sizes
-from anyshape.numpy.operands.reduction_args import as_operands
+from anyshape.numpy.operands.promotion import (
+    CASTINGS,
+    NUMERIC,
+    ORDERS,
+    asarray,
+    choice_of,
+    is_traced,
+    number_dtype,
+    sizes,
+)
+from anyshape.numpy.operands.reduction_args import as_operands, plus_zero
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.contraction import LETTERS, dot_general, equation_of
@@ -30,8 +39,6 @@ from anyshape.ops.indexing import take_at
 from anyshape.support.true_types import has_type
 
 Labels = tuple[Any, ...]
-_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
-_ORDERS = ("C", "F", "A", "K")
 
 
 def einsum(
@@ -47,9 +54,8 @@ def einsum(
     if out is not None:
         advice = "use the result instead"
         raise UnsupportedFunctionError("einsum", "option 'out' of a traced array", advice, user_line())
-    for option, value, known in (("casting", casting, _CASTINGS), ("order", order, _ORDERS)):
-        if not isinstance(value, str) or value not in known:
-            raise SpecError(str(value), f"einsum knows no such {option}", f"write one of {', '.join(known)}")
+    choice_of("einsum", "casting", casting, CASTINGS)
+    choice_of("einsum", "order", order, ORDERS)
     equation, arrays = _string_form(operands)
     xs = _cast(as_operands("einsum", *arrays), dtype, casting)
     inputs, output = _parse(equation, [x.ndim for x in xs])
@@ -58,7 +64,7 @@ def einsum(
 
 def _cast(xs: list[Any], dtype: Any, casting: str) -> list[Any]:
     """Return the operands in `dtype`, or in the dtype that they promote to."""
-    target = np.dtype(dtype) if dtype is not None else np.result_type(*[x.dtype for x in xs])
+    target = number_dtype(dtype, "einsum") if dtype is not None else np.result_type(*[x.dtype for x in xs])
     if target.kind not in NUMERIC:
         raise DTypeError("einsum", f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
     for i, x in enumerate(xs):
@@ -205,6 +211,8 @@ class _Contraction:
             x, y, (_positions(contracted, left), _positions(contracted, right)),
             (_positions(batch, left), _positions(batch, right)),
         )  # fmt: skip
+        if not contracted:
+            result = plus_zero(result)
         return result, (*batch, *[a for a in (*left, *right) if a not in shared])
 
 

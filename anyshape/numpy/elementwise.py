@@ -25,7 +25,9 @@ from anyshape.numpy.operands.promotion import (
     is_traced,
     is_weak,
     loop_dtypes,
+    number_dtype,
     promoted,
+    refuse_kinds,
     result_type,
     sizes,
     static_int,
@@ -33,6 +35,7 @@ from anyshape.numpy.operands.promotion import (
 from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
+from anyshape.numpy.operands.zero_d import keeps_class, keeps_number
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.reduction import reduce_and
@@ -83,11 +86,11 @@ def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     """Return x1**x2. A literal exponent gets the cheapest op, whose derivative is exact at 0."""
     if not is_traced(*args, *options.values()):
         return ufunc(*args, **options)
-    dtype = check_options(ufunc, args, options)
+    chosen = check_options(ufunc, args, options)
     exponent = _literal(args[1])
     if exponent is None or has_type(exponent, complex) or not _is_finite(exponent):
-        return ew.power(*promoted(ufunc, *args, dtype=dtype))
-    target = loop_dtypes(ufunc, *args, dtype=dtype)[0]
+        return ew.power(*promoted(ufunc, *args, **chosen))
+    target = loop_dtypes(ufunc, *args, **chosen)[0]
     if target.kind in "iu":
         exponent = int(target.type(int(exponent)))
         if exponent < 0:
@@ -193,11 +196,11 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     if not is_traced(a):
         return np.round(a, decimals, out)
     refuse_out("round", out)
-    digits = static_int(0 if decimals is None else decimals, "round", "the number of decimals")
+    digits = static_int(decimals, "round", "the number of decimals")
     x = asarray(a, function="round")
     if x.dtype.kind in "iu":
         return x if digits >= 0 else ew.round(x, digits)
-    return rint(x) if digits == 0 or x.dtype.kind == "b" else ew.round(x, digits)
+    return rint(x) if digits == 0 else ew.round(refuse_kinds("round", x, "b"), digits)
 
 
 around = round
@@ -330,22 +333,24 @@ def _inexact_operand(b: Any) -> Any:
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Return whether all elements are close, as `isclose` defines it.
 
-    With a traced operand the result is a boolean scalar of the program, not a Python bool.
+    With a traced operand the result belongs to the program: it computes as a Python bool does.
     """
     if not is_traced(a, b, rtol, atol):
         return np.allclose(a, b, rtol, atol, equal_nan)
     near = isclose(a, b, rtol, atol, equal_nan)
-    return reduce_and(near, range(near.meta.rank))
+    return reduce_and(near, range(near.meta.rank)).as_weak()
 
 
 # -- complex parts
 
 
+@keeps_number
 def real(val: Any) -> Any:
     """Return the real part of `val`, in its shape; real arrays are returned as they are."""
     return ew.real(asarray(val)) if is_traced(val) else np.real(val)
 
 
+@keeps_number
 def imag(val: Any) -> Any:
     """Return the imaginary part of `val`, in its shape; that of a real array is 0."""
     return ew.imag(asarray(val)) if is_traced(val) else np.imag(val)
@@ -391,6 +396,7 @@ def isrealobj(x: Any) -> bool:
 # -- conversion
 
 
+@keeps_class
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Return x converted to a dtype.
 
@@ -399,9 +405,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """
     if not is_traced(x):
         return np.astype(x, dtype, copy=copy, device=device)
-    target = np.dtype(dtype)
-    if target.kind not in NUMERIC:
-        raise DTypeError("astype", f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
+    target = number_dtype(dtype, "astype")
     if asarray(x).dtype.kind == "c" and target.kind not in "cb":
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -19,10 +19,21 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
 from anyshape.numpy.creation import asarray, diagonal_matrix
 from anyshape.numpy.joining import concatenate
-from anyshape.numpy.movement import broadcast_to, ravel, slice_axis
+from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
 from anyshape.numpy.operands.index_parser import Key
-from anyshape.numpy.operands.promotion import as_traced, axis_of, is_int, is_traced, size_of, sizes, static_int
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    axis_of,
+    choice_of,
+    is_int,
+    is_traced,
+    refuse_kinds,
+    size_of,
+    sizes,
+    static_int,
+)
 from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.numpy.operands.zero_d import as_arrays, makes_array
 from anyshape.ops import creation as cr
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
@@ -40,7 +51,9 @@ def getitem(x: Any, key: Any) -> Any:
     """
     if not is_traced(x, key):
         return x[key]
-    return Key(as_traced(x), key if isinstance(key, tuple) else (key,)).read()
+    keys = key if isinstance(key, tuple) else (key,)
+    part = Key(as_traced(x), keys).read()
+    return as_arrays(part) if any(k is Ellipsis for k in keys) else part
 
 
 # -- take -------------------------------------------------------------------------------------------------------
@@ -64,8 +77,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not is_traced(a, indices):
         return np.take(a, indices, axis, out, mode)
     refuse_out("take", out)
-    x = ravel(a) if axis is None else as_traced(a)
-    taken_axis = axis_of(axis or 0, x.meta.rank, "take")
+    x, taken_axis = along_axis("take", a, axis)
     index = ew.convert(_as_index(indices), np.int64)
     if mode != "raise":
         index = _into_range(index, sizes(x)[taken_axis], mode)
@@ -153,6 +165,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 # -- padding -----------------------------------------------------------------------------------------------------
 
 
+@makes_array
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     """Return an array extended along its axes by the widths `pad_width`.
 
@@ -162,6 +175,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     if not is_traced(array, pad_width, *kwargs.values()):
         return np.pad(array, pad_width, mode, **kwargs)
     x = as_traced(array)
+    if not callable(mode):
+        choice_of("pad", "mode", mode, _MODES)
     widths = [(size_of(a), size_of(b)) for a, b in _pairs(pad_width, x.meta.rank)]
     if mode in ("constant", "empty") and set(kwargs) <= {"constant_values"}:
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
@@ -265,6 +280,9 @@ def _symmetric(position: Any, size: Size) -> Any:
     return ew.minimum(there, ew.sub(cr.size_value(2 * size - 1), there))
 
 
+_MODES = (
+    "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap", "empty",
+)  # fmt: skip
 _SOURCE = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric, "wrap": _wrap}
 
 
@@ -280,10 +298,10 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
     if not is_traced(a, prepend, append):
         return np.diff(a, n, axis, prepend, append)
     x, n = as_traced(a), static_int(n, "diff", "the order")
-    if x.meta.rank == 0 or n < 0:
-        raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     if n == 0:
         return x
+    if x.meta.rank == 0 or n < 0:
+        raise context_of("diff", x).fail("an axis and an order that is not negative are needed")
     diff_axis = axis_of(axis, x.meta.rank, "diff")
     ends = [_end(v, x, diff_axis) for v in (prepend, append)]
     parts = [*ends[:1], x, *ends[1:]]
@@ -306,6 +324,15 @@ def _end(value: Any, x: Any, axis: int) -> Any:
     return broadcast_to(end, tuple([1 if i == axis else s for i, s in enumerate(sizes(x))]))
 
 
+def _of_same_kind(name: str, value: Any, dtype: np.dtype) -> Any:
+    """Return an end of differences in their dtype, if it is of the same kind; a Python int counts as an int64."""
+    end = as_traced(np.asanyarray(value) if not is_traced(value) else value)
+    if not np.can_cast(end.dtype, dtype, "same_kind"):
+        advice = f"convert it with astype({dtype})"
+        raise DTypeError(name, f"an end is {end.dtype}, and the differences are {dtype}", advice, user_line())
+    return ew.convert(end, dtype)
+
+
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Return the differences of the flattened elements, between `to_begin` and `to_end`.
 
@@ -313,7 +340,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """
     if not is_traced(ary, to_end, to_begin):
         return np.ediff1d(ary, to_end, to_begin)
-    x = ravel(ary)
-    ends = [None if v is None else ravel(as_traced(v, x.dtype)) for v in (to_begin, to_end)]
+    x = refuse_kinds("ediff1d", ravel(ary), "b", "convert it with astype(int)")
+    ends = [None if v is None else ravel(_of_same_kind("ediff1d", v, x.dtype)) for v in (to_begin, to_end)]
     parts = [ends[0], diff(x), ends[1]]
     return concatenate([p for p in parts if p is not None])

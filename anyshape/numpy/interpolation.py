@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import asarray, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import asarray, is_traced, refuse_kinds, result_type, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
@@ -29,6 +29,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     if not is_traced(x, xp, fp, left, right, period):
         return np.interp(x, xp, fp, left, right, period)
+    for points in (x, xp):
+        refuse_kinds("interp", asarray(points), "c")
     x, xp, fp = asarray(x, _FLOAT), asarray(xp, _FLOAT), asarray(fp, result_type(_FLOAT, fp))
     _check_points(xp, fp)
     if period is not None:

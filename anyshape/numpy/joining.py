@@ -7,15 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError
+from anyshape.errors import ArgumentError, DTypeError, ZeroDivisorError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
-from anyshape.numpy.operands.promotion import as_traced, axis_of, is_traced, size_of, sizes, static_int
+from anyshape.numpy.operands.promotion import (
+    CASTINGS,
+    as_traced,
+    axis_of,
+    choice_of,
+    is_traced,
+    number_dtype,
+    size_of,
+    sizes,
+    static_int,
+)
 from anyshape.numpy.operands.reduction_args import refuse_out
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.true_types import has_type
@@ -32,7 +43,8 @@ def _in_one_dtype(function: str, arrays: Any, dtype: Any = None, casting: Any = 
     if not operands:
         raise context_of(function).fail("at least one array is needed")
     common = np.result_type(*[x.dtype for x in operands])
-    target = np.dtype(dtype) if dtype is not None else common
+    target = number_dtype(dtype, function) if dtype is not None else common
+    choice_of(function, "casting", casting, CASTINGS)
     if not np.can_cast(common, target, casting):
         raise DTypeError(
             function, f"cannot cast {common} to {target} by {casting!r}", "cast with astype first", user_line()
@@ -127,6 +139,7 @@ def column_stack(tup: Any) -> Any:
     return concatenate([mv.transpose(atleast_2d(x)) if x.meta.rank < 2 else x for x in operands], 1)
 
 
+@makes_array
 def block(arrays: Any) -> Any:
     """Return an array assembled from nested lists of blocks.
 
@@ -140,8 +153,13 @@ def block(arrays: Any) -> Any:
 
 
 def _depth(nested: Any) -> int:
-    """Return how deep lists are nested."""
-    return 1 + max((_depth(x) for x in nested), default=0) if isinstance(nested, list) else 0
+    """Return how deep lists are nested; NumPy wants the same depth everywhere."""
+    if not isinstance(nested, list):
+        return 0
+    depths = {_depth(x) for x in nested}
+    if len(depths) > 1:
+        raise ArgumentError("block", "arrays", "are nested to different depths", "put each block into as many lists")
+    return 1 + max(depths, default=0)
 
 
 def _leaves(nested: Any) -> list[Any]:
@@ -223,6 +241,9 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     if not _are_positions(indices_or_sections):
         count = static_int(indices_or_sections, "split", "the number of parts")
         size, ctx = sizes(x)[split_axis], context_of("split", x)
+        if count == 0:
+            problem, advice = "the number of parts is 0", "pass at least 1"
+            raise ZeroDivisorError("split", "0", {}, "", user_line(), demand=problem, advice=advice)
         if count > 0:
             ctx.require(equal(expr.mod(size, count), 0), f"size {size} does not divide into {count} equal parts")
             each = expr.floordiv(size, count)

@@ -15,15 +15,18 @@ from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import (
+    ORDERS,
     as_traced,
     axes_of,
     axis_of,
+    choice_of,
     is_traced,
     new_shape,
     shape_of,
     size_of,
     sizes,
 )
+from anyshape.numpy.operands.zero_d import keeps_class, makes_array
 from anyshape.numpy.sizes.shape_tuple import as_shape
 from anyshape.ops import dynamic as dy
 from anyshape.ops import indexing as ix
@@ -34,6 +37,7 @@ from anyshape.support.true_types import has_type
 # -- shapes ------------------------------------------------------------------------------------------------------
 
 
+@makes_array
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Return an array repeated along axes of size 1 and new leading axes until it has a shape.
 
@@ -44,6 +48,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     return mv.broadcast_to(as_traced(array), new_shape(shape, "broadcast_to"))
 
 
+@makes_array
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """Return the arrays broadcast against each other, as a tuple.
 
@@ -70,34 +75,62 @@ def broadcast_shapes(*args: Any) -> Any:
     return as_shape(broadcast_sizes(ctx, [shape_of(a) for a in args]), scopes[0])
 
 
+@keeps_class
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Return the elements of an array in another shape, in C or Fortran order.
 
     Sizes may be symbolic, and one may be -1. Where the number of elements is not known to fit, each call checks it.
-    For traced arrays, orders other than "C" and "F" raise UnsupportedFunctionError and `copy` has no effect.
+    Order "A" asks for the memory layout. A traced array of two axes or more has none, which raises
+    UnsupportedFunctionError. `copy` has no effect.
     """
     if not is_traced(a, shape):
         return np.reshape(a, shape, order=order)
     x = as_traced(a)
-    if order == "C":
+    if _order_of("reshape", x, order, ("C", "F", "A")) == "C":
         return mv.reshape(x, shape_of(shape, "reshape"))
-    if order == "F":
-        return mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
-    raise UnsupportedFunctionError("reshape", f"order {order!r} of a traced array", "use 'C' or 'F'", user_line())
+    return mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
+
+
+def _order_of(name: str, x: Any, order: Any, choices: Sequence[str]) -> str:
+    """Return the order to read elements in: "C" or "F"; any order reads a vector alike.
+
+    Orders "A" and "K" ask for the memory layout, which NumPy would have by how the array was made.
+    """
+    if choice_of(name, "order", order, choices) in ("C", "F"):
+        return order
+    if x.meta.rank > 1:
+        problem = f"order {order!r} asks for the memory layout, and a traced array has none"
+        raise UnsupportedFunctionError(name, problem, "say the order: 'C', or 'F' for a transposed array", user_line())
+    return "C"
 
 
 def ravel(a: Any, order: str = "C") -> Any:
     """Return the elements of an array along one axis.
 
-    Orders "K" and "A" mean "C" for traced arrays, since values of a program have no memory layout.
+    Orders "K" and "A" ask for the memory layout. A traced array of two axes or more has none, which raises
+    UnsupportedFunctionError.
     """
     if not is_traced(a):
         return np.ravel(a, order=order)
     x = as_traced(a)
     size = numel(sizes(x))
-    return reshape(x, size, order="F" if order == "F" else "C")
+    return reshape(x, size, order=_order_of("ravel", x, order, ORDERS))
 
 
+def along_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+    """Return an array and an axis of it; None flattens it, and a scalar has an axis 0, as in NumPy."""
+    x = as_traced(a)
+    if axis is None or _is_axis_of_scalar(axis, x):
+        return ravel(x), 0
+    return x, axis_of(axis, x.meta.rank, name)
+
+
+def _is_axis_of_scalar(axis: Any, x: Any) -> bool:
+    """Return whether an axis is the one that NumPy gives to a scalar."""
+    return not x.meta.rank and has_type(axis, (int, np.integer)) and axis in (0, -1)
+
+
+@makes_array
 def expand_dims(a: Any, axis: Any) -> Any:
     """Return an array with new axes of size 1 at the positions `axis`, an int or a tuple."""
     if not is_traced(a):
@@ -107,6 +140,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return mv.expand(x, axes_of(tuple(new), x.meta.rank + len(new), "expand_dims"))
 
 
+@keeps_class
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Return an array without the axes `axis`, which must have size 1.
 
@@ -118,7 +152,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     shape, ctx = sizes(x), context_of("squeeze", x)
     if axis is None:
         return mv.drop(x, [i for i, s in enumerate(shape) if ctx.scope.ask(equal(s, 1), ctx.where)])
-    axes = axes_of(tuple(axis) if isinstance(axis, (tuple, list)) else axis, x.meta.rank, "squeeze")
+    axes = () if _is_axis_of_scalar(axis, x) else axes_of(axis, x.meta.rank, "squeeze")
     for i in axes:
         ctx.require(equal(shape[i], 1), f"axis {i} to be dropped has size {shape[i]}, not 1")
     return mv.drop(x, axes)
@@ -167,6 +201,7 @@ def atleast_3d(*arys: Any) -> Any:
 # -- order of axes -----------------------------------------------------------------------------------------------
 
 
+@keeps_class
 def transpose(a: Any, axes: Any = None) -> Any:
     """Return an array with its axes in the order `axes`, by default reversed."""
     if not is_traced(a):
@@ -175,9 +210,10 @@ def transpose(a: Any, axes: Any = None) -> Any:
     rank = x.meta.rank
     if axes is None:
         return mv.transpose(x)
-    order = [axis_of(i, rank, "transpose") for i in axes]
+    named = tuple(axes) if isinstance(axes, Sequence) else (axes,)
+    order = [axis_of(i, rank, "transpose") for i in named]
     if sorted(order) != list(range(rank)):
-        raise context_of("transpose", x).fail(f"axes {tuple(axes)} do not name each axis once")
+        raise context_of("transpose", x).fail(f"axes {named} do not name each axis once")
     return mv.transpose(x, order)
 
 
@@ -205,6 +241,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     return mv.transpose(x, order)
 
 
+@keeps_class
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Return an array with the axes `source` moved to the positions `destination`, ints or sequences.
 
@@ -278,6 +315,7 @@ def slice_axis(x: Any, axis: int, start: Size, size: Size) -> Any:
     return mv.strided(x, starts, [size if i == axis else s for i, s in enumerate(shape)])
 
 
+@makes_array
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Return an array with its elements shifted along axes; those shifted beyond the end come in at the start.
 
@@ -304,6 +342,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return x
 
 
+@makes_array
 def tile(A: Any, reps: Any) -> Any:
     """Return an array repeated `reps` times along each axis; repetitions and sizes may be symbolic."""
     if not is_traced(A, reps):
@@ -325,8 +364,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """
     if not is_traced(a, repeats):
         return np.repeat(a, repeats, axis)
-    x = ravel(a) if axis is None else as_traced(a)
-    repeat_axis = axis_of(axis or 0, x.meta.rank, "repeat")
+    x, repeat_axis = along_axis("repeat", a, axis)
     if isinstance(repeats, Traced) and repeats.meta.rank:
         return ix.take(x, dy.repeated(mv.broadcast_to(repeats, (sizes(x)[repeat_axis],))), repeat_axis)
     if not isinstance(repeats, (SymbolicSize, Traced)):

@@ -10,6 +10,8 @@ import scipy.special
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
+from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.movement import atleast_1d
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
@@ -31,6 +33,7 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.control import stop_gradient
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full
 
 _BOOL = np.dtype(bool)
@@ -78,9 +81,11 @@ def _accumulated(
         x = asarray(a, accumulation_dtype(ufunc, a, dtype))
         axes = reduced_axes(name, axis, x.ndim)
         x = apply_mask(name, x, where, identity)
+        if initial is None:  # then nothing is an error, although it has a sum
+            context_of(name, x).require(at_least(count_along(x, axes), 1), "there is nothing to start from")
         if initial is ABSENT or initial is None:
             return restore_axes(reduce(x, axes), axes, keepdims)
-        first = _start_value(name, initial, x.dtype)
+        first = start_value(name, initial, x.dtype)
         if axes and ufunc is np.multiply and x.dtype.kind in "fc":  # last, it could meet an overflow too late
             return restore_axes(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
         return combine(restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
@@ -88,7 +93,7 @@ def _accumulated(
     return publish(function, name, __name__, f"{summary}\n\n{_SUM_DOC}")
 
 
-def _start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
+def start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
     """Return the number that a reduction starts from."""
     first = asarray(initial, dtype)
     if first.ndim:
@@ -144,7 +149,8 @@ def _extreme(
                 raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
             return restore_axes(reduce(x, axes), axes, keepdims)
         x = apply_mask(name, x, where, extreme_value(x.dtype, sign))
-        return combine(restore_axes(reduce(x, axes, empty=True), axes, keepdims), _start_value(name, initial, x.dtype))
+        first = start_value(name, initial, x.dtype)  # before the elements: of two zeros or NaNs the order counts
+        return combine(first, restore_axes(reduce(x, axes, empty=True), axes, keepdims))
 
     return publish(function, name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
 
@@ -182,7 +188,8 @@ def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Calla
         x = asarray(a)
         rank = x.ndim
         if axis is None or rank == 0:
-            reduced_axes(name, axis, rank)
+            if axis is not None:
+                axis_of(axis, 1, name)
             return restore_axes(find(mv.reshape(x, (count_along(x),)), 0), tuple(range(rank)), keepdims)
         chosen = axis_of(axis, rank, name)
         return restore_axes(find(x, chosen), (chosen,), keepdims)
@@ -247,7 +254,7 @@ def _cumulative(
         if not is_traced(x):
             return numpy_function(x, axis=axis, dtype=dtype, out=out, include_initial=include_initial)
         refuse_out(name, out)
-        value = asarray(x, accumulation_dtype(ufunc, x, dtype))
+        value = atleast_1d(asarray(x, accumulation_dtype(ufunc, x, dtype)))
         if axis is None and value.ndim != 1:
             raise ArgumentError(name, "axis", f"is needed for an array of rank {value.ndim}", "give the axis")
         chosen = 0 if axis is None else axis_of(axis, value.ndim, name)

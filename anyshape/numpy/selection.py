@@ -9,8 +9,17 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
-from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, is_weak, operand, result_type
+from anyshape.numpy.operands.promotion import (
+    asarray,
+    cast_operand,
+    is_traced,
+    is_weak,
+    operand,
+    refuse_kinds,
+    result_type,
+)
 from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero
@@ -18,6 +27,7 @@ from anyshape.ops.dynamic import nonzero
 # -- conditions
 
 
+@makes_array
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """Return x where the condition holds and y elsewhere.
 
@@ -35,6 +45,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return ew.select(mask, cast_operand(x, dtype, "where"), cast_operand(y, dtype, "where"))
 
 
+@makes_array
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """Return the first choice whose condition holds at an element, or `default`.
 
@@ -55,6 +66,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
+@makes_array
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Return funclist[i](x) where condlist[i] holds, and the last function or value elsewhere.
 
@@ -103,14 +115,35 @@ def clip(
     if out is not None or kwargs:
         advice = "use the result instead of `out`"
         raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
+    if min is not ABSENT or max is not ABSENT:
+        if a_min is not ABSENT or a_max is not ABSENT:
+            raise ArgumentError("clip", "a limit", "is given under two names", "write min and max, or a_min and a_max")
+    elif a_min is ABSENT and a_max is not ABSENT:
+        raise ArgumentError("clip", "a_min", "is missing", "write clip(x, max=limit)")
     dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
+    if low is None and high is None:
+        refuse_kinds("clip", np.empty(0, dtype), "b")
     limits = {-1: (low, ew.maximum), 1: (high, ew.minimum)}
     limits = {sign: pair for sign, pair in limits.items() if pair[0] is not None and _cuts(pair[0], dtype, sign)}
     target = result_type(dtype, *[limit for limit, _ in limits.values()])
     clipped = cast_operand(a, target, "clip")
     for sign, (limit, nearer) in limits.items():
-        clipped = nearer(clipped, _limit_operand(limit, dtype, target, sign))
+        bound = _limit_operand(limit, dtype, target, sign)
+        clipped = nearer(clipped, _signed_as(clipped, limit, bound) if len(limits) == 2 else bound)
     return clipped
+
+
+def _signed_as(x: Any, limit: Any, bound: Any) -> Any:
+    """Return a limit whose zero has the sign of the element: between two scalars NumPy keeps an element of 0."""
+    if x.dtype.kind != "f" or bound.ndim:
+        return bound
+    if not is_traced(limit) and limit != 0:
+        return bound
+    tie, zero = ew.eq(x, bound), ew.lift(0, bound)
+    if not is_traced(limit):
+        return ew.copysign(bound, ew.select(tie, x, bound))
+    signed = ew.select(ew.signbit(x), ew.neg(ew.add(ew.neg(bound), zero)), ew.add(bound, zero))
+    return ew.select(tie, signed, bound)
 
 
 def _stated(limit: Any, other: Any) -> Any:

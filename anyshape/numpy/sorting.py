@@ -10,20 +10,31 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
-from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import (
+    asarray,
+    axes_of,
+    axis_of,
+    choice_of,
+    is_traced,
+    is_weak,
+    refuse_kinds,
+    result_type,
+    sizes,
+)
 from anyshape.numpy.operands.reduction_args import (
     EMPTY_MEAN,
     count_along,
-    reduced_axes,
+    flat_if_no_axis,
     refuse_out,
     restore_axes,
 )
 from anyshape.numpy.operands.signatures import publish
 from anyshape.ops import elementwise as ew
+from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
-from anyshape.ops.control import warn_below
+from anyshape.ops.control import check, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
 
@@ -42,6 +53,13 @@ def _refuse_order(name: str, order: Any) -> None:
         raise UnsupportedFunctionError(name, "option 'order', for fields", "leave it out", user_line())
 
 
+def _check_kind(name: str, kind: Any, stable: Any) -> None:
+    """Refuse a `kind` that NumPy does not know, or one beside `stable`."""
+    choice_of(name, "kind", kind, (None, "quicksort", "stable", "mergesort", "heapsort", "quick", "merge", "heap"))
+    if kind is not None and stable is not None:
+        raise ArgumentError(name, "kind", "and stable are both given", "give one of them")
+
+
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """Return an array sorted along an axis; None flattens it first.
 
@@ -49,6 +67,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     """
     if not is_traced(a):
         return np.sort(a, axis=axis, kind=kind, order=order, stable=stable)
+    _check_kind("sort", kind, stable)
     _refuse_order("sort", order)
     return so.sort(*_along("sort", a, axis))
 
@@ -60,8 +79,11 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     """
     if not is_traced(a):
         return np.argsort(a, axis=axis, kind=kind, order=order, stable=stable)
+    _check_kind("argsort", kind, stable)
     _refuse_order("argsort", order)
-    return so.argsort(*_along("argsort", a, axis), stable=bool(stable) or kind in ("stable", "mergesort"))
+    return so.argsort(
+        *flat_if_no_axis("argsort", asarray(a), axis), stable=bool(stable) or kind in ("stable", "mergesort")
+    )
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
@@ -86,7 +108,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 def _merged(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """Return the operand with the reduced axes as one last axis, and these axes."""
     rank = x.ndim
-    axes = reduced_axes(name, axis, rank)
+    axes = axes_of(axis, rank, name)
     rest = [a for a in range(rank) if a not in axes]
     moved = mv.transpose(x, [*rest, *axes])
     return mv.reshape(moved, (*[sizes(x)[a] for a in rest], count_along(x, axes))), axes
@@ -97,12 +119,16 @@ def _at(ordered: Any, position: Any) -> Any:
     shape = sizes(ordered)
     index = mv.broadcast_in_dim(iota(shape[-1]), shape, (len(shape) - 1,))
     chosen = ew.eq(index, mv.broadcast_to(position, shape))
-    return rd.reduce_sum(ew.select(chosen, ordered, ew.lift(0, ordered)), (len(shape) - 1,))
+    nothing = ew.lift(0, ordered) if ordered.dtype.kind == "b" else ew.neg(ew.lift(0, ordered))  # keeps a -0.0 in a sum
+    return rd.reduce_sum(ew.select(chosen, ordered, nothing), (len(shape) - 1,))
 
 
 def _or_nan(result: Any, ordered: Any) -> Any:
-    """Return a result with NaN where an element is NaN, in the derivative too."""
-    bad = rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,))
+    """Return a result with NaN where an element is NaN, in the derivative too.
+
+    The ordered elements lie along the last axis; their other axes are the last ones of the result.
+    """
+    bad = mv.broadcast_to(rd.reduce_or(ew.ne(ordered, ordered), (ordered.ndim - 1,)), sizes(result))
     real = ew.real(result)
     factor = ew.select(bad, ew.lift(float("nan"), real), 1)
     if result.dtype.kind != "c":
@@ -128,10 +154,15 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     odd = ew.eq(size_value(n % 2), ew.lift(1, size_value(n)))
     middle = ew.select(mv.broadcast_to(odd, sizes(low)), low, ew.div(ew.add(low, high), ew.lift(2, low)))
     filled = ew.ne(size_value(n), ew.lift(0, size_value(n)))
-    middle = ew.select(mv.broadcast_to(filled, sizes(low)), middle, ew.lift(float("nan"), middle))
+    nan = complex(np.nan, np.nan) if middle.dtype.kind == "c" else np.nan
+    middle = ew.select(mv.broadcast_to(filled, sizes(low)), middle, ew.lift(nan, middle))
     return restore_axes(_or_nan(middle, ordered), axes, keepdims)
 
 
+_METHODS = (
+    "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
+    "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased",
+)  # fmt: skip
 _QUANTILE_DOC = """The result has the shape of q followed by the axes that stay. Integers become float64.
 `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
 A NaN among the elements gives NaN.
@@ -152,18 +183,59 @@ def _quantile(name: str, scale: float, summary: str) -> Callable[..., Any]:
             options = {"overwrite_input": overwrite_input, "method": method, "keepdims": keepdims, "weights": weights}
             return numpy_function(a, q, axis, out, **options)
         refuse_out(name, out)
-        if weights is not None or method != "linear":
+        if weights is not None or choice_of(name, "method", method, _METHODS) != "linear":
             raise UnsupportedFunctionError(name, "an option of a traced array", "use method='linear'", user_line())
-        dtype = result_type(a, *[_FLOAT] * (result_type(a).kind in "biu"))
-        dtype = result_type(dtype, q)
+        kind = refuse_kinds(name, np.empty(0, result_type(a)), "c").dtype
+        level = _levels(name, q, kind, scale)
+        whole = scale == 1 and level.dtype.kind in "biu"  # the least or the largest element, which may be an integer
+        dtype = kind if whole else result_type(refuse_kinds(name, np.empty(0, kind), "b").dtype, level.dtype)
         x, axes = _merged(name, asarray(a, dtype), axis)
         context_of(name, x).require(at_least(sizes(x)[-1], 1), "a quantile of nothing")
-        level = asarray(q, dtype)
-        if scale != 1:
-            level = ew.div(level, ew.lift(scale, level))
-        return _interpolated(so.sort(x, x.ndim - 1), level, axes, keepdims)
+        ordered = so.sort(x, x.ndim - 1)
+        if whole:
+            return _element(ordered, ew.convert(level, np.dtype(np.int64)), axes, keepdims)
+        level = asarray(level, dtype)
+        return _interpolated(ordered, ew.div(level, ew.lift(scale, level)) if scale != 1 else level, axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_QUANTILE_DOC}")
+
+
+def _levels(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
+    """Return levels between 0 and `scale`, of the dtype that NumPy computes them in; a known one is checked at once."""
+    message = f"is not between 0 and {scale:g}"
+    if not is_traced(q):
+        values = np.asarray(q)
+        refuse_kinds(name, values, "c")
+        if not np.all((values >= 0) & (values <= scale)):
+            raise ArgumentError(name, f"level {q}", message, "pass levels in this range")
+    level = asarray(q, kind if is_weak(q) and kind.kind == "f" else None)
+    if level.dtype.kind in "biu" and scale != 1:
+        level = ew.convert(level, _FLOAT)
+    if is_traced(q):
+        refuse_kinds(name, level, "c")
+        inside = ew.logical_and(ew.ge(level, ew.lift(0, level)), ew.le(level, ew.lift(scale, level)))
+        check(inside, f"{name}: a level {message}")
+    return level
+
+
+def _element(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Return the first element of the last axis at level 0, and the last one at level 1."""
+    last = mv.broadcast_to(size_value(sizes(ordered)[-1] - 1), sizes(level))
+    result = _taken(ordered, ew.mul(level, last))
+    return _restored(result, ordered, level.ndim, axes, keepdims)
+
+
+def _taken(ordered: Any, position: Any) -> Any:
+    """Return the elements of the last axis at positions, whose axes come first."""
+    rank, rest = position.ndim, ordered.ndim - 1
+    return mv.move_axes(ix.take(ordered, position, rest), range(rest, rest + rank), range(rank))
+
+
+def _restored(result: Any, ordered: Any, rank: int, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """Return a result with NaN where an element is NaN, and reduced axes put back behind `rank` axes of levels."""
+    if result.dtype.kind == "f":
+        result = _or_nan(result, ordered)
+    return restore_axes(result, tuple([a + rank for a in axes]), keepdims)
 
 
 def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -171,23 +243,22 @@ def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: boo
 
     The axes of the level come first.
     """
-    rank, count = level.ndim, ordered.ndim
-    shape = (*sizes(level), *sizes(ordered))
-    wide = mv.broadcast_to(ordered, shape)
-    last = ew.convert(size_value(shape[-1] - 1), level.dtype)
+    rank, count = level.ndim, sizes(ordered)[-1]
+    last = ew.convert(size_value(count - 1), level.dtype)
     fractional_index = ew.mul(level, mv.broadcast_to(last, sizes(level)))
     below = ew.floor(fractional_index)
-    fraction = mv.broadcast_in_dim(ew.sub(fractional_index, below), shape[:-1], range(rank))
     low = ew.convert(below, np.dtype(np.int64))
-    top = mv.broadcast_to(size_value(shape[-1] - 1), sizes(level))
+    top = mv.broadcast_to(size_value(count - 1), sizes(level))
     high = ew.minimum(ew.add(low, ew.lift(1, low)), top)
-    a, b = (_at(wide, mv.broadcast_in_dim(i, shape, range(rank))) for i in (low, high))
+    a, b = _taken(ordered, low), _taken(ordered, high)
+    at_end = ew.ge(fractional_index, mv.broadcast_to(last, sizes(level)))  # there the last element counts whole
+    fraction = ew.select(at_end, ew.lift(1, below), ew.sub(fractional_index, below))
+    fraction = mv.broadcast_in_dim(fraction, sizes(a), range(rank))
     gap = ew.sub(b, a)
     rising = ew.add(a, ew.mul(gap, fraction))
     falling = ew.sub(b, ew.mul(gap, ew.sub(ew.lift(1, fraction), fraction)))
     result = ew.select(ew.ge(fraction, ew.lift(0.5, fraction)), falling, rising)
-    result = _or_nan(result, wide)
-    return restore_axes(result, tuple([a + rank for a in axes]), keepdims) if count else result
+    return _restored(result, ordered, rank, axes, keepdims)
 
 
 quantile = _quantile("quantile", 1, "Return the quantiles of the elements along axes at the levels q, between 0 and 1.")

@@ -19,6 +19,7 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
+from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
 from anyshape.ops import special as sp
@@ -67,7 +68,7 @@ betainc = _function(
 def _order(function: str, n: Any) -> int:
     """Return the order n as an int; it must be a literal integer."""
     value = n.item() if has_type(n, (np.ndarray, np.generic)) and np.ndim(n) == 0 else n
-    if has_type(value, bool) or not has_type(value, (int, float)) or value != int(value):
+    if has_type(value, bool) or not has_type(value, (int, float)) or not float(value).is_integer():
         raise ArgumentError(function, "the order", f"is {n!r}, not an integer", "pass a Python int")
     return int(value)
 
@@ -176,9 +177,9 @@ def _bessel(
     def function(*args: Any, **options: Any) -> Any:
         if not is_traced(*args, *options.values()):
             return ufunc(*args, **options)
-        dtype = check_options(ufunc, args, options)
+        chosen = check_options(ufunc, args, options)
         order = _order(name, args[0])
-        argument_dtype = loop_dtypes(ufunc, *args, dtype=dtype)[-1]
+        argument_dtype = loop_dtypes(ufunc, *args, **chosen)[-1]
         if argument_dtype.kind == "c":
             raise DTypeError(name, "no derivative for complex arguments", "use real arguments", user_line())
         return apply(order, cast_operand(args[1], argument_dtype, name))
@@ -219,6 +220,7 @@ def sinc(x: Any) -> Any:
     return sp.sinc(cast_operand(x, result_type(x, 1.0), "sinc"))
 
 
+@makes_array
 def numpy_i0(x: Any) -> Any:
     """Return the modified Bessel function of the first kind of order 0.
 

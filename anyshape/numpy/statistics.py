@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from math import isnan
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, DTypeError
+from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, subtract
-from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import (
+    asarray,
+    axes_of,
+    axis_of,
+    is_traced,
+    number_dtype,
+    refuse_kinds,
+    result_type,
+    sizes,
+)
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
     EMPTY_MEAN,
@@ -53,11 +62,11 @@ def _count(name: str, x: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype
 
 
 def _counting_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the real dtype to count in.
+    """Return the real dtype to count in; a total of integers is divided as float64.
 
     Half precision reaches 65,504, and 2,048 one by one; so counts of halves are float32.
     """
-    real = ew.real_dtype(dtype)
+    real = _FLOAT if dtype.kind in "biu" else ew.real_dtype(dtype)
     return np.dtype(np.float32) if real == np.float16 else real
 
 
@@ -85,7 +94,7 @@ def _quotient(total: Any, number: Any, quiet: bool = False) -> Any:
 def _averaged_dtype(x: Any, dtype: Any) -> np.dtype:
     """Return the dtype to average in; integers are averaged as float64."""
     if dtype is not None:
-        return np.dtype(dtype)
+        return number_dtype(dtype, "mean")
     own = result_type(x)
     return _FLOAT if own.kind in "biu" else own
 
@@ -194,8 +203,12 @@ def std(
 
 
 def _traced_std(*args: Any, **options: Any) -> Any:
-    """Return the root of `_traced_var`."""
-    return ew.length(_traced_var(*args, **options))
+    """Return the root of `_traced_var`; as NumPy does, cast that of a scalar to an integer `dtype`."""
+    squared = _traced_var(*args, **options)
+    if squared.ndim:
+        refuse_kinds("std", squared, "biu", "leave out dtype, and cast the result")
+    root = ew.length(squared if squared.dtype.kind in "fc" else ew.convert(squared, _FLOAT))
+    return ew.convert(root, squared.dtype)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = ABSENT) -> Any:
@@ -279,9 +292,18 @@ def _ignoring(
         if not is_traced(a, *options.values()):
             return numpy_function(a, axis, dtype, out, *args, **options)
         where = options.pop("where", ABSENT)
-        if averaged is not None:
-            options["quiet"] = asarray(a).dtype.kind in "fc"
-        return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
+        if averaged is None:
+            return run(a, axis, dtype, out, *args, where=_not_nan(a, where), **options)
+        inexact = asarray(a).dtype.kind in "fc"
+        if inexact and dtype is not None and np.dtype(dtype).kind not in "fc":
+            raise DTypeError(name, f"cannot average inexact numbers in {np.dtype(dtype)}", "name a float", user_line())
+        mask = _not_nan(a, where)
+        result = run(a, axis, dtype, out, *args, where=mask, **options, quiet=inexact)
+        if plain is mean or mask is ABSENT or mask is True:
+            return result
+        freedom = _subtracted_count(args[0] if args else options.get("ddof", 0), options.get("correction", ABSENT))
+        number = rdn.sum(mask_like(name, asarray(a), mask), axis, keepdims=options.get("keepdims", ABSENT))
+        return ew.select(number <= freedom, ew.lift(np.nan, result), result)
 
     doc = f"{summary}\n\n{_NAN_DOC}"
     return publish(function, name, __name__, doc, inspect.signature(plain))
@@ -296,7 +318,9 @@ nanstd = _ignoring(
 )
 
 
-def _nan_extreme(name: str, reduce: Callable[..., Any], sign: int, summary: str) -> Callable[..., Any]:
+def _nan_extreme(
+    name: str, reduce: Callable[..., Any], combine: Callable[[Any, Any], Any], sign: int, summary: str
+) -> Callable[..., Any]:
     """Build `nanmax` or `nanmin`."""
     numpy_function, plain = getattr(np, name), getattr(rdn, name.removeprefix("nan"))
 
@@ -306,26 +330,27 @@ def _nan_extreme(name: str, reduce: Callable[..., Any], sign: int, summary: str)
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
         x = asarray(a)
-        if x.dtype.kind in "fc" and has_type(initial, float) and isnan(initial):
-            initial = ABSENT  # left out as all of them
-        if x.dtype.kind not in "fc" or initial is not ABSENT:
-            return plain(x, axis, out, keepdims, initial, _not_nan(x, where))
-        if where is not ABSENT:
+        started = initial is not ABSENT and initial is not None
+        if x.dtype.kind not in "fc" or (where is not ABSENT and not started):
             return plain(x, axis, out, keepdims, initial, where)
         refuse_out(name, out)
         axes = reduced_axes(name, axis, x.ndim)
-        ok = ew.eq(x, x)
-        extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes)
+        ok = _not_nan(x, where)
+        extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes, empty=started)
         some = rd.reduce_or(ok, axes)
-        warn(ew.logical_not(some), "All-NaN slice encountered")
-        extreme = ew.select(some, extreme, ew.lift(float("nan"), extreme))
-        return restore_axes(extreme, axes, keepdims)
+        if started:
+            missing = rdn.start_value(name, initial, x.dtype)
+            extreme = combine(missing, extreme)
+        else:
+            missing = reduce(x, axes) if x.dtype.kind == "c" else ew.lift(np.nan, extreme)
+            warn(ew.logical_not(some), "All-NaN slice encountered")
+        return restore_axes(ew.select(some, extreme, missing), axes, keepdims)
 
     return publish(function, name, __name__, f"{summary}\n\n{_NAN_EXTREME_DOC}")
 
 
-nanmax = _nan_extreme("nanmax", rd.reduce_max, -1, "Return the largest element along axes, ignoring NaNs.")
-nanmin = _nan_extreme("nanmin", rd.reduce_min, 1, "Return the smallest element along axes, ignoring NaNs.")
+nanmax = _nan_extreme("nanmax", rd.reduce_max, ew.fmax, -1, "Return the largest element along axes, ignoring NaNs.")
+nanmin = _nan_extreme("nanmin", rd.reduce_min, ew.fmin, 1, "Return the smallest element along axes, ignoring NaNs.")
 
 
 def _nan_running(name: str, plain: Callable[..., Any], instead: int, summary: str) -> Callable[..., Any]:
@@ -366,6 +391,8 @@ def cov(
     target = np.dtype(dtype) if dtype is not None else result_type(*operands, _FLOAT)
     rows = [_as_rows(asarray(x, target), rowvar) for x in operands]
     x = mv.concatenate(rows, 0) if len(rows) > 1 else rows[0]
+    if ddof is not None and ddof != int(ddof):
+        raise ArgumentError("cov", "ddof", f"is {ddof}", "pass an integer")
     freedom = (0 if bias else 1) if ddof is None else ddof
     for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
         no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn

@@ -259,9 +259,9 @@ def plain_size(x: Any, function: str) -> Size:
         return x
     if isinstance(x, SymbolicSize):
         return x.scope.normal(x.expr)
-    if has_type(x, (bool, np.bool_)) or not hasattr(x, "__index__"):
+    if has_type(x, (bool, np.bool_)) or not hasattr(type(x), "__index__"):
         raise context_of(function).bad_dtype(f"a size is {x!r}", "pass an int or an entry of x.shape")
-    return int(x.__index__())
+    return int(type(x).__index__(x))
 
 
 def _clamped(x: Any, limit: Size, function: str) -> Size:

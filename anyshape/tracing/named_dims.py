@@ -14,7 +14,7 @@ from anyshape.errors import ArgumentError, ScopeMismatchError, SpecError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, at_least
 from anyshape.graph.prover.scope import Scope, SymbolicSize
-from anyshape.graph.prover.spec_parser import ParsedSpec, is_name, parse_relation, parse_shape
+from anyshape.graph.prover.spec_parser import Like, ParsedSpec, is_name, parse_relation, parse_shape
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.signature.dim_equations import connected_conditions, input_axes
 from anyshape.graph.sizes import expr as dims
@@ -123,7 +123,7 @@ class SymbolicScope(Scope):
         names, lookup = self._draft()
         self._adopt(parse_relation(text, lookup).claims, names)
 
-    def read(self, text: str, constraints: Sequence[str] = (), like: Sequence[Size] | None = None) -> tuple[Size, ...]:
+    def read(self, text: str, constraints: Sequence[str] = (), like: Like | None = None) -> tuple[Size, ...]:
         """Return the sizes of a specification, under constraints on its names and on names of the scope.
 
         Claims that the text implies become constraints too. An error leaves the scope unchanged.
@@ -131,7 +131,7 @@ class SymbolicScope(Scope):
         return self.read_all([(text, like, "")], constraints)[0]
 
     def read_all(
-        self, texts: Iterable[tuple[str, Sequence[Size] | None, str]], constraints: Sequence[str] = ()
+        self, texts: Iterable[tuple[str, Like | None, str]], constraints: Sequence[str] = ()
     ) -> list[tuple[Size, ...]]:
         """Return the sizes of specifications, each given as text, sizes for its placeholders, and path for errors."""
         names, lookup = self._draft()
@@ -248,7 +248,8 @@ def symbolic_shape(
 ) -> SymbolicShape:
     """Return the shape of a specification such as "batch, 2*n + 1, 3"; names are unknown sizes >= 0.
 
-    `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes.
+    `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes. Axes of
+    `like` that are None are any size.
 
     >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
     (b, 2*n, 3)
@@ -296,14 +297,19 @@ def spec_text(function: str, spec: Any) -> str:
     return "..." if spec is None else spec
 
 
-def like_sizes(like: Any, scope: Scope) -> Sequence[Size] | None:
-    """Return the sizes of a shape or an array; raise ScopeMismatchError for a size of another scope."""
+def like_sizes(like: Any, scope: Scope) -> Like | None:
+    """Return the sizes of a shape or an array, None for any size.
+
+    Raises ScopeMismatchError for a size of another scope.
+    """
     if like is None:
         return None
     shape = getattr(like, "shape", like)
-    sizes: list[Size] = []
+    sizes: list[Size | None] = []
     for size in shape:
-        if isinstance(size, SymbolicSize):
+        if size is None:
+            sizes.append(None)
+        elif isinstance(size, SymbolicSize):
             if not scope.may_mix_with(size.scope):
                 origins = size.scope.origin, scope.origin
                 raise ScopeMismatchError([str(size), "the specification"], origins, user_line())

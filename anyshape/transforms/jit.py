@@ -17,7 +17,7 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.runtime.outcome import GUARD_FAILED
-from anyshape.errors import ArgumentError
+from anyshape.errors import ArgumentError, MissingPackageError
 from anyshape.graph.ir.builder import Builder, active, active_builders
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
@@ -47,6 +47,7 @@ from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, l
 from anyshape.transforms.caching.explanation import explain_cache, explain_entry
 from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.transforms.static_args import StaticArguments, static_arguments, with_static
+from anyshape.transforms.travel import reduce_function
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -92,7 +93,7 @@ class Jitted:
         self.name = name if name is not None else function_name(function)
         self.options = options if options is not None else Options()
         self._bound_from = bound_from
-        self._bound_to_classes: dict[type, Jitted] = {}
+        self._bound_to_classes: dict[type, _Stored] = {}
         self.order = visible_order(self.__wrapped__)
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
         self._recipe, self._method = recipe, method
@@ -257,18 +258,18 @@ class Jitted:
     def __get__(self, instance: Any, owner: type | None = None) -> Jitted:
         """Return the jitted method of an object, which watches the attributes of the object and is stored in it.
 
-        A copy of an object has its attributes, this one too, and gets a jitted function of its own.
+        A copy of an object gets a jitted function of its own.
         """
         if instance is None:
             return self
         methods, key = self._methods_of(instance)
-        method = methods.get(key)
-        if method is None or not method._is_bound(self, instance):
+        stored = methods.get(key)
+        if stored is None or not stored.method._is_bound(self, instance):
             with self._lock:
-                method = methods.get(key)
-                if method is None or not method._is_bound(self, instance):
-                    method = methods[key] = self.bound_to(instance)
-        return method
+                stored = methods.get(key)
+                if stored is None or not stored.method._is_bound(self, instance):
+                    stored = methods[key] = _Stored(self.bound_to(instance))
+        return stored.method
 
     def _is_bound(self, method: Jitted, instance: Any) -> bool:
         return self._bound_from is not None and self._bound_from[0] is method and self._bound_from[1] is instance
@@ -309,17 +310,45 @@ class Jitted:
         return method.__get__(copy.deepcopy(instance, memo))
 
     def __reduce__(self) -> Any:
-        """Pickle by name where a module has it, else by its recipe; programs are not pickled."""
-        qualified_name = getattr(self, "__qualname__", self.name)
-        value: Any = sys.modules.get(self.__module__)
-        for name in qualified_name.split("."):
-            value = getattr(value, name, None)
-        if value is self:
-            return qualified_name
+        """Pickle by name where a module has it, else by a digest and what makes it again; programs are not pickled."""
+        name = self._name_in_module()
+        if name and self.__module__ not in ("__main__", "__mp_main__"):
+            return name
         if not self._recipe:
             raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
-        make, arguments, options = self._recipe
-        return functools.partial(make, **options), arguments
+        try:
+            return reduce_function(self, self._recipe, name)
+        except MissingPackageError:
+            if not name:
+                raise
+            return name  # a spawned process imports the script again
+
+    def _name_in_module(self) -> str:
+        """Return the qualified name by which the module has this object, or "" if it has none."""
+        name = getattr(self, "__qualname__", self.name)
+        value: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            value = getattr(value, part, None)
+        return name if value is self else ""
+
+
+class _Stored:
+    """Jitted method that is stored in its object, and is not copied or pickled with it."""
+
+    __slots__ = ("method",)
+
+    def __init__(self, method: Jitted) -> None:
+        self.method = method
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        return None
+
+    def __reduce__(self) -> Any:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    """Return what an unpickled object has in place of a jitted method, until it is called."""
 
 
 class _Call(NamedTuple):

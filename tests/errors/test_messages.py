@@ -633,7 +633,7 @@ def test_errors_of_the_function_pass_through_unchanged(transform):
     mine = OwnError("mine")
 
     def function(x):
-        if not isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
             raise mine
         return x
 
@@ -717,6 +717,7 @@ INSTANCES = [
     errors.FrozenDrawError("loss", "the Generator rng", where=AT),
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),
+    errors.UnhashableError("f64[n]", np.ndarray, AT),
     errors.LeakedTracerError("array f64[n]", AT, AT),
     errors.UnsupportedFunctionError("np.save", "has no counterpart", "call it outside", AT),
     errors.UnsupportedDynamicShapeError("reshape", "shape", 1, "upper bound", "<=n", AT),

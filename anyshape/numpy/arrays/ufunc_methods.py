@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise, reduction, special
-from anyshape.numpy.operands.promotion import asarray, is_traced, is_weak, operand, sizes
-from anyshape.numpy.operands.reduction_args import ABSENT, apply_mask, flat_if_no_axis, refuse_out
+from anyshape.numpy.operands.promotion import asarray, axes_of, is_traced, is_weak, loop_dtypes, operand, sizes
+from anyshape.numpy.operands.reduction_args import ABSENT, apply_mask, plus_zero, refuse_out
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -27,7 +27,9 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
         keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
     ) -> Any:  # fmt: skip
         values = {"dtype": dtype, "initial": initial, "where": where}
-        values = {k: v for k, v in values.items() if v is not None and v is not ABSENT and v is not True}
+        values = {k: v for k, v in values.items() if v is not ABSENT and v is not True}
+        if dtype is None:
+            del values["dtype"]
         for option in values:
             if option not in options:
                 problem = f"option {option!r} of a traced array"
@@ -37,29 +39,57 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
     return method
 
 
+def _in_dtype(ufunc: np.ufunc, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction that also takes the dtype to reduce in."""
+
+    def reduce(a: Any, dtype: Any = None, **options: Any) -> Any:
+        return function(a if dtype is None else _in_loop_of(ufunc, a, dtype), **options)
+
+    return functools.wraps(function)(reduce)
+
+
+def _from_start(function: Callable[..., Any], combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return a logical reduction that also takes the value to start from."""
+
+    def reduce(a: Any, initial: Any = ABSENT, **options: Any) -> Any:
+        result = function(a, **options)
+        return result if initial is ABSENT or initial is None else combine(asarray(initial, bool), result)
+
+    return functools.wraps(function)(reduce)
+
+
 def _single(out: Any) -> Any:
     """Return `out`, which NumPy's protocol passes as a tuple."""
     return out[0] if isinstance(out, tuple) and len(out) == 1 else out
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an accumulation whose axis is 0 by default, as for a ufunc."""
+    """Return an accumulation along one axis, by default the first, as for a ufunc."""
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        return function(array, axis=axis, dtype=dtype, out=_single(out))
+        x, name = operand(array), f"accumulate ({function.__name__})"
+        if not x.ndim:
+            raise ArgumentError(name, "the operand", "is a scalar", "give it an axis: x[None]")
+        axes = axes_of(axis, x.ndim, name)
+        if len(axes) != 1:
+            raise ArgumentError(name, f"axis {axis}", "is not one axis", "name one axis")
+        return function(array, axis=axes[0], dtype=dtype, out=_single(out))
 
     return method
 
 
-def _accumulate_as(name: str, apply: Callable[[Any, int], Any], integers: bool = True) -> Callable[..., Any]:
+def _in_loop_of(ufunc: np.ufunc, array: Any, dtype: Any) -> Any:
+    """Return an operand in the dtype of the loop in which a ufunc of two operands combines its elements."""
+    x = operand(array)
+    return asarray(x, loop_dtypes(ufunc, x, x, dtype=dtype, casting="same_kind" if dtype is None else "unsafe")[-1])
+
+
+def _accumulate_as(ufunc: np.ufunc, apply: Callable[[Any, int], Any]) -> Callable[..., Any]:
     """Return an accumulation that has no NumPy function of its own."""
 
     def function(array: Any, axis: Any, dtype: Any, out: Any) -> Any:
-        refuse_out(name, out)
-        x = asarray(array, dtype)
-        if x.dtype.kind in "biu" and not integers:
-            x = asarray(x, np.float64)
-        return apply(*flat_if_no_axis(name, x, axis))
+        refuse_out(f"{ufunc.__name__}.accumulate", out)
+        return apply(_in_loop_of(ufunc, array, dtype), axis)
 
     return _accumulate(function)
 
@@ -67,11 +97,9 @@ def _accumulate_as(name: str, apply: Callable[[Any, int], Any], integers: bool =
 def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
     """Return the logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
     refuse_out("logaddexp.reduce", out)
-    x = asarray(a, dtype)
-    x = x if x.dtype.kind == "f" else asarray(x, np.float64)
-    x = apply_mask("logaddexp.reduce", x, options.get("where", ABSENT), float("-inf"))
-    result = reduction.logsumexp(x, axis, keepdims=keepdims)
-    return ew.logaddexp(result, asarray(options["initial"], x.dtype)) if "initial" in options else result
+    x = apply_mask("logaddexp.reduce", _in_loop_of(np.logaddexp, a, dtype), options.get("where", ABSENT), -np.inf)
+    result = plus_zero(reduction.logsumexp(x, axis, keepdims=keepdims))
+    return ew.logaddexp(asarray(options["initial"], x.dtype), result) if options.get("initial") is not None else result
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:
@@ -88,16 +116,16 @@ def _strong(x: Any) -> Any:
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     (np.add, "reduce"): _reduce(reduction.sum, "dtype", "initial", "where"),
     (np.multiply, "reduce"): _reduce(reduction.prod, "dtype", "initial", "where"),
-    (np.maximum, "reduce"): _reduce(reduction.max, "initial", "where"),
-    (np.minimum, "reduce"): _reduce(reduction.min, "initial", "where"),
-    (np.logical_and, "reduce"): _reduce(reduction.all, "where"),
-    (np.logical_or, "reduce"): _reduce(reduction.any, "where"),
+    (np.maximum, "reduce"): _reduce(_in_dtype(np.maximum, reduction.max), "dtype", "initial", "where"),
+    (np.minimum, "reduce"): _reduce(_in_dtype(np.minimum, reduction.min), "dtype", "initial", "where"),
+    (np.logical_and, "reduce"): _reduce(_from_start(reduction.all, ew.logical_and), "initial", "where"),
+    (np.logical_or, "reduce"): _reduce(_from_start(reduction.any, ew.logical_or), "initial", "where"),
     (np.logaddexp, "reduce"): _reduce(_logaddexp_reduce, "dtype", "initial", "where"),
     (np.add, "accumulate"): _accumulate(reduction.cumsum),
     (np.multiply, "accumulate"): _accumulate(reduction.cumprod),
-    (np.maximum, "accumulate"): _accumulate_as("maximum.accumulate", rd.cummax),
-    (np.minimum, "accumulate"): _accumulate_as("minimum.accumulate", rd.cummin),
-    (np.logaddexp, "accumulate"): _accumulate_as("logaddexp.accumulate", rd.cumlogsumexp, integers=False),
+    (np.maximum, "accumulate"): _accumulate_as(np.maximum, rd.cummax),
+    (np.minimum, "accumulate"): _accumulate_as(np.minimum, rd.cummin),
+    (np.logaddexp, "accumulate"): _accumulate_as(np.logaddexp, rd.cumlogsumexp),
 }
 for _module in (elementwise, special):
     for _name, _function in vars(_module).items():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from anyshape.numpy.operands import promotion
-from anyshape.numpy.operands.promotion import axis_of, is_traced
+from anyshape.numpy.operands.promotion import axes_of, is_traced
+from anyshape.support.true_types import has_type
 
 
 def ndim(a: Any) -> int:
@@ -20,12 +22,14 @@ def shape(a: Any) -> tuple[Any, ...]:
     return promotion.asarray(a).shape if is_traced(a) else np.shape(a)
 
 
-def size(a: Any, axis: int | None = None) -> Any:
-    """Return the number of elements, or the size of one axis; it is symbolic where sizes are not fixed."""
+def size(a: Any, axis: Any = None) -> Any:
+    """Return the number of elements, of all axes or of some; it is symbolic where sizes are not fixed."""
     if not is_traced(a):
         return np.size(a, axis)
     x = promotion.asarray(a)
-    return x.size if axis is None else x.shape[axis_of(axis, x.ndim, "size")]
+    if axis is None:
+        return x.size
+    return math.prod([x.shape[a] for a in axes_of(axis, x.ndim, "size")])
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
@@ -35,4 +39,4 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """
     if not is_traced(*arrays_and_dtypes):
         return np.result_type(*arrays_and_dtypes)
-    return promotion.result_type(*arrays_and_dtypes)
+    return promotion.result_type(*[np.dtype(x) if has_type(x, str) else x for x in arrays_and_dtypes])

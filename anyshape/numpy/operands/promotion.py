@@ -35,6 +35,8 @@ from anyshape.support.true_types import has_type
 
 NUMERIC = "biufc"
 _COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+ORDERS = ("C", "F", "A", "K")
 _WIDE = np.dtype(np.int64)
 _PYTHON_TYPES = (bool, int, float, complex)
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -140,10 +142,19 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     return full((), x.item(), dtype)
 
 
+def number_dtype(dtype: Any, function: str = "array") -> np.dtype:
+    """Return a dtype argument as a dtype of numbers; programs hold no objects and no text."""
+    target = np.dtype(dtype)
+    if target.kind not in NUMERIC:
+        raise DTypeError(function, f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
+    return target
+
+
 def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
     """Return x as an operand of its own dtype or of `dtype`."""
-    target = np.dtype(dtype) if dtype is not None else default_dtype(x) if is_weak(x) else operand(x, function).dtype
-    return cast_operand(x, target, function)
+    if dtype is not None:
+        return cast_operand(x, number_dtype(dtype, function), function)
+    return cast_operand(x, default_dtype(x) if is_weak(x) else operand(x, function).dtype, function)
 
 
 def as_traced(x: Any, dtype: Any = None) -> Any:
@@ -170,7 +181,7 @@ def is_int(size: Any, value: int) -> bool:
 def operator_index(x: Any) -> int:
     """Return x as a Python int; floats and arrays are refused."""
     try:
-        return int(x.__index__())
+        return int(type(x).__index__(x))
     except AttributeError:
         advice = "pass an int or an entry of x.shape"
         raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
@@ -210,6 +221,8 @@ def sizes(x: Any) -> tuple[Size, ...]:
 
 def axis_of(axis: Any, rank: int, function: str) -> int:
     """Return a possibly negative axis as one in 0..rank-1."""
+    if not hasattr(type(axis), "__index__"):
+        raise ArgumentError(function, f"axis {axis}", "is not an int", "name one axis")
     index = static_int(axis, function, "the axis")
     if not -rank <= index < rank:
         raise AxisError(function, index, rank, user_line())
@@ -224,6 +237,20 @@ def axes_of(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     if len(set(chosen)) != len(chosen):
         raise ArgumentError(function, f"axis {axis}", "names an axis twice", "name each axis once")
     return tuple(sorted(chosen))
+
+
+def choice_of(name: str, option: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return the value of an option that has a few; any other is refused."""
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        raise ArgumentError(name, f"{option}={value!r}", "is unknown", f"write {' or '.join(map(repr, choices))}")
+    return value
+
+
+def refuse_kinds(name: str, x: Any, kinds: str, advice: str = "convert it with astype") -> Any:
+    """Return an operand whose dtype is of none of these kinds."""
+    if x.dtype.kind in kinds:
+        raise DTypeError(name, f"is not defined for {x.dtype}", advice, user_line())
+    return x
 
 
 def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
@@ -249,21 +276,22 @@ def _is_integral(kind: Any) -> bool:
     return kind is int or (not isinstance(kind, type) and kind.kind in "iu")
 
 
-def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> Sequence[np.dtype]:
+def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> Sequence[np.dtype]:
     """Return the dtypes of operands and results in the loop that NumPy's ufunc would choose."""
     kinds = _kinds(ufunc, xs)
-    wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+    results = [None if dtype is None else number_dtype(dtype, ufunc.__name__)] * ufunc.nout
+    wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *results)}
     try:
-        return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), **wanted)
+        return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **wanted)
     except TypeError as error:
         names = " and ".join(getattr(k, "__name__", str(k)) for k in kinds)
         why = f"is not defined for {names}"
         raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
 
 
-def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None) -> list[Any]:
+def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> list[Any]:
     """Return the operands in the dtypes of the loop that NumPy's ufunc would choose."""
-    dtypes = loop_dtypes(ufunc, *xs, dtype=dtype)
+    dtypes = loop_dtypes(ufunc, *xs, dtype=dtype, casting=casting)
     return [
         cast_operand(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)
     ]

@@ -12,7 +12,15 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import asarray, axes_of, axis_of, is_traced, result_type, sizes
+from anyshape.numpy.operands.promotion import (
+    asarray,
+    axes_of,
+    axis_of,
+    is_traced,
+    number_dtype,
+    result_type,
+    sizes,
+)
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
@@ -48,9 +56,12 @@ def restore_axes(reduced: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
 
 def sum_over(x: Any, axes: tuple[int, ...]) -> Any:
     """Return the sum over the axes; over none it is 0 + x as in NumPy, which turns -0 into 0."""
-    if axes or x.dtype.kind not in "fc":
-        return rd.reduce_sum(x, axes)
-    return ew.add(x, ew.lift(0, x))
+    return rd.reduce_sum(x, axes) if axes else plus_zero(x)
+
+
+def plus_zero(x: Any) -> Any:
+    """Return 0 + x, as a sum of one product in NumPy, which turns -0 into 0."""
+    return ew.add(x, ew.lift(0, x)) if x.dtype.kind in "fc" else x
 
 
 def broadcast_back(reduced: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -67,7 +78,7 @@ def apply_mask(name: str, x: Any, where: Any, instead: Any) -> Any:
 
 def mask_like(name: str, x: Any, where: Any) -> Any:
     """Return a `where` argument in the shape of x."""
-    mask = asarray(where)
+    mask = asarray(where if is_traced(where) or hasattr(where, "dtype") else np.asarray(where, _BOOL))
     if mask.dtype != _BOOL:
         raise DTypeError(name, f"`where` is {mask.dtype}", "compare it to make it bool", user_line())
     return mv.broadcast_to(mask, sizes(x))
@@ -75,7 +86,9 @@ def mask_like(name: str, x: Any, where: Any) -> Any:
 
 def accumulation_dtype(ufunc: np.ufunc, a: Any, dtype: Any) -> np.dtype:
     """Return the dtype that NumPy accumulates in: `dtype`, or the own one with small integers widened."""
-    return np.dtype(dtype) if dtype is not None else ufunc.reduce(np.empty(0, result_type(a))).dtype
+    if dtype is not None:
+        return number_dtype(dtype, ufunc.__name__)
+    return ufunc.reduce(np.empty(0, result_type(a))).dtype
 
 
 def extreme_value(dtype: np.dtype, sign: int) -> Any:
@@ -96,7 +109,8 @@ def flat_if_no_axis(name: str, x: Any, axis: Any) -> tuple[Any, int]:
     """Return the operand and its axis; without an axis, the flattened operand and axis 0."""
     rank = x.ndim
     if axis is None or rank == 0:
-        reduced_axes(name, axis, rank)
+        if axis is not None:
+            axis_of(axis, 1, name)
         return mv.reshape(x, (count_along(x),)), 0
     return x, axis_of(axis, rank, name)
 

@@ -1,6 +1,7 @@
 """Build the functions that stand for NumPy's and SciPy's ufuncs on traced arrays.
 
-`out` and `where` change an array in place, which a program cannot do. `dtype` chooses the loop, as in NumPy.
+`out` and `where` change an array in place, which a program cannot do. `dtype` and `casting` choose the loop, as in
+NumPy.
 """
 
 from __future__ import annotations
@@ -13,34 +14,33 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.operands.promotion import is_traced, promoted
+from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, is_traced, promoted
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.support.true_types import has_type
 
-_DEFAULTS = {"out": None, "where": True, "casting": "same_kind", "order": "K", "subok": True}
+_CHOOSING = ("dtype", "casting", "order", "subok")
 
 
 def _is_default(option: str, value: Any) -> bool:
-    """Return whether an option has its default value. Values may be arrays, which `==` would compare elementwise."""
-    if option == "out" and isinstance(value, tuple):
-        return all(v is None for v in value)
-    if option not in _DEFAULTS:
-        return False
-    default = _DEFAULTS[option]
-    return value is default or (isinstance(value, str) and value == default)
+    """Return whether an option asks for nothing. Values may be arrays, which `==` would compare elementwise."""
+    if option == "out":
+        return value is None or (isinstance(value, tuple) and all(v is None for v in value))
+    return option == "where" and value is True
 
 
-def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Return the `dtype` option of a call, and refuse options that have no meaning in a program."""
+def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a call that choose its loop, and refuse options that have no meaning in a program."""
     name = ufunc.__name__
     for option, value in options.items():
-        if option != "dtype" and not _is_default(option, value):
+        if option not in _CHOOSING and not _is_default(option, value):
             advice = "use the result instead of `out`, np.where instead of `where`"
             raise UnsupportedFunctionError(name, f"option {option!r} of a traced array", advice, user_line())
     if len(args) != ufunc.nin:
         problem, advice = f"got {len(args)} positional arguments", f"pass {ufunc.nin}, and use the result"
         raise ArgumentError(name, "the call", problem, advice)
-    return options.get("dtype")
+    choice_of(name, "order", options.get("order", "K"), ORDERS)
+    casting = choice_of(name, "casting", options.get("casting", "same_kind"), CASTINGS)
+    return {"dtype": options.get("dtype"), "casting": casting}
 
 
 def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "") -> str:
@@ -52,9 +52,9 @@ def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "")
         shape = f"{', '.join(names[:-1])} and {names[-1]} broadcast to the shape of the result."
     paragraphs = [
         summary,
-        f"{shape} Dtypes follow `{home}.{ufunc.__name__}`, and `dtype` chooses the loop.\n"
-        "Concrete operands go to that function with all options. With a traced operand the other options keep\n"
-        "their defaults; any other value raises UnsupportedFunctionError.",
+        f"{shape} Dtypes follow `{home}.{ufunc.__name__}`, and `dtype` and `casting` choose\n"
+        "the loop. Concrete operands go to that function with all options. With a traced operand `order` and `subok`\n"
+        "have no effect, and `out` and `where` raise UnsupportedFunctionError.",
         note,
     ]
     return "\n\n".join(p for p in paragraphs if p)
@@ -70,8 +70,7 @@ def of_ufunc(
             return ufunc(*args, **options)
         if all(has_type(x, (int, np.integer, SymbolicSize)) for x in args):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
-        dtype = check_options(ufunc, args, options)
-        return apply(*promoted(ufunc, *args, dtype=dtype))
+        return apply(*promoted(ufunc, *args, **check_options(ufunc, args, options)))
 
     doc = ufunc_doc(ufunc, summary, note, operands)
     return publish(function, ufunc.__name__, module, doc, ufunc_signature(ufunc, operands))

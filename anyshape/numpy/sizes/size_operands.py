@@ -126,7 +126,15 @@ def check_sizes(name: str, sizes: Sequence[Any]) -> None:
         raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
 
 
+_NUMPY_CODE = ("numpy._core.fromnumeric", "numpy.lib._type_check_impl")
+_NEEDS_NO_VALUE = ("ndim", "shape", "size", "iscomplexobj", "isrealobj")
+
+
 def is_reduced_by_numpy(frame: types.FrameType) -> bool:
-    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple."""
-    inside = frame.f_code.co_name == "_wrapreduction" and frame.f_globals.get("__name__") == "numpy._core.fromnumeric"
-    return inside and isinstance(frame.f_locals.get("obj"), (list, tuple))
+    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple, or asks for its shape."""
+    if frame.f_globals.get("__name__") not in _NUMPY_CODE:
+        return False
+    name = frame.f_code.co_name
+    return name in _NEEDS_NO_VALUE or (
+        name == "_wrapreduction" and isinstance(frame.f_locals.get("obj"), (list, tuple))
+    )

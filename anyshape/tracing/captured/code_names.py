@@ -8,7 +8,6 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from importlib.util import resolve_name
 from typing import NamedTuple, TypeAlias
 
 _CACHED_CODES = 4096
@@ -109,7 +108,9 @@ def absolute(module: tuple[str, int], package: str | None) -> str | None:
     name, level = module
     if not level:
         return name
-    return resolve_name("." * level + name, package) if package else None
+    above = (package or "").split(".")
+    parts = above[: len(above) - level + 1]
+    return ".".join([*parts, name] if name else parts) if package and parts else None
 
 
 def changing_line(codes: list[types.CodeType], name: str) -> Line | None:

@@ -6,6 +6,7 @@ decides: equal numbers of one type and bits are the same, and a new attribute th
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections import defaultdict
@@ -42,7 +43,10 @@ class Change(NamedTuple):
 
     def texts(self) -> tuple[str, str]:
         """Return the value before and now."""
-        before, now = (_text(v, self.holder) for v in (self.before, self.now))
+        if self.name:
+            before, now = _text(self.before), _text(self.now)
+        else:
+            before, now = (_text_of_all(self.holder, members) for members in (self.held, self.holds))
         return before, f"another {now}" if before == now else now
 
 
@@ -113,8 +117,9 @@ class Watch:
                 if not is_same(was, is_now):
                     yield Change(holder.member(i), holder, holder.names[i], was, is_now)
         else:
-            was, is_now = _whole(holder, before), _whole(holder, now)
-            yield Change(holder.label, holder, "", was, is_now, before, now)
+            yield Change(
+                holder.label, holder, "", before[0] if before else UNBOUND, now[0] if now else UNBOUND, before, now
+            )
 
     def accept(self, changes: Sequence[Change]) -> None:
         """Take over changes that a trace of another function made, as far as this snapshot is from before them."""
@@ -325,37 +330,48 @@ def _with_mark(holder: Holder, members: Sequence[Any]) -> Sequence[Any]:
 
 # -- texts
 
+_BRACKETS = {tuple: "()", set: "{}", frozenset: "{}", collections.deque: "[]"}
 
-def _whole(holder: Holder, members: Sequence[Any]) -> Any:
-    """Return what a holder held as one value that prints like it."""
-    owner = holder.owner
-    if len(members) == 1 and members[0] is UNBOUND:
-        return UNBOUND
-    if holder.kind == "shape":
-        return tuple(members)
+
+def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
+    """Return what a holder held as it prints."""
     if holder.kind == "content":
-        return _array(owner, members[0])
+        return _text(_array(holder.owner, members[0]))
+    if holder.kind == "shape":
+        return _short(f"{members[1]}{list(members[0])}")
     if holder.kind not in ("items", "iterated"):
-        return members[0]
-    if isinstance(owner, dict):
-        half = len(members) // 2
-        return dict(zip(members[:half], members[half:], strict=True))
-    return tuple(members) if isinstance(owner, tuple) else set(members) if isinstance(owner, set) else list(members)
+        return _text(members[0])
+    parts = [_repr(m) for m in members]
+    if isinstance(holder.owner, dict):
+        pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
+        return _short(f"{{{', '.join([f'{key}: {value}' for key, value in pairs])}}}")
+    left, right = next((b for k, b in _BRACKETS.items() if isinstance(holder.owner, k)), "[]")
+    return _short(f"{left}{', '.join(parts)}{right}")
 
 
 def _array(owner: Any, content: bytes) -> Any:
-    if not has_type(owner, np.ndarray) or len(content) != owner.nbytes:
+    """Return the elements of an array as they were."""
+    if not isinstance(owner, np.ndarray) or len(content) != owner.nbytes:
         return content
-    return np.frombuffer(content, owner.dtype).reshape(owner.shape)
+    return np.frombuffer(content, owner.dtype).reshape(owner.shape).tolist()
 
 
-def _text(value: Any, holder: Holder) -> str:
-    """Return a number, a small array or a small container as it prints, and anything else by its type."""
+def _text(value: Any) -> str:
+    """Return a number or a small container as it prints, and anything else by its type."""
     if value is UNBOUND:
         return "not bound"
-    if holder.kind == "content" and has_type(value, np.ndarray):
-        value = value.tolist()
-    if has_type(value, (*_NUMBERS, dict, list, tuple, set)):
-        text = repr(value)
-        return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
+    if isinstance(value, (*_NUMBERS, dict, list, tuple, set)):
+        return _short(_repr(value))
     return str(getattr(value, "__name__", type(value).__name__))
+
+
+def _repr(value: Any) -> str:
+    """Return the value as it prints; a traced one that outlived its trace, or one of a class with a faulty repr, by type."""
+    try:
+        return repr(value)
+    except Exception:
+        return type(value).__name__
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."

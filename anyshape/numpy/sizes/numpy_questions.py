@@ -1,0 +1,57 @@
+"""Answer what functions ask about a size, as for the integer that it stands for: its class and NumPy's questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.builder import Traced, active_builders
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands import array_queries
+
+
+class Integer(SymbolicSize):
+    """Size that answers for its class and for NumPy's questions as an integer does."""
+
+    __slots__ = ()
+    python_type: type = int
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """Class for `isinstance`: that of the integer that it stands for in a program, its own in a specification."""
+        if not self._in_program():
+            return type(self)
+        return self.python_type if self.numpy_dtype is None else self.numpy_dtype.type
+
+    def _in_program(self) -> bool:
+        """Return whether it is a size of a program, which stands for an integer."""
+        scope = self.scope
+        return scope.closed or scope.hints is not None or any(b.scope is scope for b in active_builders())
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute that a NumPy integer has and a Python int has not: shape, dtype, astype and so on."""
+        if name.startswith("_") or self.numpy_dtype is None or not hasattr(self.numpy_dtype.type, name):
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'", name=name, obj=self)
+        return getattr(self.as_array(), name)
+
+    def as_array(self) -> Any:
+        """Return the size as an integer scalar of the program."""
+        raise NotImplementedError
+
+    def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
+        """Answer NumPy's questions that need no value; all else is as if a size had no such method."""
+        if any(issubclass(t, Traced) for t in types):
+            return NotImplemented
+        return QUESTIONS.get(function, function._implementation)(*args, **kwargs)
+
+
+QUESTIONS: dict[Any, Callable[..., Any]] = {
+    np.ndim: array_queries.ndim,
+    np.shape: array_queries.shape,
+    np.size: array_queries.size,
+    np.result_type: array_queries.result_type,
+    np.iscomplexobj: lambda x: False,
+    np.isrealobj: lambda x: True,
+}
