@@ -45,6 +45,7 @@ READ = [
     ("-a**2 + a", "(a - a**2,)"),
     ("2**3*a", "(8*a,)"),
     ("2**3**0", "(2,)"),
+    ("a^2*b, -a^2 + a, 2^3^0, (a + b)^2", "(a**2*b, a - a**2, 2, a**2 + 2*a*b + b**2)"),
     ("a - b - c", "(a - b - c,)"),
     ("12//5//2, 7 - -3, +4", "(1, 10, 4)"),
     ("a % 3, mod(a, 3)", "(a % 3, a % 3)"),
@@ -229,7 +230,7 @@ MISTAKES = [
     ("a // 0", 2, "divides by zero"),
     ("a, b % (2 - 2)", 5, "divides by zero"),
     ("a/b", 1, "write //"),
-    ("a^2", 1, "write **"),
+    ("a^b", 1, "the exponent b is not a fixed number"),
     ("a == b", 2, "'==' is not expected"),
     ("a = b", 2, "write =="),
     ("a if b else c", 2, "'if' is not expected"),
@@ -338,6 +339,8 @@ LIKE = [
     ("_, 2*a", X, "(3, 2*a)"),
     ("", (), "()"),
     ("...", (), "()"),
+    ("a, ..., 4", (None, 3, None), "(a, 3, 4)"),
+    ("_, 2*a", (3, None), "(3, 2*a)"),
 ]
 
 
@@ -347,6 +350,9 @@ def test_placeholders_take_sizes_from_like(text, like, shape):
 
 
 LIKE_MISTAKES = [
+    ("_, a", (None, 3), "like = (None, 3) has None here"),
+    ("a, ...", (2, None), "like = (2, None) has None here"),
+    ("a, 4", (None, 5), "4 is not the size 5"),
     ("a, b", (2, 3, 4), "has 2 axes, like = (2, 3, 4) has 3"),
     ("a, b, c, ...", (2, 3), "has 3 axes, like = (2, 3) has 2"),
     ("..., ...", (2, 3), "only one '...'"),

@@ -6,6 +6,7 @@ solved one by one, the others together, by elimination over their terms. No arra
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
@@ -17,9 +18,10 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.signature.ambiguous_sizes import Choice, find_indistinguishable
 from anyshape.graph.signature.equation_terms import (
+    call_identities,
+    greatest_arguments,
     linear_factor,
     period_of,
-    quotient_identities,
     replace_variable,
     residue_class,
     split_terms,
@@ -29,7 +31,7 @@ from anyshape.graph.signature.equation_terms import (
 from anyshape.graph.signature.integer_elimination import Elimination, Row, TooMuchWork
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, RuntimeScalar, Size
+from anyshape.graph.sizes.expr import Atom, DimExpr, DimVar, InputAxis, RuntimeScalar, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.polynomials import Monomial, Terms
 from anyshape.graph.sizes.substitute import substitute
@@ -38,6 +40,7 @@ from anyshape.support.lazy_dataclass import dataclass
 InputSize: TypeAlias = InputAxis | RuntimeScalar  # what a call gives: the length of an axis, the value of an integer
 _MAX_ENUMERATED = 1024  # values of a bounded variable
 _MAX_TERMS = 12  # of an expression over axes
+_MAX_POWER = 8  # of a variable and of targets, where products are solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,15 @@ class _Sum:
         return cls(inside, target - expr.from_terms(outside), text)
 
 
+@dataclass(slots=True)
+class _Product:
+    """An equation as a product: the factors with unknowns, by their powers, times a known size are the target."""
+
+    factors: dict[Atom, int]
+    known: Size
+    target: Size
+
+
 class _System:
     """Equations, the variables that are still unknown, and the bindings so far."""
 
@@ -203,7 +215,13 @@ class _System:
             atom = expr.as_atom(equation.size)
             if isinstance(atom, DimVar) and atom in self.unknown:
                 self._bind(SizeBinding(atom, equation.target))
-        methods = (self._solve_singles, self._eliminate_terms, self._bind_constants, self._normalise_equations)
+        methods = (
+            self._solve_singles,
+            self._eliminate_terms,
+            self._eliminate_factors,
+            self._bind_constants,
+            self._normalise_equations,
+        )
         while self.unknown and any(method() for method in methods):
             pass
 
@@ -278,7 +296,7 @@ class _System:
             return False
         self.normalised, changed = True, False
         for equation in self.equations:
-            size = self.scope.normal(equation.size)
+            size = greatest_arguments(self.scope.normal(equation.size), self.scope)
             if size is not equation.size and equation.text and isinstance(size, DimExpr):
                 equation.size, equation.unknown, changed = size, self._unknown_in(size), True
                 for v in equation.unknown:
@@ -290,7 +308,7 @@ class _System:
     def _eliminate_terms(self) -> bool:
         """Bind variables that several equations determine together."""
         sums = [_Sum.of(expr.terms_of(e.size), e.target, e.text, self.unknown) for e in self.equations if e.unknown]
-        identities = quotient_identities([s.terms for s in sums])
+        identities = call_identities([s.terms for s in sums])
         sums += [_Sum.of(terms, 0, "", self.unknown) for terms in identities]
         reduced = self._reduce(sums, ())
         self.dependent = [[sums[k].text for k in sorted(r.parts) if sums[k].text] for r in reduced.dependent]
@@ -298,6 +316,48 @@ class _System:
             return True
         groups = self._terms_by_variable(sums)
         return any(self._solve_rows(self._reduce(sums, monomials).rows, sums) for monomials in groups)
+
+    def _eliminate_factors(self) -> bool:
+        """Bind variables that products determine together: a*b, a*c and b*c give a*a as their quotient."""
+        products = [p for p in map(self._product, self.equations) if p is not None]
+        if len(products) < 2:
+            return False
+        rows = [Row(dict(p.factors), {k: 1}) for k, p in enumerate(products)]
+        reduced = Elimination(rows, (), self.work)
+        self.work = reduced.work
+        before = len(self.bindings)
+        for row in [r for r in reduced.rows if len(r.coefficients) == 1]:
+            equation = self._equation_of_power(row, products)
+            if equation is not None and self._solve_single(equation):
+                self._solve_singles()
+        return len(self.bindings) > before
+
+    def _product(self, equation: Equation) -> _Product | None:
+        """Return the equation as a product if all factors are proved to be at least 1."""
+        inside, outside = split_terms(expr.terms_of(equation.size), equation.unknown)
+        if len(inside) != 1:
+            return None
+        ((monomial, coefficient),) = inside.items()
+        factors = {atom: power for atom, power in monomial if self._unknown_in(expr.from_atom(atom))}
+        known = expr.from_terms({tuple([pair for pair in monomial if pair[0] not in factors]): coefficient})
+        if not all(self.scope.proves(at_least(size, 1)) for size in [*map(expr.from_atom, factors), known]):
+            return None
+        return _Product(factors, known, equation.target - expr.from_terms(outside))
+
+    def _equation_of_power(self, row: Row[Atom], products: Sequence[_Product]) -> Equation | None:
+        """Return the equation of a reduced row: the power of one factor is a quotient of targets."""
+        ((atom, power),) = row.coefficients.items()
+        unknown = self._unknown_in(expr.from_atom(atom))
+        if len(unknown) != 1 or max(map(abs, (power, *row.parts.values()))) > _MAX_POWER:
+            return None
+        above, below = [], []
+        for k, exponent in row.parts.items():
+            sides = [products[k].target, products[k].known]
+            up, down = sides if exponent * power > 0 else sides[::-1]
+            above.append(expr.power(up, abs(exponent)))
+            below.append(expr.power(down, abs(exponent)))
+        target = expr.floordiv(*[functools.reduce(expr.mul, sizes) for sizes in (above, below)])
+        return Equation(expr.power(expr.from_atom(atom), abs(power)), target, "", unknown)
 
     def _terms_by_variable(self, sums: Sequence[_Sum]) -> list[dict[Monomial, None]]:
         """Return for each variable the monomials with no other unknown, where there are several."""

@@ -6,11 +6,13 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.polynomials import Monomial, Terms
-from anyshape.graph.sizes.substitute import substitute
+from anyshape.graph.sizes.substitute import BUILDERS, substitute
 
 _MAX_PERIOD = 64
 
@@ -73,13 +75,28 @@ def replace_variable(size: Size, variable: DimVar, value: Size) -> Size:
     return substitute(size, lambda atom: value if atom is variable else None)
 
 
-def quotient_identities(sums: Sequence[Terms]) -> list[Terms]:
-    """Return sums that are 0 for all variables and tie quotients and remainders to their dividends.
+def greatest_arguments(size: Size, scope: Scope) -> Size:
+    """Return the size with extrema reduced to the arguments that the scope does not prove to be exceeded."""
 
-    a is b*(a // b) + a % b, and it is the sum of (a + i) // b for all i < b. The identities are terms and not sizes,
-    since their canonical form is 0.
+    def replace(atom: Atom) -> Size | None:
+        if not isinstance(atom, Call) or atom.function not in ("max", "min"):
+            return None
+        sign, left = (1 if atom.function == "max" else -1), list(atom.args)
+        for arg in atom.args:
+            if any(scope.proves(at_least(sign * other, sign * arg)) for other in left if other is not arg):
+                left.remove(arg)
+        return BUILDERS[atom.function](*left) if len(left) < len(atom.args) else None
+
+    return substitute(size, replace)
+
+
+def call_identities(sums: Sequence[Terms]) -> list[Terms]:
+    """Return sums that are 0 for all variables and tie quotients, remainders and extrema to their operands.
+
+    a is b*(a // b) + a % b, and it is the sum of (a + i) // b for all i < b. Likewise max(a, b) + min(a, b) is a + b.
+    The identities are terms and not sizes, since their canonical form is 0.
     """
-    identities = []
+    identities = _extrema_identities(sums)
     for call in _calls(sums, "mod"):
         a, b = call.args
         quotient = expr.terms_of(b * expr.floordiv(a, b))
@@ -95,11 +112,23 @@ def quotient_identities(sums: Sequence[Terms]) -> list[Terms]:
     return identities
 
 
+def _extrema_identities(sums: Sequence[Terms]) -> list[Terms]:
+    """Return max(a, b) + min(a, b) - a - b for each pair that occurs."""
+    lows = {c.args: c for c in _terms_calling(sums, "min")}
+    pairs = [(c, lows[c.args]) for c in _terms_calling(sums, "max") if len(c.args) == 2 and c.args in lows]
+    both = [expr.combination_terms(*[(a, -1) for a in high.args]) for high, _ in pairs]
+    return [_add_terms(terms, [(((c, 1),), 1) for c in pair]) for terms, pair in zip(both, pairs, strict=True)]
+
+
 def _calls(sums: Iterable[Terms], function: str) -> list[Call]:
     """Return the calls by positive constants that are terms of their own."""
+    return [c for c in _terms_calling(sums, function) if isinstance(c.args[1], int) and c.args[1] > 0]
+
+
+def _terms_calling(sums: Iterable[Terms], function: str) -> list[Call]:
+    """Return the calls of the function that are terms of their own."""
     atoms = dict.fromkeys(a for terms in sums for m in terms if len(m) == 1 for a, _ in m)
-    calls = [a for a in atoms if isinstance(a, Call) and a.function == function]
-    return [c for c in calls if isinstance(c.args[1], int) and c.args[1] > 0]
+    return [a for a in atoms if isinstance(a, Call) and a.function == function]
 
 
 def _add_terms(terms: Terms, *more: Iterable[tuple[Monomial, int]]) -> Terms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from anyshape.graph.sizes import polynomial_residues
 from anyshape.graph.sizes.intervals import CALL_BOUNDS, Bound
 from anyshape.graph.sizes.limits import check_limit
 from anyshape.graph.sizes.printing import show_call
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class Call(Interned):
     """Interned application of a function to sizes: an atom of the polynomial around it."""
 
-    __slots__ = ("_key", "args", "depth", "function", "interval", "nodes")
+    __slots__ = ("_key", "args", "depth", "divides", "function", "interval", "merges", "nodes")
     _instances: WeakValueDictionary[tuple[Any, ...], Call] = WeakValueDictionary()
 
     function: str
@@ -25,6 +26,8 @@ class Call(Interned):
     interval: tuple[Bound, Bound]
     depth: int  # of calls within calls
     nodes: int  # number of nodes of the expression written out
+    divides: bool  # contains a quotient or remainder by a size that is not a constant
+    merges: bool  # a sum with multiples of it may be simpler without it
     _key: tuple[Any, ...] | None
 
     def __new__(cls, function: str, args: tuple[Size, ...]) -> Call:
@@ -39,7 +42,25 @@ class Call(Interned):
         check_limit("calls within calls", self.depth)
         check_limit("nodes", self.nodes)
         self.interval = CALL_BOUNDS[function](*[(a, a) if isinstance(a, int) else a.bounds() for a in args])
+        self.divides, self.merges = any(a.divides for a in operands), function == "mod"
+        if function in ("floordiv", "mod"):
+            self._note_division()
         return cls._instances.setdefault((function, *args), self)
+
+    def _note_division(self) -> None:
+        """Note facts about a quotient or remainder. A polynomial with powers does not have all residues."""
+        dividend, divisor = self.args
+        terms = {} if isinstance(dividend, int) else dict(dividend.terms)
+        if not isinstance(divisor, int):
+            self.divides = True
+        elif divisor < 1 or not polynomial_residues.has_powers(terms):
+            return
+        elif self.function == "floordiv":
+            self.merges = polynomial_residues.canonical(terms, divisor) != terms
+        else:
+            low, high = polynomial_residues.range_of_residues(terms, divisor)
+            before = self.interval[1]
+            self.interval = low, high if before is None else min(before, high)
 
     def __reduce__(self) -> Any:
         return Call, (self.function, self.args)

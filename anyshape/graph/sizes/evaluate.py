@@ -64,9 +64,6 @@ def values_from(values: Mapping[DimVar, int]) -> Callable[[Leaf], int]:
     return values.__getitem__  # type: ignore[return-value]
 
 
-@memoised
 def may_divide_by_zero(size: Size) -> bool:
     """Return True if the expression contains a quotient or remainder by a size that is not a constant."""
-    calls = [atom for monomial in expr.terms_of(size) for atom, _ in monomial if isinstance(atom, Call)]
-    divides = any(c.function in ("floordiv", "mod") and not isinstance(c.args[1], int) for c in calls)
-    return divides or any(may_divide_by_zero(argument) for c in calls for argument in c.args)
+    return not isinstance(size, int) and size.divides

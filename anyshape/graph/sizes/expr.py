@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
-from anyshape.graph.sizes import polynomial_bounds, polynomials
+from anyshape.graph.sizes import polynomial_bounds, polynomial_residues, polynomials, quotient_sums
 from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.limits import check_limit
@@ -28,14 +28,15 @@ Atom: TypeAlias = Leaf | Call
 class DimExpr(Interned):
     """Size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("_bounds", "_key", "atom", "depth", "has_remainder", "nodes", "terms")
+    __slots__ = ("_bounds", "_key", "atom", "depth", "divides", "merges", "nodes", "terms")
     _instances: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
     atom: Atom | None  # set if the expression is a single atom
     depth: int
     nodes: int
-    has_remainder: bool  # a call of mod is a factor of some term
+    divides: bool  # contains a quotient or remainder by a size that is not a constant
+    merges: bool  # a call that sums may simplify is a factor of some term
     _bounds: tuple[Bound, Bound] | None
     _key: tuple[Any, ...] | None
 
@@ -46,7 +47,7 @@ class DimExpr(Interned):
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = None
-        self.has_remainder = False
+        self.divides = self.merges = False
         depth = nodes = highest_degree = magnitudes = 0
         for monomial, coefficient in terms:
             nodes += 1 + len(monomial)
@@ -57,7 +58,8 @@ class DimExpr(Interned):
                 if type(atom) is Call:
                     nodes += atom.nodes
                     depth = max(depth, atom.depth)
-                    self.has_remainder = self.has_remainder or atom.function == "mod"
+                    self.divides = self.divides or atom.divides
+                    self.merges = self.merges or atom.merges
             highest_degree = max(highest_degree, degree)
         self.depth, self.nodes = depth, nodes
         self.atom = terms[0][0][0][0] if highest_degree == 1 and len(terms) == 1 and terms[0][1] == 1 else None
@@ -159,36 +161,16 @@ def terms_of(size: Size) -> Terms:
 def from_terms(terms: Terms) -> Size:
     """Return the canonical size of a sum of terms."""
     items = [item for item in terms.items() if item[1]]
-    if len(items) <= 1:
-        return 0 if not items else DimExpr((items[0],)) if items[0][0] else items[0][1]
-    remainders = [(m, a) for m, _ in items for a, _ in m if type(a) is Call and a.function == "mod"]
-    merged = _merge_divisions(dict(items), remainders) if remainders else None
-    if merged is not None:
-        return from_terms(merged)
+    if not items:
+        return 0
+    if len(items) == 1 and not items[0][0]:
+        return items[0][1]
+    simpler = quotient_sums.simplify(items, DimExpr._instances.get, mod)
+    if simpler is not None:
+        return from_terms(simpler)
     check_limit("terms", len(items))
     items.sort(key=polynomials.term_key)
     return DimExpr(tuple(items))
-
-
-def _merge_divisions(terms: Terms, remainders: Iterable[tuple[Monomial, Call]]) -> Terms | None:
-    """Write b * (a // b) + a % b as a, for the first of the remainders where the terms contain such a sum."""
-    for monomial, call in remainders:
-        for quotient, a, b in _interned_quotients(call):
-            merged = polynomials.merge_division(terms, monomial, call, quotient, a, b) if quotient is not None else None
-            if merged is not None:
-                return merged
-    return None
-
-
-def _interned_quotients(remainder: Call) -> Iterable[tuple[Call | None, Terms, Terms]]:
-    """Yield (q, a, b) with remainder + b * q == a. q is None if no such quotient exists as an expression."""
-    a, b = map(terms_of, remainder.args)
-    yield Call._instances.get(("floordiv", *remainder.args)), a, b
-    ceiling = polynomials.as_ceiling(a, b[()]) if len(b) == 1 and () in b else None
-    if ceiling is not None:
-        items = sorted([item for item in ceiling[0].items() if item[1]], key=polynomials.term_key)
-        dividend = DimExpr._instances.get(tuple(items))
-        yield Call._instances.get(("floordiv", dividend, b[()])), ceiling[1], {(): -b[()]}
 
 
 @memoised
@@ -251,12 +233,11 @@ def floordiv(a: Size, b: Size) -> Size:
     if isinstance(b, int):
         return floordiv(a, b)
     quotient, rest = map(from_terms, polynomials.divide(terms_of(a), terms_of(b)))
-    rest = a if quotient == 0 else rest
-    if rest == 0 and is_nonzero(b):
+    if rest == 0 and quotient != 0 and is_nonzero(b):
         return quotient
     if quotient == 0 or rest == 0 or len(b.terms) > 1:
-        return 0 if _is_residue(a, b) else from_atom(Call("floordiv", (a, b)))
-    return add(quotient, 0 if _is_residue(rest, b) else from_atom(Call("floordiv", (rest, b))))
+        quotient, rest = 0, a
+    return quotient if _is_residue(rest, b) else add(quotient, _quotient(rest, b))
 
 
 def _floordiv_by_int(a: Size, b: int) -> Size:
@@ -289,7 +270,7 @@ def _is_residue(a: Size, b: Size) -> bool:
 def _floordiv_by_positive(a: DimExpr, b: int) -> Size:
     """Return a // b = q + r // b for a = q * b + r, split term by term; merge nested quotients."""
     residues = [(c, c % b) for m, c in a.terms if m and c % b]
-    if residues and all(c < 0 and 2 * r >= b for c, r in residues):  # -n // 3 is written as -((n + 2) // 3)
+    if residues and not any(c > 0 or 2 * r < b for c, r in residues):  # -n // 3 is written as -((n + 2) // 3)
         return mul(-1, floordiv(add(mul(-1, a), b - 1), b))
     rest = from_terms({m: c % b for m, c in a.terms})
     quotient = divide_coefficients(a, b)
@@ -302,7 +283,7 @@ def _floordiv_by_positive(a: DimExpr, b: int) -> Size:
     common = math.gcd(b, *terms_of(rest).values())
     if common > 1:
         return add(quotient, floordiv(divide_coefficients(rest, common), b // common))
-    return add(quotient, from_atom(Call("floordiv", (rest, b))))
+    return add(quotient, _quotient(rest, b))
 
 
 def _constant_quotient(a: Size, b: int) -> int | None:
@@ -324,6 +305,18 @@ def _merge_nested_quotient(quotient: Size, rest: Size, b: int) -> Size | None:
         return add(quotient, floordiv(add(others, inner), k * b))
     # p - q // k is (k*p - q + k - 1) // k
     return add(add(quotient, call), floordiv(add(sub(others, inner), k - 1), k * b))
+
+
+def _quotient(a: Size, b: Size) -> Size:
+    """Return the quotient. As (c + q // k) // b it is (c*k + q) // (k*b), for a constant c, where b > 0."""
+    low = bounds(b)[0]
+    constant = a.terms[-1][1] if isinstance(a, DimExpr) and a.depth and not a.terms[-1][0] else 0
+    call = as_atom(sub(a, constant) if constant else a) if low is not None and low >= 0 else None
+    if isinstance(call, Call) and call.function == "floordiv":
+        inner, k = call.args
+        if min(len(terms_of(k)), len(terms_of(b))) == 1:  # else the product would be long
+            return floordiv(add(inner, mul(constant, k)), mul(k, b))
+    return from_atom(Call("floordiv", (a, b)))
 
 
 def divide_exactly(a: Size, b: Size) -> Size | None:
@@ -357,7 +350,7 @@ def mod(a: Size, b: Size) -> Size:
 
 
 def _mod_by_positive(a: DimExpr, b: int) -> Size:
-    rest = from_terms({m: c % b for m, c in a.terms})
+    rest = from_terms(polynomial_residues.canonical({m: c % b for m, c in a.terms}, b))
     constant = _constant_quotient(rest, b)
     if constant is not None:
         return sub(rest, b * constant)
@@ -387,25 +380,25 @@ def combination_terms(*parts: tuple[Size, int]) -> Terms:
     terms: Terms = {}
     for size, factor in parts:
         polynomials.add_into(terms, size.terms if isinstance(size, DimExpr) else (((), size),), factor)
-    return _canonical(terms, any(isinstance(size, DimExpr) and size.has_remainder for size, _ in parts))
+    return _canonical(terms, any(isinstance(size, DimExpr) and size.merges for size, _ in parts))
 
 
 def difference_terms(a: Size, b: Size) -> Terms:
     """Return the canonical terms of a - b, without making an expression of it."""
     terms = terms_of(a)
-    has_remainder = isinstance(a, DimExpr) and a.has_remainder
+    merges = isinstance(a, DimExpr) and a.merges
     if isinstance(b, int):
         if b:
             terms[()] = terms.get((), 0) - b
     else:
-        has_remainder = has_remainder or b.has_remainder
+        merges = merges or b.merges
         for monomial, coefficient in b.terms:
             terms[monomial] = terms.get(monomial, 0) - coefficient
-    return _canonical(terms, has_remainder)
+    return _canonical(terms, merges)
 
 
-def _canonical(terms: Terms, has_remainder: bool) -> Terms:
-    if has_remainder and any(a.function == "floordiv" for m in terms for a, _ in m if type(a) is Call):
+def _canonical(terms: Terms, merges: bool) -> Terms:
+    if merges and any(a.function == "floordiv" for m in terms for a, _ in m if type(a) is Call):
         return terms_of(from_terms(terms))
     return {m: c for m, c in terms.items() if c} if 0 in terms.values() else terms
 

@@ -20,6 +20,16 @@ def tighter(a: Bound, b: Bound, choose: Callable[[int, int], int]) -> Bound:
     return b if a is None else a if b is None else choose(a, b)
 
 
+def intersection(a: Interval, b: Interval) -> Interval:
+    """Return the values that lie in both intervals."""
+    return tighter(a[0], b[0], max), tighter(a[1], b[1], min)
+
+
+def negated(bound: Bound) -> Bound:
+    """Return the bound of the negative, which is on the other side."""
+    return None if bound is None else -bound
+
+
 def product(a: Interval, b: Interval) -> Interval:
     """Return an interval that contains every product."""
     if a[0] is not None and a[0] >= 0 and b[0] is not None and b[0] >= 0:  # most sizes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 Monomial: TypeAlias = tuple[tuple[Any, int], ...]
@@ -124,12 +124,17 @@ def as_ceiling(a: Terms, b: int) -> tuple[Terms, Terms] | None:
     return rounded, negative
 
 
-def reduce(a: Terms, b: Terms) -> tuple[Terms, Terms, Terms] | None:
-    """Return (p, q, g) with a = g * p and b = g * q, where g is the greatest common positive term; None if it is 1."""
+def is_positive(atom: Any) -> bool:
+    """Return whether the bounds of the atom alone imply that it is at least 1."""
+    return (atom.bounds()[0] or 0) > 0
+
+
+def reduce(a: Terms, b: Terms, cancels: Callable[[Any], bool] = is_positive) -> tuple[Terms, Terms, Terms] | None:
+    """Return (p, q, g) with a = g * p and b = g * q, for the largest term g of atoms that cancel; None if g is 1."""
     factor = math.gcd(*b.values(), *a.values())
     shared: Monomial = ()
     for atom, power in next(iter(b)):
-        if (atom.bounds()[0] or 0) > 0:
+        if cancels(atom):
             common = min([power, *[dict(m).get(atom, 0) for terms in (b, a) for m in terms]])
             shared += ((atom, common),) if common else ()
     if factor == 1 and not shared:

@@ -325,7 +325,7 @@ b//64 >= 2 | b % 64 == 0; b > 64 | yes | yes
 (n + 127)//128*128 <= 512 | n <= 512 | yes | yes
 n % 64 == n | n < 64 | yes | inconclusive
 d//h*h == d | d % h == 0; h >= 1 | yes | inconclusive
-(b*s) % 8 == 0 | b % 8 == 0 | beyond yes | inconclusive
+(b*s) % 8 == 0 | b % 8 == 0 | yes | inconclusive
 b*t*h >= t | b >= 1; h >= 1 | yes | inconclusive
 n - n//10 >= n//2 | | yes | yes
 
@@ -396,7 +396,7 @@ a*b >= a + b - 1 | a >= 1; b >= 1 | yes | inconclusive
 a*b >= a + b | a >= 2; b >= 2 | yes | inconclusive
 a*a + b*b >= 2*a*b | | beyond yes | inconclusive
 a*a == 2 | | no | inconclusive
-(a*a + a) % 2 == 0 | | beyond yes | inconclusive
+(a*a + a) % 2 == 0 | | yes | inconclusive
 max(a, b)*c == max(a*c, b*c) | | beyond yes | inconclusive
 
 [symbolic divisors]
