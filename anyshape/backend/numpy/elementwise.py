@@ -313,13 +313,15 @@ kernel(po.masked_else_op, _masked_else, out=True)
 # -- for derivatives at edges
 
 
+# Shares by 2 (x >= y) + (x <= y), which is 0 beside NaN.
+_SHARES = {np.dtype(c): np.array([np.nan, 0, 1, 0.5], c) for c in np.typecodes["AllFloat"]}
+
+
 def _share(x, y):
-    """Count in int8, which takes half the time of a sum in the dtype of x."""
-    not_below = np.greater_equal(x, y)
-    halves = np.add(np.greater(x, y).view(np.int8), not_below.view(np.int8))
-    share = np.multiply(halves, x.dtype.type(0.5))
-    ordered = np.logical_or(not_below, np.less(x, y))
-    return share if ordered.all() else np.where(ordered, share, x.dtype.type(np.nan))
+    not_below = np.greater_equal(x, y).view(np.int8)
+    order = np.add(not_below, not_below)
+    order += np.less_equal(x, y).view(np.int8)
+    return _SHARES[x.dtype].take(order)
 
 
 def _ratio(x, y):
