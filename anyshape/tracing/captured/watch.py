@@ -6,7 +6,6 @@ decides: equal numbers of one type and bits are the same, and a new attribute th
 
 from __future__ import annotations
 
-import collections
 import operator
 import types
 from collections import defaultdict
@@ -330,7 +329,7 @@ def _with_mark(holder: Holder, members: Sequence[Any]) -> Sequence[Any]:
 
 # -- texts
 
-_BRACKETS = {tuple: "()", set: "{}", frozenset: "{}", collections.deque: "[]"}
+_BRACKETS = {tuple: ("(", ")"), set: ("{", "}"), frozenset: ("{", "}")}
 
 
 def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
@@ -345,13 +344,13 @@ def _text_of_all(holder: Holder, members: Sequence[Any]) -> str:
     if isinstance(holder.owner, dict):
         pairs = zip(parts[: len(parts) // 2], parts[len(parts) // 2 :], strict=True)
         return _short(f"{{{', '.join([f'{key}: {value}' for key, value in pairs])}}}")
-    left, right = next((b for k, b in _BRACKETS.items() if isinstance(holder.owner, k)), "[]")
+    left, right = next((b for k, b in _BRACKETS.items() if isinstance(holder.owner, k)), ("[", "]"))
     return _short(f"{left}{', '.join(parts)}{right}")
 
 
 def _array(owner: Any, content: bytes) -> Any:
     """Return the elements of an array as they were."""
-    if not isinstance(owner, np.ndarray) or len(content) != owner.nbytes:
+    if not has_type(owner, np.ndarray) or len(content) != owner.nbytes:
         return content
     return np.frombuffer(content, owner.dtype).reshape(owner.shape).tolist()
 
@@ -366,7 +365,7 @@ def _text(value: Any) -> str:
 
 
 def _repr(value: Any) -> str:
-    """Return the value as it prints; a traced one that outlived its trace, or one of a class with a faulty repr, by type."""
+    """Return the value as it prints, or its type where that fails: for traced values that outlived their trace."""
     try:
         return repr(value)
     except Exception:

@@ -1,6 +1,7 @@
 """Changes of arrays and buffers."""
 
 import array
+import warnings
 
 import numpy as np
 
@@ -62,8 +63,7 @@ def transposed_view():
 def shape_assigned():
     w = np.arange(6.0)
     yield lambda x: x * len(w)
-    with np.testing.suppress_warnings() as warnings:
-        warnings.filter(DeprecationWarning)
+    with warnings.catch_warnings(action="ignore"):
         w.shape = (2, 3)
 
 
@@ -71,8 +71,7 @@ def shape_assigned():
 def shape_of_a_large_array_assigned():
     w = np.ones(6000)
     yield lambda x: x * len(w)
-    with np.testing.suppress_warnings() as warnings:
-        warnings.filter(DeprecationWarning)
+    with warnings.catch_warnings(action="ignore"):
         w.shape = (2, 3000)
 
 

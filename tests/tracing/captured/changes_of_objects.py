@@ -9,7 +9,6 @@ import weakref
 
 import numpy as np
 
-import anyshape
 from tests.tracing.captured.case import Scale, case, scaled_by
 
 
@@ -419,21 +418,6 @@ def weak_dictionary_changed():
     yield lambda x: x * w["a"].value
     w["a"] = other
     yield
-
-
-@case
-def object_of_a_registered_class():
-    class Line:
-        def __init__(self, slope=2.0):
-            self.slope = slope
-
-    def rebuilt(_, parts):
-        return types.SimpleNamespace(first=parts[0])
-
-    anyshape.register_pytree_node(Line, lambda o: ((vars(o)["slo" + "pe"],), None), rebuilt)
-    o = Line()
-    yield lambda x: x * anyshape.jvp(lambda part: part.first * 2.0, (o,), (o,))[0]
-    o.slope = 3.0
 
 
 @case

@@ -420,7 +420,9 @@ def unchanged():
     yield "nan", functools.partial(lambda k, x: x + k, float("nan")), lambda: None
 
 
-@pytest.mark.parametrize("name, function, between", unchanged(), ids=lambda row: row if isinstance(row, str) else "")
+@pytest.mark.parametrize(
+    "name, function, between", list(unchanged()), ids=lambda row: row if isinstance(row, str) else ""
+)
 def test_where_nothing_changed_nothing_is_traced_again(name, function, between):
     program, gradient = anyshape.jit(function), anyshape.grad(lambda x: np.sum(function(x)))
     for n in (2, 2, 2, 2):
