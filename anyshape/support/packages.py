@@ -61,6 +61,7 @@ optree = Package("optree")  # pytrees of arguments and results: flattened at the
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
 html = Package("html")  # escapes of pages; it loads the table of all named characters
+cloudpickle = Package("cloudpickle", extra="cluster")  # functions that no module has by name
 matplotlib_figure = Package("matplotlib.figure", extra="demo")
 rich_console = Package("rich.console", extra="demo")
 rich_markup = Package("rich.markup", extra="demo")
