@@ -158,7 +158,9 @@ def _of_matrices():
         "norm inf": Row(lambda np, x: np.linalg.norm(uneven(np, x), inf, axis=-1), 1, _rank(1)),
         "matrix_power": Row(lambda np, x: np.linalg.matrix_power(bounded(np, x) * 0.3, 3), 1, _rank(2)),
         "multi_dot": Row(lambda np, x: np.linalg.multi_dot([m := bounded(np, x), m.T, m]), 1, _rank(2, 2)),
-        "cross": Row(lambda np, x, y: np.cross(bounded(np, x)[..., :3], bounded(np, y)[..., :3]), 2, _rank(1)),
+        "cross": Row(
+            lambda np, x, y: np.cross(bounded(np, x)[..., [0, -1, 0]], bounded(np, y)[..., [-1, 0, 0]]), 2, _rank(1)
+        ),
         "einsum of three": Row(
             lambda np, x, y: np.einsum("ij,jk,ik->k", bounded(np, x), bounded(np, y), bounded(np, x @ y)),
             2,
