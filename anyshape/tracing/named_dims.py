@@ -248,8 +248,8 @@ def symbolic_shape(
 ) -> SymbolicShape:
     """Return the shape of a specification such as "batch, 2*n + 1, 3"; names are unknown sizes >= 0.
 
-    `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes. Axes of
-    `like` that are None are any size.
+    `like` is a shape or an array: `_` takes the size of its axis there, and `...` the sizes of all further axes. An
+    axis of `like` that is None has any size.
 
     >>> symbolic_shape("b, 2*n, 3", constraints=["b >= n"])
     (b, 2*n, 3)

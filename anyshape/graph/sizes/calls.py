@@ -42,7 +42,7 @@ class Call(Interned):
         check_limit("calls within calls", self.depth)
         check_limit("nodes", self.nodes)
         self.interval = CALL_BOUNDS[function](*[(a, a) if isinstance(a, int) else a.bounds() for a in args])
-        self.divides, self.merges = any(a.divides for a in operands), function == "mod"
+        self.divides, self.merges = True in [a.divides for a in operands], function == "mod"
         if function in ("floordiv", "mod"):
             self._note_division()
         return cls._instances.setdefault((function, *args), self)
@@ -50,15 +50,14 @@ class Call(Interned):
     def _note_division(self) -> None:
         """Note facts about a quotient or remainder. A polynomial with powers does not have all residues."""
         dividend, divisor = self.args
-        terms = {} if isinstance(dividend, int) else dict(dividend.terms)
         if not isinstance(divisor, int):
             self.divides = True
-        elif divisor < 1 or not polynomial_residues.has_powers(terms):
+        elif divisor < 1 or isinstance(dividend, int) or not dividend.has_powers:
             return
         elif self.function == "floordiv":
-            self.merges = polynomial_residues.canonical(terms, divisor) != terms
+            self.merges = polynomial_residues.canonical(dict(dividend.terms), divisor) != dict(dividend.terms)
         else:
-            low, high = polynomial_residues.range_of_residues(terms, divisor)
+            low, high = polynomial_residues.range_of_residues(dict(dividend.terms), divisor)
             before = self.interval[1]
             self.interval = low, high if before is None else min(before, high)
 

@@ -28,7 +28,7 @@ Atom: TypeAlias = Leaf | Call
 class DimExpr(Interned):
     """Size that is not a constant. Equality and hash are identity of the canonical form."""
 
-    __slots__ = ("_bounds", "_key", "atom", "depth", "divides", "merges", "nodes", "terms")
+    __slots__ = ("_bounds", "_key", "atom", "depth", "divides", "has_powers", "merges", "nodes", "terms")
     _instances: WeakValueDictionary[tuple[Any, ...], DimExpr] = WeakValueDictionary()
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -36,6 +36,7 @@ class DimExpr(Interned):
     depth: int
     nodes: int
     divides: bool  # contains a quotient or remainder by a size that is not a constant
+    has_powers: bool  # an atom has a power above 1
     merges: bool  # a call that sums may simplify is a factor of some term
     _bounds: tuple[Bound, Bound] | None
     _key: tuple[Any, ...] | None
@@ -47,7 +48,7 @@ class DimExpr(Interned):
         self = super().__new__(cls)
         self.terms = terms
         self._bounds = self._key = None
-        self.divides = self.merges = False
+        self.divides = self.has_powers = self.merges = False
         depth = nodes = highest_degree = magnitudes = 0
         for monomial, coefficient in terms:
             nodes += 1 + len(monomial)
@@ -60,6 +61,7 @@ class DimExpr(Interned):
                     depth = max(depth, atom.depth)
                     self.divides = self.divides or atom.divides
                     self.merges = self.merges or atom.merges
+            self.has_powers = self.has_powers or degree > len(monomial)
             highest_degree = max(highest_degree, degree)
         self.depth, self.nodes = depth, nodes
         self.atom = terms[0][0][0][0] if highest_degree == 1 and len(terms) == 1 and terms[0][1] == 1 else None
@@ -161,13 +163,14 @@ def terms_of(size: Size) -> Terms:
 def from_terms(terms: Terms) -> Size:
     """Return the canonical size of a sum of terms."""
     items = [item for item in terms.items() if item[1]]
-    if not items:
-        return 0
     if len(items) == 1 and not items[0][0]:
         return items[0][1]
-    simpler = quotient_sums.simplify(items, DimExpr._instances.get, mod)
+    divisions = [(m, a) for m, _ in items for a, _ in m if type(a) is Call and a.merges]
+    simpler = quotient_sums.simplify(items, divisions, DimExpr._instances.get, mod) if divisions else None
     if simpler is not None:
         return from_terms(simpler)
+    if not items:
+        return 0
     check_limit("terms", len(items))
     items.sort(key=polynomials.term_key)
     return DimExpr(tuple(items))
@@ -350,7 +353,8 @@ def mod(a: Size, b: Size) -> Size:
 
 
 def _mod_by_positive(a: DimExpr, b: int) -> Size:
-    rest = from_terms(polynomial_residues.canonical({m: c % b for m, c in a.terms}, b))
+    residues = {m: c % b for m, c in a.terms}
+    rest = from_terms(polynomial_residues.canonical(residues, b) if a.has_powers else residues)
     constant = _constant_quotient(rest, b)
     if constant is not None:
         return sub(rest, b * constant)

@@ -13,10 +13,17 @@ Lookup = Callable[[tuple[tuple[Monomial, int], ...]], Any]  # the interned expre
 Remainder = Callable[[Any, int], Any]  # the size a % b
 
 
-def simplify(items: Sequence[tuple[Monomial, int]], interned: Lookup, remainder: Remainder) -> Terms | None:
-    """Return the terms after the first simplification; None if there is none."""
-    divisions = [(m, a) for m, _ in items for a, _ in m if type(a) is Call and a.merges]
-    terms = dict(items) if divisions else {}
+def simplify(
+    items: Sequence[tuple[Monomial, int]],
+    divisions: Sequence[tuple[Monomial, Call]],
+    interned: Lookup,
+    remainder: Remainder,
+) -> Terms | None:
+    """Return the terms after the first simplification; None if there is none.
+
+    `divisions` are the calls that sums may simplify, with the monomials that contain them.
+    """
+    terms = dict(items)
     for monomial, call in divisions:
         if call.function == "floordiv":
             simpler = _without_quotient(terms, monomial, call, remainder)
