@@ -56,10 +56,9 @@ def _div_jvp(ctx, tangents, out, x, y):
     return _sub_jvp(ctx, (tx, None if ty is None else ty * out), out, x, y) / y
 
 
-def _length_jvp(ctx, tangents, out, x):
-    """Return the tangent over twice the length, and 0 for the length 0, which also holds for its derivatives."""
-    is_zero = ew.eq(out, ew.lift(0, out))
-    return tangents[0] * ew.select(is_zero, 0, 0.5 / ew.select(is_zero, 1, out))
+def _infinite_if_zero(length):
+    """Return a length, or inf for 0: what is divided by it is 0, and so are its derivatives."""
+    return ew.select(ew.eq(length, ew.lift(0, length)), float("inf"), length)
 
 
 def _ratio_jvp(ctx, tangents, out, x, y):
@@ -97,7 +96,7 @@ JVPS[ew.sign_op] = _sign_jvp
 pointwise(ew.square_op, lambda x, out: 2 * x)
 pointwise(ew.reciprocal_op, lambda x, out: -ew.square(out))
 divided(ew.sqrt_op, lambda x, out: 2 * out)
-JVPS[ew.length_op] = _length_jvp
+divided(ew.length_op, lambda x, out: 2 * _infinite_if_zero(out))
 divided(ew.cbrt_op, lambda x, out: 3 * ew.square(out))
 JVPS[ew.add_op] = _add_jvp
 TRANSPOSES[ew.add_op] = lambda ctx, ct, x, y: (_if_linear(x, ct), _if_linear(y, ct))
