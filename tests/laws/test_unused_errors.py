@@ -178,6 +178,17 @@ def test_a_check_costs_nothing_where_another_step_makes_it():
         assert "bounds" not in str(jitted.programs()[0].plan)
 
 
+@pytest.mark.parametrize("size", [2, 5000])
+def test_steps_that_would_run_in_tiles_are_refused(size):
+    def powers(x, y):
+        return (np.abs(x) ** np.abs(y) * x**y * 2, np.sum(x))[1]
+
+    jitted, x = jit(powers), np.arange(size)
+    assert jitted(x, x % 3) == np.sum(x)
+    with pytest.raises(ShapeError, match=r"^x \*\* y: Integers to negative integer powers"):
+        jitted(x, x % 3 - 1)
+
+
 def test_equal_unused_results_are_checked_once():
     def reads(x, i, j):
         return (x[i], np.take(x, i), x[j], np.sum(x))[-1]

@@ -107,13 +107,16 @@ class _Fusion:
     # -- groups that are worth it
 
     def _finish(self, part: Step | OpenGroup) -> list[Step | Group]:
-        """Return a group in its final form, followed by its trailing views; or its steps, if it saves nothing."""
+        """Return a group in its final form, followed by its trailing views; or its steps, if it saves nothing.
+
+        Steps without results that anyone reads, which run for their errors, stay alone.
+        """
         if isinstance(part, Step):
             return [part]
         entries, trailing_views = _split_trailing_views([(step, axis) for _, step, axis in part.steps])
         steps = [step for step, _ in entries]
         escaping = self._escaping(steps)
-        if not self._is_worth_it(entries, escaping):
+        if not escaping or not self._is_worth_it(entries, escaping):
             return [*steps, *trailing_views]
         group = Group(
             tuple(steps),
