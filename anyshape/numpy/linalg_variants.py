@@ -1,4 +1,4 @@
-"""Define the functions of numpy.linalg that differ from those of NumPy with the same name."""
+"""Define the functions of numpy.linalg that differ from functions of NumPy with the same name."""
 
 from __future__ import annotations
 

@@ -115,20 +115,16 @@ def clip(
     if out is not None or kwargs:
         advice = "use the result instead of `out`"
         raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
-    if min is not ABSENT or max is not ABSENT:
-        if a_min is not ABSENT or a_max is not ABSENT:
-            raise ArgumentError("clip", "a limit", "is given under two names", "write min and max, or a_min and a_max")
-    elif a_min is ABSENT and a_max is not ABSENT:
-        raise ArgumentError("clip", "a_min", "is missing", "write clip(x, max=limit)")
+    _check_names([min, max], [a_min, a_max])
     dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
     if low is None and high is None:
         refuse_kinds("clip", np.empty(0, dtype), "b")
-    limits = {-1: (low, ew.maximum), 1: (high, ew.minimum)}
-    limits = {sign: pair for sign, pair in limits.items() if pair[0] is not None and _cuts(pair[0], dtype, sign)}
-    target = result_type(dtype, *[limit for limit, _ in limits.values()])
+    limits = {sign: x for sign, x in ((-1, low), (1, high)) if x is not None and _cuts(x, dtype, sign)}
+    target = result_type(dtype, *limits.values())
     clipped = cast_operand(a, target, "clip")
-    for sign, (limit, nearer) in limits.items():
+    for sign, limit in limits.items():
         bound = _limit_operand(limit, dtype, target, sign)
+        nearer = ew.minimum if sign > 0 else ew.maximum
         clipped = nearer(clipped, _signed_as(clipped, limit, bound) if len(limits) == 2 else bound)
     return clipped
 
@@ -144,6 +140,16 @@ def _signed_as(x: Any, limit: Any, bound: Any) -> Any:
         return ew.copysign(bound, ew.select(tie, x, bound))
     signed = ew.select(ew.signbit(x), ew.neg(ew.add(ew.neg(bound), zero)), ew.add(bound, zero))
     return ew.select(tie, signed, bound)
+
+
+def _check_names(keywords: list[Any], limits: list[Any]) -> None:
+    """Refuse limits under two names, and an upper limit in the place of the lower one."""
+    stated = [x is not ABSENT for x in limits]
+    if any(x is not ABSENT for x in keywords):
+        if any(stated):
+            raise ArgumentError("clip", "a limit", "is given under two names", "write min and max, or a_min and a_max")
+    elif stated == [False, True]:
+        raise ArgumentError("clip", "a_min", "is missing", "write clip(x, max=limit)")
 
 
 def _stated(limit: Any, other: Any) -> Any:

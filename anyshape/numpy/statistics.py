@@ -391,9 +391,7 @@ def cov(
     target = np.dtype(dtype) if dtype is not None else result_type(*operands, _FLOAT)
     rows = [_as_rows(asarray(x, target), rowvar) for x in operands]
     x = mv.concatenate(rows, 0) if len(rows) > 1 else rows[0]
-    if ddof is not None and ddof != int(ddof):
-        raise ArgumentError("cov", "ddof", f"is {ddof}", "pass an integer")
-    freedom = (0 if bias else 1) if ddof is None else ddof
+    freedom = _freedom(bias, ddof)
     for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
         no_variables = expr.mul(most + 1, expr.sub(1, expr.minimum(sizes(x)[0], 1)))  # then NumPy does not warn
         warn_below(expr.maximum(sizes(x)[1], no_variables), most + 1, message)
@@ -406,6 +404,15 @@ def cov(
     ctx, count = context_of("cov", result), sizes(result)[0]
     single = ctx.scope.ask(equal(count, 1, f"number of variables {count} == 1"), ctx.where)
     return mv.reshape(result, ()) if single else result
+
+
+def _freedom(bias: bool, ddof: Any) -> int:
+    """Return the number that is subtracted from the number of observations."""
+    if ddof is None:
+        return 0 if bias else 1
+    if ddof != int(ddof):
+        raise ArgumentError("cov", "ddof", f"is {ddof}", "pass an integer")
+    return ddof
 
 
 def _as_rows(x: Any, rowvar: bool) -> Any:

@@ -158,6 +158,8 @@ SAMPLES = [
       vmap=False),
     S("union1d", lambda np, x, y: np.union1d(x, y), ("m", "n"), make=repeated, dtypes=("int32",), grad=None,
       vmap=False),
+    S("intersect1d, indices", lambda np, x, y: np.intersect1d(x, y, return_indices=True), ("m", "n"), make=repeated,
+      dtypes=("int32",), grad=None, vmap=False),
     S("intersect1d", lambda np, x, y: np.intersect1d(x, y), ("m", "n"), make=repeated, dtypes=("int32",), grad=None,
       vmap=False),
     S("setdiff1d", lambda np, x, y: np.setdiff1d(x, y), ("m", "n"), make=repeated, dtypes=("int32",), grad=None,

@@ -254,6 +254,8 @@ SAMPLES = [
     Sample("comparison operators", lambda np, x, y: (x < y, x <= y, x > 1, x >= y, x == y, x != 0), UP, grad=False),
     # -- choices
     Sample("clip", lambda np, x: np.clip(x, -0.5, 0.7), ("n, 3",), ("max", "min"), F),
+    Sample("clip at zero", lambda np, x: np.clip(x, 0, 1.5), ("n, 3",), ("max", "min", "copysign"), F),
+    Sample("clip by scalars", call("clip"), ("n, 3", "", ""), ("max", "min"), ("float64",)),
     Sample("clip below", lambda np, x: np.clip(x, -0.5, None), ("n, 3",), ("max",), F),
     Sample("clip keywords", lambda np, x: np.clip(x, min=-0.5, max=0.5), ("n, 3",), (), F),
     Sample("clip by arrays", call("clip"), ("n, 3", "m, 1", "3"), ("max", "min"), F),

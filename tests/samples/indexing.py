@@ -131,6 +131,9 @@ SAMPLES = [
     S("pad, wrap", lambda np, x: np.pad(x, (3, 2), mode="wrap"), ("n",)),
     S("pad, reflect", lambda np, x: np.pad(x, (3, 2), mode="reflect"), ("n",)),
     S("pad, symmetric", lambda np, x: np.pad(x, (3, 2), mode="symmetric"), ("n",)),
+    # -- the flat view, which only arrays of a program and of NumPy have
+    S("flat", lambda np, x: x.flat[::2], ("m, n",), dtypes=MIXED),
+    S("flat, positions", lambda np, x: x.flat[[0, -1, 0]], ("n, 3",), smallest=1),
     # -- differences
     S("diff", lambda np, x: np.diff(x), ("m, n",), dtypes=("float64", "int32", "bool")),
     S("diff, order", lambda np, x: np.diff(x, 2, axis=0), ("n, 2",)),

@@ -72,6 +72,15 @@ SAMPLES = [
         "quantile", lambda np, x: np.quantile(x, 0.3, axis=0), ("n, m",), ("sort",), REAL, make=distinct, smallest=1
     ),
     Sample(
+        "quantiles at the ends",
+        lambda np, x: np.quantile(x, [0, 1], axis=0),
+        ("n, m",),
+        ("sort",),
+        ("float64", "int32"),
+        make=distinct,
+        smallest=1,
+    ),
+    Sample(
         "quantiles",
         lambda np, x: np.quantile(x, [0.0, 0.25, 0.9, 1.0], axis=-1, keepdims=True),
         ("n, m",),

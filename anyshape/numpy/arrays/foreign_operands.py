@@ -21,7 +21,7 @@ _UNLIKE_NUMBERS: tuple[Any, ...] = tuple(
 
 
 def is_foreign(other: Any) -> bool:
-    """Return whether an operand is no array of numbers, so that no element of a traced array equals it."""
+    """Return whether an operand holds objects or text alone, which no element of a traced array equals."""
     if has_type(other, (int, float, complex, Traced, SymbolicSize)):
         return False
     if has_type(other, (list, tuple)) and is_traced(other):
