@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+import timeit
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import anyshape
+from anyshape.tracing.captured.watch import watch
 from benchmarks import peers
 from benchmarks.timing import Effort, Result, interleaved, seconds
 
@@ -23,12 +26,14 @@ GUARDS = 20
 REPEATS = 20  # calls in a row: a single one is close to what the clock can tell
 PLANNED = 20  # calls after which each has the plan that it keeps
 PEERS = ("jax", "torch")
+MANY = 100  # things of one kind in captured state
+TURN, TURNS = 1e-4, 10  # seconds of a turn, and turns in a round
 COMPILED = 12  # lengths for which others compile
 
 
 def run(effort: Effort, shapes: int = 1000, lengths: int = 60, libraries: Sequence[str] = PEERS) -> list[Result]:
     """The results of this file."""
-    return [*overhead(effort), *traces(shapes), *cold_start(lengths, libraries)]
+    return [*overhead(effort), *captured_state(effort), *traces(shapes), *cold_start(lengths, libraries)]
 
 
 # -- the call ----------------------------------------------------------------------------------------------------
@@ -99,6 +104,55 @@ def overhead(effort: Effort) -> list[Result]:
 def repeated(call: Callable[[], Any]) -> Callable[[], Any]:
     """REPEATS calls in a row."""
     return lambda: [call() for _ in range(REPEATS)]
+
+
+# -- captured state ------------------------------------------------------------------------------------------------
+
+
+class Layer:
+    """Three attributes, and a method that reads them."""
+
+    def __init__(self) -> None:
+        self.weight, self.bias, self.gain = object(), 0.5, 2
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.gain + self.bias if self.weight else x
+
+
+def modules_alone(x: Any) -> Any:
+    """A function that names a module and a builtin."""
+    return np.sum(x) * len(x)
+
+
+def reader_of(held: Any) -> Callable[[Any], Any]:
+    """A function that can reach one object besides its argument."""
+    return lambda x: (x, held)
+
+
+def captured_state(effort: Effort) -> list[Result]:
+    """Measure the test that captured state is unchanged: in all for few things, and for each of many."""
+    floats = [float(k) for k in range(MANY)]
+    functions: list[Any] = [types.FunctionType(modules_alone.__code__, {"np": np}) for _ in range(MANY)]
+    arrays = [np.ones(20) for _ in range(MANY)]
+    layers = [Layer() for _ in range(MANY)]
+    tests = [watch(f).holds for f in (modules_alone, *map(reader_of, (floats, functions, arrays, layers)))]
+    assert all(test() for test in tests)
+    plain, *many = [_least_microseconds(test, effort) for test in tests]
+    each = [value / MANY for value in many[:3]]
+    return [
+        Result("captured state: modules and builtins alone", plain, "us", 0.05),
+        Result("  each of many numbers", each[0], "us", 0.05),
+        Result("  each of many functions with globals of their own", each[1], "us", 0.15),
+        Result("  each of many small arrays", each[2], "us", 0.15),
+        Result(f"  {MANY} layers of 3 attributes", many[3], "us", 20),
+    ]
+
+
+def _least_microseconds(call: Callable[[], Any], effort: Effort) -> float:
+    """The least time of a call, in turns short enough that the system seldom interrupts one."""
+    timer = timeit.Timer(call)
+    number = max(1, int(TURN / max(timer.timeit(1), 1e-7)))
+    return min(timer.repeat(effort.rounds * TURNS, number)) / number * 1e6
 
 
 # -- traces ------------------------------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ def test_the_chain_has_the_gradient_written_by_hand():
 
 
 def test_calls_are_timed_and_traced_once():
+    assert all(r.value > 0 for r in calls.captured_state(QUICK))
     hit, guards, *_, shapes, batch = [*calls.overhead(QUICK), *calls.traces(20)]
     assert hit.limit == 2 and guards.limit == 1, "the guards of the benchmark are not those it names"
     assert shapes.within_limit and batch.within_limit

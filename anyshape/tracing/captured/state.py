@@ -44,9 +44,11 @@ class CapturedState:
         """Return True if all of it is as it was when the latest trace ended."""
         return self.watch is None or (not self._interfered and self.watch.holds())
 
-    def test(self) -> Callable[[], bool]:
-        """Return the fastest form of `holds`, for as long as no trace begins."""
-        return self.holds if self.watch is None or self._interfered else self.watch.holds
+    def test(self) -> Callable[[], bool] | None:
+        """Return the fastest form of `holds`, for as long as no trace begins; None if nothing is watched."""
+        if self.watch is None or self._interfered:
+            return self.holds
+        return self.watch.holds if self.watch.holders else None
 
     def changes(self) -> list[Change]:
         """Return what is not as it was."""

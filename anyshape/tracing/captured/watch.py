@@ -53,7 +53,7 @@ class Watch:
     """Snapshot of everything that a function reaches; `holds` is True while all of it is the same."""
 
     def __init__(self, walk: Walk) -> None:
-        self.holders: Sequence[Holder] = walk.holders
+        self.holders: Sequence[Holder] = _without_own_code(walk.holders)
         self.names, self.codes, self.is_full = walk.names, walk.codes, walk.is_full
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids = walk.seen
@@ -154,6 +154,16 @@ def watch(function: Callable[..., Any]) -> Watch:
         except RuntimeError:  # another thread changed the size of a container
             continue
     return Watch(Walk(function))
+
+
+def _without_own_code(holders: Sequence[Holder]) -> Sequence[Holder]:
+    """Leave out the code of a function that names modules and builtins alone: it would take half of the test."""
+    others = holders[1:]
+    if not holders or holders[0].names != ("__code__",):
+        return holders
+    values = [h.owner.get(name, UNBOUND) for h in others if h.kind == "variables" for name in h.names]
+    is_plain = all(h.kind == "variables" for h in others)
+    return others if is_plain and all(v is UNBOUND or has_type(v, types.ModuleType) for v in values) else holders
 
 
 # -- how holders are read, and when two readings are the same
@@ -359,7 +369,7 @@ def _text(value: Any) -> str:
     """Return a number or a small container as it prints, and anything else by its type."""
     if value is UNBOUND:
         return "not bound"
-    if isinstance(value, (*_NUMBERS, dict, list, tuple, set)):
+    if has_type(value, (*_NUMBERS, dict, list, tuple, set)):
         return _short(_repr(value))
     return str(getattr(value, "__name__", type(value).__name__))
 
