@@ -162,9 +162,9 @@ def _each(infer: ShapeRule) -> ShapeRule:
         results = infer(ctx, one, **params)
         if infer is _size_token_type:  # a token has no other use than its size
             return results
-        many = isinstance(results, tuple)
-        metas = [TensorMeta(m.dtype, (*front, *m.extents)) for m in (results if many else (results,))]
-        return tuple(metas) if many else metas[0]
+        metas = results if isinstance(results, tuple) else (results,)
+        batched = tuple([TensorMeta(m.dtype, (*front, *m.extents)) for m in metas])
+        return batched if isinstance(results, tuple) else batched[0]
 
     return of_each
 

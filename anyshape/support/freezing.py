@@ -92,7 +92,7 @@ def _fields(kind: type) -> list[str] | None:
     if equal is None or not equal.co_filename.startswith("<"):  # not generated
         return None
     if "__attrs_attrs__" in vars(kind):
-        return [a.name for a in kind.__attrs_attrs__ if a.eq]
+        return [a.name for a in vars(kind)["__attrs_attrs__"] if a.eq]
     fields = getattr(kind, "__dataclass_fields__", None)
     return None if fields is None else [name for name, field in fields.items() if field.compare]
 
@@ -118,7 +118,7 @@ def _of_dict(x: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple([(freeze(key), freeze(value)) for key, value in x.items()])
 
 
-def _of_scalar(x: np.generic) -> tuple[Any, ...]:
+def _of_scalar(x: Any) -> tuple[Any, ...]:
     """Freeze a scalar of NumPy: a float by its shortest digits, which are one text for every NaN, others by bytes."""
     if x.dtype.hasobject:
         return x.dtype, _hashable(x.item())
