@@ -54,9 +54,12 @@ def flatnonzero(a: Any) -> Any:
 def argwhere(a: Any) -> Any:
     """Return the positions of nonzero elements as the rows of an int64 matrix.
 
-    For a traced array, which must have an axis, the number of rows is a new symbolic size.
+    For a traced array the number of rows is a new symbolic size. A scalar has one row without elements, or none.
     """
-    return stack(dy.nonzero(as_traced(a)), 1) if is_traced(a) else np.argwhere(a)
+    if not is_traced(a):
+        return np.argwhere(a)
+    x = as_traced(a)
+    return stack(dy.nonzero(x), 1) if x.meta.rank else argwhere(x[None])[:, :0]
 
 
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:

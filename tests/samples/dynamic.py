@@ -135,6 +135,7 @@ SAMPLES = [
     S("nonzero, method", lambda np, x: (x > 0).nonzero(), ("n",), grad=False, vmap=False),
     S("flatnonzero", lambda np, x: np.ravel(x)[np.flatnonzero(x > 0)], ("m, n",), vmap=False),
     S("argwhere", lambda np, x: np.argwhere(x), ("m, n",), dtypes=("int32", "bool"), grad=False, vmap=False),
+    S("argwhere scalar", lambda np, x: np.argwhere(x), ("",), dtypes=("int32", "bool"), grad=False, vmap=False),
     S("where of a condition", lambda np, x: x[np.where(x > 0)] * 2, ("m, n",), vmap=False),
     S("compress", lambda np, x, y: np.compress(x > 0, y, axis=1), ("n", "m, n"), vmap=False),
     S("compress, flat", lambda np, x, y: np.compress(x > 0, y), ("n", "2, n"), vmap=False),
