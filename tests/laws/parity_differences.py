@@ -97,7 +97,8 @@ WANTED = (
         "NumPy refuses to cast the root of an array, not of a scalar",
     ),
     D("mean.*dtype=bool|var.*dtype=bool", "^value|^accepted", "NumPy casts averages of booleans in two ways"),
-    D("where", "OverflowError", "a Python int must fit the dtype, also where there is no element", case=r"0"),
+    D("where", "OverflowError", "a Python int must fit the dtype, where NumPy wraps it"),
+    D("where.*None", "a scalar has no positions", "None is as if it were left out"),
     D(
         "[<>]=?|[-+*/%@&|^]",
         "^error not ours: TypeError.*(not supported between|unsupported operand)",
@@ -112,7 +113,7 @@ WANTED = (
     D("nan(var|std).*dtype=", "^value", "NumPy subtracts the mean in the dtype of the data"),
     D("clip", "^sign of zero", "NumPy clips complex numbers by another rule", case="complex"),
     D("to_device", "^error class", "a device is an option without a counterpart"),
-    D(r"flat\[1\.0\\]", "^error class", "an index of floats is an error of dtypes"),
+    D(r"\[\[?1\.0\]", "^error class|^refused", "an index of floats is an error of dtypes"),
     D("argwhere|nonzero", "a scalar has no positions", "a scalar has no axes to give positions along", case=r"\(\)"),
     D("interp", "^error class|^refused", "positions are real numbers", case="complex"),
     D(r"median.*axis=\(\)", "^accepted", "NumPy's reshape fails for an empty array", case="0"),
@@ -120,7 +121,7 @@ WANTED = (
     D("median|quantile", "^value|^special", "NaN has no second part", case="complex"),
     D("quantile|percentile", "^value", "NumPy's differences of integers overflow", case="int"),
     D("corrcoef", "^dtype", "NumPy leaves an empty matrix real", case="complex.*0"),
-    D("b'a'", "^error not ours: TypeError", "Python's bytes refuse the operator"),
+    D("'a'", "^error not ours: TypeError", "Python's text refuses the operator"),
     D("sc.round", "^sign of zero", "SciPy rounds to a positive zero"),
     D("sum.*initial=-0.0", "^sign of zero", "an empty sum is 0"),
     D(
