@@ -23,6 +23,7 @@ import numpy as np
 from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.support.fork_lock import Lock
 from anyshape.support.packages import cloudpickle
+from anyshape.support.true_types import has_type
 
 Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
@@ -262,7 +263,7 @@ def _fingerprint(recipe: Recipe) -> str:
         if number is None:
             numbers[id(x)] = len(numbers)
             alive.append(x)
-        shown = repr(x) if isinstance(x, _PLAIN) else f"{type(x).__qualname__} {number}"
+        shown = repr(x) if has_type(x, _PLAIN) else f"{type(x).__qualname__} {number}"
         result.update(f"{shown}:{len(parts)};".encode(errors="backslashreplace"))
         waiting += reversed(parts)
     return result.hexdigest()

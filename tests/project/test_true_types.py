@@ -1,4 +1,4 @@
-"""Where values of users come, classes that traced values stand for are asked for by `has_type` alone."""
+"""Rule: modules that meet values of users ask by `has_type` for classes that traced values stand for."""
 
 import ast
 from pathlib import Path
@@ -29,9 +29,9 @@ def tables(tree):
 
 def names_in(node, known):
     """Return the names of classes in the second argument of `isinstance`."""
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-    return found.union(*[known.get(name, set()) for name in found])
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    return names.union(*[known.get(name, set()) for name in names])
 
 
 def fooled(source):

@@ -320,7 +320,8 @@ class Array(MemoryAttributes, Traced):
     def __round__(self, digits: Any = None) -> Any:
         if isinstance(self.exact, Quotient) and digits is None:
             return round(self.exact)
-        return weakly(NAMESPACE["round"](self, digits), self)
+        x = alike(self, self) if self.weak else self  # of a Python bool it is an int
+        return weakly(NAMESPACE["round"](x, 0 if digits is None else digits), self)
 
     def copy(self, order: str = "C") -> Any:
         """Return a copy; a scalar is one itself."""

@@ -78,7 +78,8 @@ def _computation(name: str) -> Callable[[Any, Any], Any]:
             x, y = (x, y) if keeps_bools else (_as_int(x), _as_int(y))
             if are_python_ints(name, x, y):
                 return of_python_ints(name, x, y)
-        if name == "power" and type(y) is int and y == 2:  # of bools it is an int8, unlike np.power
+        if name == "power" and type(y) is int and y == 2 and (x.is_array or x.dtype.kind != "b"):
+            # NumPy squares: of an array of bools it is an int8, unlike np.power
             return weakly(NAMESPACE["square"](x), x, y)
         return weakly(NAMESPACE[name](x, y), x, y)
 

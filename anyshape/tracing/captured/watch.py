@@ -230,7 +230,17 @@ class _Test:
         for key in [k for k, group in self.bulk.items() if k[0] in _WRITTEN and _is_few(k, group)]:
             for i in self.bulk.pop(key):
                 self._write(i, holders[i])
+        self._join_few_keys()
         self._write_bulk()
+
+    def _join_few_keys(self) -> None:
+        """Compare namespaces of few kinds together, with their sizes: so no key slides from one to the next.
+
+        Among many with the same keys none can: no namespace can have more keys, as a key would come twice.
+        """
+        few = [key for key, group in self.bulk.items() if key[0] == "keys" and len(group) < _INLINE]
+        for key in few:
+            self.bulk["keys", None] += self.bulk.pop(key)
 
     def _write(self, i: int, holder: Holder) -> None:
         self.space[f"o{i}"] = holder.owner
@@ -244,6 +254,10 @@ class _Test:
 
     def _bulk_keys(self, holder: Holder) -> list[tuple[Any, ...]]:
         """Return the groups in which a holder is compared: such as are read in one way."""
+        if holder.kind == "keys":
+            return [("keys", tuple(holder.owner))]
+        if holder.kind == "type" and type(type(holder.owner)).__eq__ is type.__eq__:
+            return [("type", type, 0)]
         if holder.kind == "shape":
             return [("shape", _SHAPE, 0), ("shape", _DTYPE, 1)]
         if holder.kind == "content":
@@ -254,15 +268,16 @@ class _Test:
 
     def _write_bulk(self) -> None:
         """Write one comparison for each group."""
-        self.identical = [key for key in self.bulk if key[0] not in _BY_VALUE]
+        self.identical = [key for key in self.bulk if key[0] not in _BY_VALUE and key != ("type", type, 0)]
         for n, key in enumerate(self.identical):
             self.terms.append(f"all(map(is_, {self._source(f'b{n}', key)}, s{n}))")
-        self.by_value = [key for key in self.bulk if key[0] in _BY_VALUE]
+        self.by_value = [key for key in self.bulk if key not in self.identical]
         for n, key in enumerate(self.by_value):
             owners = [self.holders[i].owner for i in self.bulk[key]]
             if key[0] == "keys":
                 self.space[f"e{n}"] = owners
-                self.terms.append(f"list(map(len, e{n})) == l{n} and list(each(e{n})) == w{n}")
+                sizes = f"list(map(len, e{n})) == l{n} and " if key[1] is None else ""
+                self.terms.append(f"{sizes}list(each(e{n})) == w{n}")
             else:
                 self.space |= {f"e{n}": owners, f"f{n}": key[1]}
                 self.terms.append(f"list(map(f{n}, e{n})) == w{n}")
