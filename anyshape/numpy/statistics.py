@@ -86,7 +86,7 @@ def _quotient(total: Any, number: Any, quiet: bool = False) -> Any:
     If `quiet`, a division by 0 gives NaN without a warning.
     """
     if quiet:
-        number = ew.select(ew.eq(number, ew.lift(0, number)), ew.lift(float("nan"), number), number)
+        number = ew.select(ew.le(number, ew.lift(0, number)), ew.lift(float("nan"), number), number)
     wide = np.result_type(total.dtype, number.dtype)
     return ew.convert(ew.div(ew.convert(total, wide), ew.convert(number, wide)), total.dtype)
 

@@ -24,6 +24,13 @@ def _warn(x, *, message):
     return x
 
 
+def _inline_warn(site):
+    """Inline the test: of a number it takes no call, and without np.any a third of the time."""
+    (x,) = site.operands
+    test = f"{x}.any()" if site.metas[0].rank else x
+    return [f"{site.target} = {x}", f"if {test}:", f"    {site.bind(warn_caller)}({site.params['message']!r})"]
+
+
 def _warn_below(*, size, least, message):
     if size < least:
         warn_caller(message)
@@ -38,7 +45,7 @@ def _inline_warn_below(site):
 
 kernel(ct.stop_gradient_op, lambda x: x)
 kernel(ct.check_op, _check)
-kernel(ct.warn_op, _warn)
+kernel(ct.warn_op, _warn, inline=_inline_warn)
 kernel(ct.warn_below_op, _warn_below, inline=_inline_warn_below)
 kernel(ct.enter_checkpoint_op, lambda x, *, keep, turn: x)
 kernel(ct.leave_checkpoint_op, lambda x, *, keep: x)
