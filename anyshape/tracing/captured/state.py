@@ -42,7 +42,7 @@ class CapturedState:
 
     def holds(self) -> bool:
         """Return True if all of it is as it was when the latest trace ended."""
-        return self.watch is None or (not self._interfered and self.watch.holds())
+        return self.watch is None or (not self._interfered and self.watch.is_unchanged())
 
     def test(self) -> Callable[[], bool] | None:
         """Return the fastest form of `holds`, for as long as no trace begins; None if nothing is watched."""
@@ -79,11 +79,11 @@ class CapturedState:
 
         Yields everything that the function reaches, with the paths.
         """
-        before = self.watch if self.watch is not None and self.watch.holds() else watch(self.function)
+        before = self.watch if self.watch is not None and self.watch.is_unchanged() else watch(self.function)
         try:
             yield before.things
         finally:
-            if before.holds():
+            if before.is_unchanged():
                 self.watch = before
             else:
                 changes = before.changes()

@@ -50,7 +50,10 @@ class Change(NamedTuple):
 
 
 class Watch:
-    """Snapshot of everything that a function reaches; `holds` is True while all of it is the same."""
+    """Snapshot of everything that a function reaches.
+
+    `holds` is True only while all of it is the same. After a call that gave False there may be another `holds`.
+    """
 
     def __init__(self, walk: Walk) -> None:
         self.holders: Sequence[Holder] = _without_own_code(walk.holders)
@@ -59,7 +62,7 @@ class Watch:
         self.ids = walk.seen
         self._things = walk.things  # an id in a snapshot stays that of its object
         self._before: list[list[Any]] = [_read(h) for h in self.holders]
-        self._test = _Test(self.holders)
+        self._test = _Test(self.holders, self._before)
         self._test.set(self._before)
         self.holds: Callable[[], bool] = self._test.compile(self._compare)
 
@@ -83,9 +86,20 @@ class Watch:
             return False
         if not all(map(self._is_same, self.holders, self._before, now)):
             return False
+        regroup = any(h.kind == "keys" and a != b for h, a, b in zip(self.holders, self._before, now, strict=True))
         self._before = now
+        if regroup:  # namespaces have other keys, which no code names
+            self._test = _Test(self.holders, now)
+            self._test.set(now)
+            self.holds = self._test.compile(self._compare)
+            return False
         self._test.set(now)
         return True
+
+    def is_unchanged(self) -> bool:
+        """Return True while all of it is the same, also where the test had to be written anew."""
+        holds = self.holds
+        return holds() or (self.holds is not holds and self.holds())
 
     def _is_same(self, holder: Holder, before: Sequence[Any], now: Sequence[Any]) -> bool:
         if holder.kind == "keys":
@@ -216,7 +230,7 @@ def is_same(before: Any, now: Any) -> bool:
 class _Test:
     """Source of the test and what it reads: terms for single values, then bulk comparisons of many."""
 
-    def __init__(self, holders: Sequence[Holder]) -> None:
+    def __init__(self, holders: Sequence[Holder], before: Sequence[Sequence[Any]]) -> None:
         self.space: dict[str, Any] = {"all": all, "list": list, "len": len, "map": map, "is_": operator.is_}
         self.space |= {"type": type, "each": chain.from_iterable, "call": operator.call}
         self.terms: list[str] = []
@@ -229,7 +243,7 @@ class _Test:
                 self.bulk[key].append(i)
         for key in [k for k, group in self.bulk.items() if k[0] in _WRITTEN and _is_few(k, group)]:
             for i in self.bulk.pop(key):
-                self._write(i, holders[i])
+                self._write(i, holders[i], before[i])
         self._join_few_keys()
         self._write_bulk()
 
@@ -242,11 +256,10 @@ class _Test:
         for key in few:
             self.bulk["keys", None] += self.bulk.pop(key)
 
-    def _write(self, i: int, holder: Holder) -> None:
+    def _write(self, i: int, holder: Holder, before: Sequence[Any]) -> None:
         self.space[f"o{i}"] = holder.owner
         for j, name in enumerate(holder.names or ("",)):  # a class and a call have no name
-            absent = holder.kind == "variables" and name not in holder.owner
-            if absent:
+            if holder.kind == "variables" and before[j] is UNBOUND:
                 self.terms.append(f"{name!r} not in o{i}")
                 continue
             self.singles.append((f"v{i}_{j}", i, j))

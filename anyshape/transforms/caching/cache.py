@@ -164,8 +164,10 @@ class Cache:
 
     def find(self, key: Key, leaves: Sequence[Any]) -> CacheEntry | None:
         """Return an entry that serves a call, if there is one."""
-        if self.state is not None and not self.state.holds():
-            return None
+        if self.state is not None:
+            if not self.state.holds():
+                return None
+            self.state_holds = self.state.test()
         for entry in self.by_key.get(key, ()):
             if entry.program.accepts(*leaves):
                 entry.used = True

@@ -440,6 +440,9 @@ def test_attributes_that_no_code_names_are_not_watched():
     model.note = "new"
     model.layers[2].name = "third"
     program(X)
+    test = program._cache.state_holds
+    program(X)
+    assert program._cache.state_holds is test and test()  # the fast test serves on
     assert program.cache_info().traces == 1 and program.explain().checks == 0
 
 
