@@ -199,7 +199,8 @@ def _by_data():
         "median": lambda np, x: np.median(uneven(np, x)),
         "quantile": lambda np, x: np.quantile(uneven(np, x), 0.3),
         "percentile of rows": lambda np, x: np.percentile(uneven(np, x), [10, 75], axis=-1),
-        "average": lambda np, x: np.average(bounded(np, x), weights=positive(np, x)),
+        # never empty: weights that sum to zero are an error of another class, as the docs say
+        "average": lambda np, x: np.average((v := np.append(bounded(np, x), 0.3)), weights=positive(np, v)),
         "ediff1d": lambda np, x: np.ediff1d(bounded(np, x)),
         "trim_zeros": lambda np, x: np.trim_zeros(integers(np, x).ravel()),
         "count_nonzero": lambda np, x: np.count_nonzero(integers(np, x), axis=0),
