@@ -74,7 +74,7 @@ def _digest(payload: bytes) -> str:
 
 def _payload(function: Any, recipe: Recipe) -> bytes:
     """Return the pickle of a recipe: by names where every process has these, else by cloudpickle."""
-    content = (recipe, _fingerprint(recipe))
+    content = (recipe, _fingerprint(recipe[1:]))
     try:
         plain = _packed(pickle.dumps, _Packing(function, by_name=True), content)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -249,21 +249,21 @@ _STATE = _State()
 # -- what functions are, where a pickle has their names alone
 
 
-def _fingerprint(recipe: Recipe) -> str:
+def _fingerprint(parts_of_recipe: Any) -> str:
     """Return a hash of the code, the defaults and the closures of the functions in a recipe.
 
     Functions count by what they are, plain values by themselves, and others by their class.
     """
-    result, numbers, waiting = hashlib.sha256(), dict[int, int](), [recipe]
+    result, numbers, waiting = hashlib.sha256(), dict[int, int](), [parts_of_recipe]
     alive: list[Any] = []  # so that no other object gets the id of one that is numbered
     while waiting:
         x: Any = waiting.pop()
-        number = numbers.get(id(x))
-        parts = _parts_of(x) if number is None else ()
+        number, plain = numbers.get(id(x)), has_type(x, _PLAIN)
+        parts = () if plain or number is not None else _parts_of(x)
         if number is None:
             numbers[id(x)] = len(numbers)
             alive.append(x)
-        shown = repr(x) if has_type(x, _PLAIN) else f"{type(x).__qualname__} {number}"
+        shown = repr(x) if plain else f"{type(x).__qualname__} {number}"
         result.update(f"{shown}:{len(parts)};".encode(errors="backslashreplace"))
         waiting += reversed(parts)
     return result.hexdigest()
