@@ -17,7 +17,16 @@ from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.joining import concatenate, stack
 from anyshape.numpy.movement import along_axis, ravel
-from anyshape.numpy.operands.promotion import as_traced, axes_of, axis_of, choice_of, is_traced, new_shape, sizes
+from anyshape.numpy.operands.promotion import (
+    as_traced,
+    axes_of,
+    axis_of,
+    choice_of,
+    is_traced,
+    new_shape,
+    refuse_kinds,
+    sizes,
+)
 from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import creation as cr
@@ -279,6 +288,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     (least,) = new_shape(minlength, "bincount")
     largest = rd.reduce_max(index, (0,), empty=True)
     size = expr.maximum(dy.count_beyond(largest), least)
+    if weights is not None:
+        refuse_kinds("bincount", as_traced(asarray(weights)), "c")
     each = ew.lift(1, index) if weights is None else as_traced(weights, np.float64)
     if weights is not None:
         if each.meta.rank != 1:

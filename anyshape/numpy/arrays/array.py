@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 
 import anyshape.numpy
 from anyshape.errors import (
+    AnyshapeError,
+    ArgumentError,
     ConcretizationError,
     DTypeError,
     MutationError,
@@ -18,7 +21,7 @@ from anyshape.errors import (
     UnhashableError,
     UnsupportedFunctionError,
 )
-from anyshape.graph.ir.builder import Builder, Traced, record_refusal, user_line
+from anyshape.graph.ir.builder import Builder, Traced, record_hidden, record_refusal, user_line
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact
@@ -41,6 +44,7 @@ from anyshape.numpy.arrays.memory_layout import MemoryAttributes
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
 from anyshape.numpy.operands.zero_d import alike
 from anyshape.numpy.sizes.shape_tuple import as_shape
+from anyshape.numpy.sizes.size_operands import is_compared_by_numpy
 from anyshape.numpy.sizes.size_quotient import Quotient
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import describe
@@ -48,6 +52,9 @@ from anyshape.ops.core.apply import describe
 _COUNT_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
     "else write a choice with np.where, or move this code outside the traced function"
+)
+_as_numpy_array = valueless(
+    "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
 )
 _SIZE_ADVICE = (
     "declare an argument that counts as a size, dynamic_shapes={'k': 'k'}, or make it static; "
@@ -178,9 +185,16 @@ class Array(MemoryAttributes, Traced):
         raise UnhashableError(describe(self), self.__class__, user_line())
 
     __reduce__ = valueless("pickling")
-    __array__ = valueless(
-        "a NumPy array", "use anyshape.numpy (take(x, i) for x[i], stack for a list) or anyshape.numpy.special"
-    )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise ConcretizationError, once more when the trace ends if a function of NumPy hides it."""
+        try:
+            _as_numpy_array(self)
+        except AnyshapeError as error:
+            if is_compared_by_numpy(sys._getframe(1)):
+                record_hidden(error)
+            raise
+
     item = valueless("item()")
     tolist = valueless("tolist()")
     tobytes = valueless("tobytes()")
@@ -261,6 +275,8 @@ class Array(MemoryAttributes, Traced):
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """Return the elements in another shape; sizes may be symbolic and one may be -1."""
+        if not shape:
+            raise ArgumentError("reshape", "the shape", "is missing", "write x.reshape(()) for a scalar")
         return NAMESPACE["reshape"](self, axes_or_sizes(shape), order=order, copy=copy)
 
     def astype(
