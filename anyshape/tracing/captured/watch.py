@@ -269,7 +269,8 @@ class _Test:
         """Return the groups in which a holder is compared: such as are read in one way."""
         if holder.kind == "keys":
             return [("keys", tuple(holder.owner))]
-        if holder.kind == "type" and type(type(holder.owner)).__eq__ is type.__eq__:
+        metaclass: Any = type(type(holder.owner))
+        if holder.kind == "type" and metaclass.__eq__ is type.__eq__:  # classes are then equal only to themselves
             return [("type", type, 0)]
         if holder.kind == "shape":
             return [("shape", _SHAPE, 0), ("shape", _DTYPE, 1)]
