@@ -67,6 +67,9 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
         if ours is None:
             raise
         raise ours.with_traceback(error.__traceback__) from None
+    hidden = getattr(active(), "hidden_error", None)
+    if hidden is not None:
+        raise hidden
     leaves, tree = flatten(result)
     if not all(is_array(x) for x in leaves):
         paths = optree.tree_paths(result, namespace=NAMESPACE)

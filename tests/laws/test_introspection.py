@@ -593,3 +593,10 @@ def test_a_kept_array_is_no_key_after_its_trace():
     jit(lambda x: (leaked.append(x), x)[1])(V)
     with pytest.raises(LeakedTracerError):
         hash(leaked[0])
+
+
+@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv])
+@pytest.mark.parametrize("listed", [lambda x: [x.sum()], lambda x: [x], lambda x: (x[0], 2.0)])
+def test_numpy_hides_no_error_of_a_comparison(compare, listed):
+    with pytest.raises(ConcretizationError, match="a NumPy array needs the value"):
+        jit(lambda x: x * compare(listed(x), [3.0]))(V)

@@ -93,6 +93,7 @@ class Builder:
         self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.where: SourceLine | None = None
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
+        self.hidden_error: Exception | None = None
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
     # -- inputs, constants and sizes
@@ -259,6 +260,12 @@ def record_refusal(x: object, error: Exception) -> None:
     """Record in all traces why x is no int, as NumPy may replace this error with its own."""
     for builder in active_builders():
         builder.refused = repr(x), error
+
+
+def record_hidden(error: Exception) -> None:
+    """Record in all traces an error that code of NumPy hides, to raise it when they end."""
+    for builder in active_builders():
+        builder.hidden_error = error
 
 
 @contextlib.contextmanager

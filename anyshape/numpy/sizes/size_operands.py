@@ -126,15 +126,20 @@ def check_sizes(name: str, sizes: Sequence[Any]) -> None:
         raise ArgumentError(name, "the call", f"has {len(sizes)} arguments", f"pass sizes one by one: {name}(*x.shape)")
 
 
-_NUMPY_CODE = ("numpy._core.fromnumeric", "numpy.lib._type_check_impl")
+_NUMPY_CODE = ("numpy._core.fromnumeric", "numpy._core.numeric", "numpy.lib._type_check_impl")
 _NEEDS_NO_VALUE = ("ndim", "shape", "size", "iscomplexobj", "isrealobj")
+_COMPARISONS = ("array_equal", "array_equiv")  # an error of a conversion means "not equal" to them
 
 
 def is_reduced_by_numpy(frame: types.FrameType) -> bool:
-    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple, or asks for its shape."""
+    """Return whether the frame runs NumPy's own sum, prod, max or min of a list or tuple, asks for its shape, or compares it."""
     if frame.f_globals.get("__name__") not in _NUMPY_CODE:
         return False
     name = frame.f_code.co_name
-    return name in _NEEDS_NO_VALUE or (
-        name == "_wrapreduction" and isinstance(frame.f_locals.get("obj"), (list, tuple))
-    )
+    reduced = name == "_wrapreduction" and isinstance(frame.f_locals.get("obj"), (list, tuple))
+    return reduced or name in _NEEDS_NO_VALUE or is_compared_by_numpy(frame)
+
+
+def is_compared_by_numpy(frame: types.FrameType) -> bool:
+    """Return whether the frame compares arrays by a function of NumPy that hides errors of conversions."""
+    return frame.f_code.co_name in _COMPARISONS and frame.f_globals.get("__name__") == "numpy._core.numeric"

@@ -44,3 +44,11 @@ def test_a_numpy_integer_has_its_attributes():
     np.testing.assert_array_equal(f(np.ones((2, 3), np.float32)), np.full((2, 3), 6, np.float32))
     with pytest.raises(AttributeError, match="'int' object has no attribute 'dtype'"):
         jit(lambda x: x * x.shape[0].dtype.itemsize)(np.ones(3))
+
+
+@pytest.mark.parametrize("equal", [np.array_equal, np.array_equiv])
+def test_numpy_compares_shapes(equal):
+    f = jit(lambda x, y: x * (2.0 if equal(x.shape, y.shape) else 3.0) * (5.0 if equal(x.shape[0], 3) else 7.0))
+    for n, m in ((3, 3), (3, 1), (2, 2), (1, 1), (0, 0), (5, 1)):
+        factor = (2.0 if n == m else 3.0) * (5.0 if n == 3 else 7.0)
+        np.testing.assert_array_equal(f(np.ones(n), np.ones(m)), np.full(n, factor))
