@@ -132,7 +132,7 @@ _COMPARISONS = ("array_equal", "array_equiv")  # an error of a conversion means 
 
 
 def is_reduced_by_numpy(frame: types.FrameType) -> bool:
-    """Return whether the frame runs NumPy's own code for a sum, prod, max or min of a list, its shape or a comparison."""
+    """Return whether the frame is NumPy's own code for a sum, prod, max or min of a list, its shape or a comparison."""
     if frame.f_globals.get("__name__") not in _NUMPY_CODE:
         return False
     name = frame.f_code.co_name
