@@ -137,13 +137,10 @@ def calls_of(case, variant):
 
 
 def answer(program, xs):
-    """Return the results of a call, or the class of its error and the lines after the first.
-
-    The first line may quote the source, which no file has.
-    """
+    """Return the results of a call, or the class of its error and its sizes; its text may quote the source."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             return [np.asarray(y) for y in optree.tree_leaves(program(*[x.copy() for x in xs]))]
     except Exception as error:
-        return type(error).__name__, str(error).split("\n")[1:]
+        return type(error).__name__, repr(getattr(error, "sizes", None))
