@@ -29,7 +29,7 @@ WANTED = (
         "programs hold numbers, no objects and no text",
     ),
     D("copyto|fill_diagonal|np.place|np.put", "MutationError", "a traced array is never written to"),
-    D("strides|flags|base|data|ctypes|coords|flat.index|x.flat$", REFUSED, "values of a program have no memory"),
+    D("strides|flags|base|data|ctypes|coords|flat.index|x.flat$", "^refused|^error class|^object", "values of a program have no memory"),
     D("ravel|flatten|reshape|copy", "asks for the memory layout", "values of a program have no memory layout"),
     D(
         r"np.array\(|math.floor|sc.(log_)?softmax",

@@ -341,6 +341,7 @@ class Array(MemoryAttributes, Traced):
 
     def copy(self, order: str = "C") -> Any:
         """Return a copy; a scalar is one itself."""
+        choice_of("copy", "order", order, ORDERS)
         return NAMESPACE["copy"](self) if self.is_array else self
 
     __copy__ = copy
