@@ -20,7 +20,7 @@ class Difference:
 
 
 D = Difference
-REFUSED = "^refused|^error class"
+REFUSED = "^refused|^error class|^object"
 WANTED = (
     # -- what a program cannot hold or do
     D(
@@ -29,7 +29,11 @@ WANTED = (
         "programs hold numbers, no objects and no text",
     ),
     D("copyto|fill_diagonal|np.place|np.put", "MutationError", "a traced array is never written to"),
-    D("strides|flags|base|data|ctypes|coords|flat.index|x.flat$", "^refused|^error class|^object", "values of a program have no memory"),
+    D(
+        "strides|flags|base|data|ctypes|coords|flat.index|x.flat$",
+        "^refused|^error class|^object",
+        "values of a program have no memory",
+    ),
     D("ravel|flatten|reshape|copy", "asks for the memory layout", "values of a program have no memory layout"),
     D(
         r"np.array\(|math.floor|sc.(log_)?softmax",
