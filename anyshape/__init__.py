@@ -14,6 +14,7 @@ with collection_paused():
     from anyshape.tracing.callback import pure_callback
     from anyshape.tracing.named_dims import Dim, SymbolicScope, symbolic_shape
     from anyshape.tracing.pytrees import register_pytree_node
+    from anyshape.tracing.shape_struct import ShapeDtypeStruct
     from anyshape.tracing.symbolic_shape import SymbolicShape
     from anyshape.tracing.view import View
     from anyshape.transforms.check_grads import check_grads
@@ -25,7 +26,6 @@ with collection_paused():
     from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from anyshape.transforms.jit import jit
     from anyshape.transforms.profile import profile
-    from anyshape.tracing.shape_struct import ShapeDtypeStruct
     from anyshape.transforms.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 

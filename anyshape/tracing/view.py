@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -53,12 +54,15 @@ class View:
         self, shape: Iterable[Any], strides: Iterable[Any] | None = None, offset: Any = 0, mask: Any = None
     ) -> None:
         sizes = SymbolicShape(shape)
-        strides = None if strides is None else tuple(strides)
-        mask = None if mask is None else tuple([tuple(pair) for pair in mask])
-        steps = None if strides is None else [_size(s) for s in strides]
-        windows = None if mask is None else [(_size(a), _size(b)) for a, b in mask]
-        self._scope = _scope([*sizes, *(strides or ()), offset, *(x for pair in mask or () for x in pair)])
-        self._view = strided_view.View.create([_size(s) for s in sizes], steps, _size(offset), windows)
+        steps = None if strides is None else tuple(strides)
+        windows = None if mask is None else [tuple(pair) for pair in mask]
+        self._scope = _scope([*sizes, *(steps or ()), offset, *itertools.chain(*windows or ())])
+        self._view = strided_view.View.create(
+            _sizes(sizes),
+            None if steps is None else _sizes(steps),
+            _size(offset),
+            None if windows is None else _pairs(windows),
+        )
 
     @classmethod
     def _of(cls, view: strided_view.View, scope: Scope) -> View:

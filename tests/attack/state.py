@@ -37,24 +37,29 @@ Pair = collections.namedtuple("Pair", "first second")
 
 def number(value):
     """Return the number that a part of the state stands for, however it is nested."""
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    if isinstance(value, np.ndarray):
-        return float(value.sum())
-    if isinstance(value, str):
-        return float(len(value))
-    if isinstance(value, dict):
-        return sum(number(v) * (i + 1) for i, v in enumerate(value.values()))
-    if isinstance(value, (set, frozenset)):
-        return sum(map(number, value))
-    if isinstance(value, (list, tuple, collections.deque)):
-        return sum(number(v) * (i + 1) for i, v in enumerate(value))
-    if isinstance(value, functools.partial):
-        return value(1.0)
+    for kinds, read in NUMBERS:
+        if isinstance(value, kinds):
+            return read(value)
     if callable(value):
         return number(value())
     slots = type(value).__slots__ if isinstance(value, Slotted) else vars(value)
-    return sum(number(getattr(value, name)) * (i + 1) for i, name in enumerate(slots))
+    return weighted(getattr(value, name) for name in slots)
+
+
+def weighted(parts):
+    """Return a sum that depends on the order of the parts."""
+    return sum(number(part) * (i + 1) for i, part in enumerate(parts))
+
+
+NUMBERS = (
+    ((bool, int, float), float),
+    (np.ndarray, lambda x: float(x.sum())),
+    (str, lambda x: float(len(x))),
+    (dict, lambda x: weighted(x.values())),
+    ((set, frozenset), lambda x: sum(map(number, x))),
+    ((list, tuple, collections.deque), weighted),
+    (functools.partial, lambda x: x(1.0)),
+)
 
 
 def leaf(rng):
@@ -106,16 +111,16 @@ def closure(value):
     return read
 
 
-def places(value, found=None):
+def mutable_parts(value, parts=None):
     """Return every mutable part of the state."""
-    found = [] if found is None else found
-    if any(value is f for f in found):
-        return found
+    parts = [] if parts is None else parts
+    if any(value is part for part in parts):
+        return parts
     if isinstance(value, (list, dict, set, collections.deque, Plain, Slotted, np.ndarray)) or callable(value):
-        found.append(value)
+        parts.append(value)
     for part in parts_of(value):
-        places(part, found)
-    return found
+        mutable_parts(part, parts)
+    return parts
 
 
 def parts_of(value):
@@ -136,7 +141,7 @@ def parts_of(value):
 
 def change(rng, state):
     """Change one part of the state in place, and say how."""
-    mutable = places(state)
+    mutable = mutable_parts(state)
     target = mutable[rng.integers(len(mutable))]
     new = tree(rng, int(rng.integers(2)))
     if isinstance(target, np.ndarray):

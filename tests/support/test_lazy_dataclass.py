@@ -120,6 +120,6 @@ def test_an_instance_is_unpickled_in_a_process_that_has_made_none():
 
 
 def test_generated_methods_belong_to_the_module_of_their_class():
-    """The search for the line of a user passes over frames of the library; those of generated methods are its own."""
+    """The search for the line of a user passes over frames of the library, generated methods among them."""
     Point(1)
     assert Point.__init__.__globals__["__name__"] == __name__

@@ -173,7 +173,7 @@ class ProgramInfo:
             for r in answers
             if r.question != "proved"
         )
-        return [RelianceInfo(*answer, times, where) for (*answer, where), times in counts.items()]
+        return [RelianceInfo(op, rule, ask, name, size, n, at) for (op, rule, ask, name, size, at), n in counts.items()]
 
     @property
     def decisions(self) -> list[DecisionInfo]:

@@ -155,7 +155,7 @@ def leaf_kind(leaf: tuple[Any, ...]) -> str:
 
 
 def describe_number(leaf: tuple[Any, ...]) -> str:
-    """Describe a leaf of a key that is no array; return an empty text for an array."""
+    """Describe a leaf of a key other than an array; return an empty text for an array."""
     return "" if _class(leaf) is np.ndarray else leaf_kind(leaf)
 
 
