@@ -31,7 +31,7 @@ WANTED = (
     D("copyto|fill_diagonal|np.place|np.put", "MutationError", "a traced array is never written to"),
     D(
         "strides|flags|base|data|ctypes|coords|flat.index|x.flat$",
-        "^refused|^error class|^object",
+        REFUSED,
         "values of a program have no memory",
     ),
     D("ravel|flatten|reshape|copy", "asks for the memory layout", "values of a program have no memory layout"),
