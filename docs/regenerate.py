@@ -102,12 +102,15 @@ def message(name):
     """Show the message of an error."""
     if name in shown.DEFECTS:
         return str(shown.DEFECTS[name])
+    logging.disable(logging.WARNING)  # of what leads to the mistake; the page shows the error alone
     try:
         shown.MISTAKES[name]()
     except anyshape.AnyshapeError as error:
         if type(error).__name__ == name:
             return str(error)
         raise
+    finally:
+        logging.disable(logging.NOTSET)
     raise AssertionError(f"nothing raised {name}")
 
 

@@ -147,9 +147,9 @@ def test_a_plain_number_and_an_array_and_a_number_of_another_type():
     made = jit(lambda x, s: x * s)
     made(ones(2), 2.0)
     made(ones(2), np.float64(2))
-    assert reasons(made.explain()) == [("number", "s", "a Python float", "an array of float64")]
+    assert reasons(made.explain()) == [("number", "s", "a Python float", "a NumPy float64")]
     made(ones(2), 2)
-    assert reasons(made.explain()) == [("number", "s", "an array of float64", "a Python int")]
+    assert reasons(made.explain()) == [("number", "s", "a NumPy float64", "a Python int")]
 
 
 @pytest.mark.parametrize(
@@ -292,10 +292,10 @@ def test_no_program_says_how_to_get_one():
 
 
 def test_explaining_traces_once_and_runs_nothing():
-    calls = itertools.count()
+    calls = []
 
     def noted(x):
-        next(calls)
+        calls.append(1)
         return x * 2
 
     made = jit(noted)
@@ -304,7 +304,7 @@ def test_explaining_traces_once_and_runs_nothing():
     explanation = explain(made)(ones(5))
     assert (explanation.program, explanation.traced) == (1, False)
     np.testing.assert_array_equal(made(ones(2)), [2, 2])
-    assert made.cache_info()[:3] == (1, 1, 1) and next(calls) == 1
+    assert made.cache_info()[:3] == (1, 1, 1) and len(calls) == 1
     text = str(explain(made)(ones(2)))
     assert "these arguments are served by program 1, found" in text and "1 trace, 1 call without" in text
 

@@ -62,12 +62,11 @@ def test_attributes_of_the_package_are_public_or_modules():
 
 
 def test_a_traced_array_has_the_attributes_of_an_ndarray():
-    """All are there except those about memory, which a traced array does not have."""
-    memory = {"base", "byteswap", "ctypes", "data", "flags", "getfield", "setfield", "strides"}
+    """All are there; those about memory, which a traced array does not have, say so when they are read."""
     names = {n for n in dir(np.ndarray) if not n.startswith("_")}
     traced = []
     anyshape.jit(lambda x: traced.append(type(x)))(np.ones((2, 2)))
-    assert names - set(dir(traced[0])) == memory
+    assert names <= set(dir(traced[0]))
 
 
 # -- docstrings --------------------------------------------------------------------------------------------------

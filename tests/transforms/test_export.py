@@ -264,8 +264,8 @@ def test_trees_and_names_of_arguments(made):
     check_equal(leaves(inside(params, x)), leaves(expected), 0, "inside")
     assert str(inspect.signature(program)) == "(params, x, *, scale)"
     assert program.__name__ == "model"
-    assert repr(program).startswith("<program model(%params_b_0: f64[2], %params_w: f64[d, 2], %x: f64[n, d],")
-    with pytest.raises(ArgumentError, match=r"structure \({'b': \[\*\], 'w': \*}, x, scale\), not .* x, scale=scale\)"):
+    assert repr(program).startswith("<program model(%params_w: f64[d, 2], %params_b_0: f64[2], %x: f64[n, d],")
+    with pytest.raises(ArgumentError, match=r"structure \({'w': \*, 'b': \[\*\]}, x, scale\), not .* x, scale=scale\)"):
         program(params, x, 2.0)
     assert export(program)(tree, Spec("n, d"), scale=Spec("")).trace.labels == program.trace.labels
     assert grad(program).__name__ == "grad(model)"

@@ -208,6 +208,9 @@ class Array(MemoryAttributes, Traced):
     dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
     dumps = missing("dumps", "return the array, and write it outside the traced function")
     partition = mutating("x.partition(k)", "x = np.sort(x)")
+    byteswap = missing("byteswap", "swap the bytes outside the traced function: programs compute in native byte order")
+    getfield = missing("getfield", "read the field outside the traced function")
+    setfield = mutating("x.setfield(v, dtype)", "nothing: a traced array is never written to")
     setflags = mutating("x.setflags()", "nothing: a traced array is never written to")
 
     # -- operators
