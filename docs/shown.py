@@ -73,6 +73,7 @@ MISTAKES = {
     "DTypeError": lambda: anyshape.grad(lambda x: np.sum(x).astype(int))(X),
     "ArgumentError": lambda: anyshape.grad(lambda p: np.sum(p["w"]))({"w": np.arange(3)}),
     "SpecError": lambda: anyshape.trace(np.sin)(ShapeDtypeStruct("n, , 3")),
+    "UnprovedClaimError": lambda: anyshape.symbolic_shape("n, 3").resolve_reshape((2, -1)),
     "ContradictionError": lambda: anyshape.symbolic_shape("n, m", constraints=["n >= m + 8", "m >= n"]),
     "ScopeMismatchError": lambda: anyshape.symbolic_shape("n")[0] + anyshape.symbolic_shape("m")[0],
     "SizeLimitError": lambda: anyshape.symbolic_shape("n**100"),

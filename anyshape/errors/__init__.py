@@ -38,6 +38,7 @@ from anyshape.errors.size_errors import (
     SpecError,
     SpecializationError,
     UndeterminedSizeError,
+    UnprovedClaimError,
     ViewError,
     ZeroDivisorError,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "SymbolicIterationError",
     "UndeterminedSizeError",
     "UnhashableError",
+    "UnprovedClaimError",
     "UnsupportedDynamicShapeError",
     "UnsupportedFunctionError",
     "ViewError",

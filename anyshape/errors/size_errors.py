@@ -166,6 +166,20 @@ class SpecError(AnyshapeError, ValueError):
         super().__init__(f"{messages.shortened(spec)!r}: {problem}{pointer}\n  {advice}")
 
 
+class UnprovedClaimError(SpecError):
+    """Raised where an operation on declared sizes needs a claim that does not follow from what is declared.
+
+    `claim` is the claim, and `witnesses` has sizes for which it is true and sizes for which it is false.
+    """
+
+    def __init__(self, spec: str, why: str, claim: str, witnesses: Mapping[bool, Mapping[str, int]]) -> None:
+        self.claim, self.witnesses = claim, {answer: dict(sizes) for answer, sizes in witnesses.items()}
+        against = ", ".join(f"{name} = {size}" for name, size in self.witnesses.get(False, {}).items())
+        example = f" (false for {against})" if against else ""
+        problem = f"{why}, unless {claim}, which does not follow{example}"
+        super().__init__(spec, problem, "declare it as a constraint, or bind the sizes")
+
+
 class ContradictionError(SpecError):
     """Raised for a constraint that no sizes satisfy together with earlier ones; `core` are the clashing ones."""
 

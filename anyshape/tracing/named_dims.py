@@ -99,17 +99,24 @@ class SymbolicScope(Scope):
     """Names of unknown sizes with constraints, shared by specifications: in one scope, one name is one size.
 
     `dims` are sizes made by Dim that the texts may name. Constraints may come before the shapes that use their names.
-    A trace refuses a constraint that concerns no size of a shape or of `dims`.
+    A trace refuses a constraint that concerns no size of a shape or of `dims`. `min` and `max` are the range of every
+    name that the texts bring in; with `min=1` no size is 0. Raise SpecError for a range without any size.
 
     >>> scope = SymbolicScope(["a >= 2*b"], dims=[Dim("batch", max=64)])
     >>> symbolic_shape("batch, a + 1, b", scope=scope)
     (batch, a + 1, b)
     >>> scope
     SymbolicScope(0 <= batch <= 64, a, b; a >= 2*b)
+    >>> n, m = symbolic_shape("n, m", scope=SymbolicScope(min=1))
+    >>> n >= 1, n // n, n * m >= m
+    (True, 1, True)
     """
 
-    def __init__(self, constraints: Sequence[str] = (), dims: Iterable[Dim] = ()) -> None:
+    def __init__(
+        self, constraints: Sequence[str] = (), dims: Iterable[Dim] = (), *, min: int = 0, max: int | None = None
+    ) -> None:
         super().__init__(origin=user_line())
+        self.default_range = _range("size", min, max)
         variables = [_dim_variable(d) for d in dims]
         self.names = {str(v): from_atom(v) for v in variables}
         for v in variables:
@@ -162,8 +169,12 @@ class SymbolicScope(Scope):
 
     def _draft(self) -> tuple[dict[str, Size], Callable[[str], Size]]:
         """Return a copy of the names, and a lookup that adds new names to the copy."""
-        names = dict(self.names)
-        return names, lambda name: names[name] if name in names else names.setdefault(name, dims.variable(name))
+        names, (low, high) = dict(self.names), self.default_range
+
+        def lookup(name: str) -> Size:
+            return names[name] if name in names else names.setdefault(name, from_atom(DimVar(name, low, high)))
+
+        return names, lookup
 
     def _adopt(self, claims: Sequence[Claim], names: dict[str, Size], implied: Sequence[Claim] = ()) -> None:
         """Adopt names, claims, and those implied claims that are not proved: all of them, or none after an error."""
@@ -185,7 +196,9 @@ class SymbolicScope(Scope):
         return f"SymbolicScope({'; '.join(', '.join(part) for part in (ranges, constraints) if part)})"
 
     def __reduce__(self) -> Any:
-        return _restored_scope, (self.uid, self.origin, self.names, self.conditions, self.used)
+        return _restored_scope, (
+            self.uid, self.origin, self.names, self.conditions, self.used, self.default_range
+        )  # fmt: skip
 
 
 def _dim_variable(dim: Any) -> DimVar:
@@ -202,8 +215,9 @@ def _restored_scope(
     names: dict[str, Size],
     conditions: Sequence[Condition],
     used: dict[DimVar, None],
+    default_range: tuple[int, Bound] = (0, None),
 ) -> SymbolicScope:
-    scope = SymbolicScope()
+    scope = SymbolicScope(min=default_range[0], max=default_range[1])
     scope.uid, scope.origin, scope.names, scope.used = uid, origin, names, used
     for condition in conditions:
         scope.assume(condition)

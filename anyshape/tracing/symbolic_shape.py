@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from anyshape.errors import SpecError
+from anyshape.errors import SpecError, UnprovedClaimError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import Condition, Verdict, at_least, substitute_claim
 from anyshape.graph.prover.scope import Scope, SymbolicSize
@@ -163,10 +163,7 @@ class SymbolicShape(Sizes):
         context = ShapeGuardContext(scope, "reshape", user_line())
         sizes = infer_reshape(context, _key(self), _key(tuple(to)))
         if len(scope.conditions) > known:
-            needed = scope.conditions[known]
-            advice = "declare it as a constraint, or bind the sizes"
-            problem = f"{needed.why}, unless {needed.claim}, which does not follow"
-            raise SpecError(f"{self} to {_tuple_text(to)}", problem, advice)
+            raise unproved(f"{self} to {_tuple_text(to)}", scope.conditions[known], base)
         return SymbolicShape([symdim(s, base) for s in sizes])
 
     # -- as a tuple
@@ -200,6 +197,11 @@ def _same_value(a: Any, b: Any) -> bool:
     """Return True if two values of one variable agree, by structure."""
     kinds = (*_NUMBERS, SymbolicSize)
     return a is b or (isinstance(a, kinds) and isinstance(b, kinds) and bool(_expr(a) == _expr(b)))
+
+
+def unproved(spec: str, needed: Condition, scope: Scope) -> UnprovedClaimError:
+    """Return the error for a condition that an operation on declared sizes assumed."""
+    return UnprovedClaimError(spec, needed.why, str(needed.claim), scope.witnesses(needed.claim))
 
 
 def _is_infer(size: Any) -> bool:

@@ -19,7 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.sizes.size_operands import scope_of
 from anyshape.numpy.sizes.symdim import SymDim, symdim
 from anyshape.support.true_types import has_type
-from anyshape.tracing.symbolic_shape import SymbolicShape
+from anyshape.tracing.symbolic_shape import SymbolicShape, unproved
 
 Pair = tuple[Any, Any]
 _ANSWERS = {Verdict.YES: True, Verdict.NO: False, Verdict.UNKNOWN: None}
@@ -170,9 +170,7 @@ class View:
         known = len(scope.conditions)
         moved = act(self._view, scope)
         if len(scope.conditions) > known:
-            needed = scope.conditions[known]
-            problem = f"{needed.why}, unless {needed.claim}, which does not follow"
-            raise SpecError(f"{self}.{name}", problem, "declare it as a constraint, or bind the sizes")
+            raise unproved(f"{self}.{name}", scope.conditions[known], base)
         return View._of(moved.simplify(base), base)
 
     # -- values for its sizes

@@ -705,6 +705,7 @@ INSTANCES = [
     errors.DTypeError("bitwise_and", "no floats", "convert them", AT),
     errors.ArgumentError("grad(f)", "args[0]['w']", "has dtype int64", "convert it"),
     errors.SpecError("n,,", "cannot be read", "write n", 2),
+    errors.UnprovedClaimError("(n, 3) to (2, -1)", "6 do not divide", "n % 2 == 0", {False: {"n": 1}}),
     errors.ContradictionError("a >= 5", ["a <= 3", "a >= 5"], AT),
     errors.UndeterminedSizeError("b", ["a + b", "2*a + 2*b"], True, ({"a": 0, "b": 1}, {"a": 1, "b": 0})),
     errors.ScopeMismatchError(["n", "m"], [AT, None], AT),

@@ -3,7 +3,6 @@
 import collections
 import inspect
 import io
-import itertools
 import json
 import threading
 

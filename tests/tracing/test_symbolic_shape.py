@@ -305,3 +305,37 @@ def test_a_shape_made_in_a_program_serves_it():
     assert trace(np.transpose)(ShapeDtypeStruct(described))(np.ones((2, 3))).shape == (3, 2)
     with pytest.raises(errors.ShapeError):
         trace(np.transpose)(ShapeDtypeStruct(described))(np.ones((2, 4)))
+
+
+# -- default ranges ---------------------------------------------------------------------------------------------
+
+
+def test_a_scope_with_a_default_range():
+    scope = SymbolicScope(["a >= 2*b"], dims=[Dim("wide", 5, 9)], min=1, max=8)
+    a, b, wide = symbolic_shape("a, b, wide", scope=scope)
+    assert (a.lower, a.upper, b.lower, wide.upper) == (2, 8, 1, 9)
+    assert a // a == 1 and (b >= 1) is True and repr(b // b) == "1"
+    (c,) = symbolic_shape("c", scope=pickle.loads(pickle.dumps(scope)))
+    assert (c.lower, c.upper) == (1, 8)
+    for sizes, words in (({"b": 0}, "at least 1|range is 1 to 8"), ({"a": 9}, "range is 1 to 8")):
+        with pytest.raises(errors.SpecError, match=words):
+            SymbolicShape((a, b)).bind(sizes)
+    program = trace(lambda x: x.sum() / x.shape[0])(ShapeDtypeStruct(symbolic_shape("n", scope=SymbolicScope(min=1))))
+    assert program(np.ones(3)) == 1
+    with pytest.raises(errors.InputSizeError):
+        program(np.ones(0))
+    for wrong in ({"min": -1}, {"min": 3, "max": 2}, {"min": 1.5}, {"max": True}):
+        with pytest.raises(errors.SpecError):
+            SymbolicScope(**wrong)
+
+
+def test_an_operation_that_needs_more_than_is_declared_has_witnesses_as_data():
+    with pytest.raises(errors.UnprovedClaimError, match=r"which does not follow \(false for n = 1\)") as caught:
+        symbolic_shape("n, 3").resolve_reshape((2, SymbolicShape.infer))
+    assert caught.value.claim == "n % 2 == 0"
+    assert caught.value.witnesses[True]["n"] % 2 == 0 != caught.value.witnesses[False]["n"] % 2
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.witnesses == caught.value.witnesses and str(again) == str(caught.value)
+    with pytest.raises(errors.InconclusiveDimensionError) as asked:
+        int(symbolic_shape("n")[0])
+    assert asked.value.witnesses[True] != asked.value.witnesses[False]
