@@ -71,6 +71,8 @@ _ATOMS = frozenset({str, bytes, type(None), type(Ellipsis), type, types.Function
 
 def _of_other(kind: type, x: Any) -> Any:
     """Freeze a value whose class has no rule of its own."""
+    if issubclass(kind, np.dtype):
+        return np.dtype, x  # C has two classes for one integer: long long and long
     rule = next((rule for base, rule in _BASES.items() if issubclass(kind, base)), None)
     if rule is not None:
         return kind, rule(x), *_own_equality(kind, x)

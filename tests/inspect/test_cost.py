@@ -78,8 +78,8 @@ def per_line(x, axis):
 NOTHING = {
     "real", "imag", "complex", "convert", "narrow", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "pad",
     "concatenate", "full", "iota", "size_value", "stop_gradient", "take", "permute",
-    "enter_checkpoint", "leave_checkpoint",
-    "gather", "gather_dynamic", "scatter_set", "size_token", "dynamic_slice", "dynamic_update_slice",
+    "enter_checkpoint", "leave_checkpoint", "warn_below",
+    "gather", "gather_dynamic", "scatter_set", "size_token", "size_token_each", "dynamic_slice", "dynamic_update_slice",
 }  # fmt: skip
 COUNTED = {
     "dot_general": products,
@@ -92,9 +92,15 @@ COUNTED = {
         lambda x, indices, updates, **numbers: updates.size,
     ),
     "check": lambda x, message: x.size,
+    "warn": lambda x, message: x.size,
+    "index_bounds": lambda positions, **bounds: positions.size,
+    "window_bounds": lambda positions, **bounds: positions.size,
     "nonzero": lambda x: x.size,
+    "nonzero_each": lambda x, batch: x.size,
     "repeated": lambda counts: sum(map(int, counts)),
+    "repeated_each": lambda counts, batch: int(counts.sum()),
     "unique": lambda x, axis, equal_nan: per_line(x, axis),
+    "unique_each": lambda x, batch, axis, equal_nan: per_line(x, axis + batch),
     **dict.fromkeys(("segment_max", "segment_min", "segment_prod"), lambda x, ids, size: x.size),
     "sort": lambda x, axis: per_line(x, axis),
     "argsort": lambda x, axis, stable: per_line(x, axis),

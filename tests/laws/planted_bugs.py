@@ -380,8 +380,8 @@ BUGS = (
     Bug(
         "a NumPy scalar is weak",
         "anyshape/numpy/operands/promotion.py",
-        "isinstance(x, _PYTHON_TYPES) and not isinstance(x, np.generic)",
-        "isinstance(x, _PYTHON_TYPES)",
+        "has_type(x, _PYTHON_TYPES) and not has_type(x, np.generic)",
+        "has_type(x, _PYTHON_TYPES)",
         (SWEEP, "-k", "plain_numpy and elementwise-mixed"),
     ),
     Bug(

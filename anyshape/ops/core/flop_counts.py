@@ -107,7 +107,8 @@ def per_update(times: int) -> OpCost:
 
 def _merge_sort(a: Applied) -> Size:
     """Comparisons of a merge sort of each line along the axis."""
-    return expr.mul(elements(a.inputs[0]), ceil_log2(a.inputs[0][a.params["axis"]]))
+    axis = a.params["axis"] + a.params.get("batch", 0)  # an op on examples counts axes from the first of an example
+    return expr.mul(elements(a.inputs[0]), ceil_log2(a.inputs[0][axis]))
 
 
 MOVES = OpCost(lambda a: 0)

@@ -77,6 +77,9 @@ def program_of(function, row, longest):
     return jitted.programs()[0], arrays
 
 
+VALUE_SIZES = {"repeated", "size_token", "repeated_each", "size_token_each"}
+
+
 def bound_holds(function, row, longest):
     """Check the bound of a function of a sample, if there is one."""
     called = program_of(function, row, longest)
@@ -84,7 +87,7 @@ def bound_holds(function, row, longest):
         return False
     program, arrays = called
     peak = program.cost().peak_bytes
-    if isinstance(peak, Unknown) and {n.op.name for n in program.graph.nodes} & {"repeated", "size_token"}:
+    if isinstance(peak, Unknown) and {n.op.name for n in program.graph.nodes} & VALUE_SIZES:
         return False  # sizes given by values have no bound
     assert isinstance(peak, UpperBound), f"{row.name}: no bound is known"
     bound = evaluate(peak.size, values_from(compile_prologue(program.prologue, arrays=True)(*arrays)))
