@@ -210,7 +210,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     rank = x.meta.rank
     if axes is None:
         return mv.transpose(x)
-    named = tuple(axes) if isinstance(axes, (Sequence, np.ndarray)) else (axes,)
+    named = tuple(axes) if isinstance(axes, Sequence) or has_type(axes, np.ndarray) else (axes,)
     order = [axis_of(i, rank, "transpose") for i in named]
     if sorted(order) != list(range(rank)):
         raise context_of("transpose", x).fail(f"axes {named} do not name each axis once")
