@@ -132,6 +132,16 @@ class Claim:
             raise ValueError(f"`{self}` is a precondition and has no negation")
         return Claim("!=" if self.relation == "==" else "==", self.left, self.right, text)
 
+    def indicator(self) -> Size:
+        """Return the size that is 1 where the claim holds and else 0; raise ValueError for a precondition."""
+        difference = expr.sub(self.left, self.right)
+        if self.relation == ">=":
+            return expr.minimum(expr.maximum(expr.add(difference, 1), 0), 1)
+        if self.relation in RELATIONS:
+            raise ValueError(f"`{self}` is a precondition and has no indicator")
+        differ = expr.minimum(expr.maximum(difference, expr.mul(-1, difference)), 1)
+        return differ if self.relation == "!=" else expr.sub(1, differ)
+
     def source(self, name: Callable[[Leaf], str], write_call: Callable[[Call], str] | None = None) -> str:
         """Return Python source that is true when the claim holds; see `to_source`."""
         left, right = (to_source(s, name, write_call) for s in (self.left, self.right))

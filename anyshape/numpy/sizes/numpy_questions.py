@@ -16,7 +16,6 @@ class Integer(SymbolicSize):
     """Size that answers for its class and for NumPy's questions as an integer does."""
 
     __slots__ = ()
-    python_type: type = int
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.numpy.operands.promotion import resolve_size
-from anyshape.numpy.sizes.numpy_questions import Integer
+from anyshape.numpy.sizes.numpy_questions import QUESTIONS, Integer
 from anyshape.numpy.sizes.size_operands import (
     INEXACT,
     INTEGERS,
@@ -324,11 +324,7 @@ class SizeComparison(SymDim):
     @property
     def expr(self) -> Any:  # type: ignore[override]
         """1 where the claim holds, else 0."""
-        difference = expr.sub(self.claim.left, self.claim.right)
-        if self.claim.relation == ">=":
-            return expr.minimum(expr.maximum(expr.add(difference, 1), 0), 1)
-        differ = expr.minimum(expr.maximum(difference, expr.mul(-1, difference)), 1)
-        return differ if self.claim.relation == "!=" else expr.sub(1, differ)
+        return self.claim.indicator()
 
     def __bool__(self) -> bool:
         return self.scope.ask(self.claim, user_line())
@@ -351,6 +347,12 @@ class SizeComparison(SymDim):
         """Return the decided bool as an array, which NumPy asks for where it cannot hand on a value."""
         return np.asarray(self.__bool__(), *args, **kwargs)
 
+    def __array_function__(self, function: Any, types: Iterable[type], args: Any, kwargs: Any) -> Any:
+        """Call the function with arrays of bools in place of comparisons, so that it becomes part of the program."""
+        if function in QUESTIONS or not self._in_program() or any(issubclass(t, Traced) for t in types):
+            return super().__array_function__(function, types, args, kwargs)
+        return function(*_with_arrays(args), **{name: _with_arrays(value) for name, value in kwargs.items()})
+
     def __and__(self, other: Any) -> Any:
         return _joined(self, "&", other, expr.minimum)
 
@@ -369,6 +371,13 @@ def compared(claim: Claim, scope: Scope) -> Any:
     if known is not None:
         return known
     return SizeComparison(claim, scope) if scope.answers is None else scope.answers(claim)
+
+
+def _with_arrays(x: Any) -> Any:
+    """Return arguments with arrays in place of comparisons, in lists and tuples too."""
+    if type(x) in (list, tuple):
+        return type(x)([_with_arrays(part) for part in x])
+    return x.as_array() if isinstance(x, SizeComparison) else x
 
 
 def _is_bool(x: Any) -> bool:

@@ -17,6 +17,10 @@ SIZES = (0, 1, 2, 3, 4, 5, 7)
 # each is the same function for NumPy and in a trace; none needs Python to know an answer
 UNDECIDED = {
     "where": lambda x, n, m: np.where(n > 3, x, -x),
+    "where of numbers": lambda x, n, m: x * np.where(n > 3, 1.5, 2),
+    "where of arrays that are constants": lambda x, n, m: x * np.where(m == 2, np.ones(2), np.zeros(2)).sum(),
+    "all": lambda x, n, m: x * np.all(n > 3),
+    "a stack": lambda x, n, m: x * np.stack([n > 3, m > 3]).sum(),
     "where of a vector": lambda x, n, m: np.where(n > m, x > 1, False),
     "times an array": lambda x, n, m: (n > 3) * x,
     "an array times it": lambda x, n, m: x * (n <= 3),
