@@ -106,6 +106,16 @@ def load_bytes(data):
     return load(io.BytesIO(data))
 
 
+def test_a_fact_implies_no_condition_that_its_op_relies_on():
+    """The bound of the kinds would imply the assertion, but holds only after the reshape that needs it."""
+    program = export(lambda x: np.unique(x[..., x.shape[-1] // 2 :], return_counts=True)[1])(ShapeDtypeStruct("n, n"))
+    check_graph(program.graph)
+    loaded = load(io.BytesIO(saved(program)))
+    for n in (0, 1, 2, 5):
+        x = np.arange(n * n).reshape(n, n) % 3.0
+        assert same(loaded(x), np.unique(x[..., n // 2 :], return_counts=True)[1])
+
+
 def test_a_function_that_is_called_back_is_the_reason():
     program = anyshape.trace(lambda x: pure_callback(np.sort, x, x))(ShapeDtypeStruct("n"))
     with pytest.raises(ArgumentError, match="no file holds it"):

@@ -66,10 +66,15 @@ def _is_droppable(condition: Condition) -> bool:
 
 
 def _may_imply(premise: Condition, condition: Condition, position: Mapping[int, int]) -> bool:
-    """Return True where the premise is checked before the condition could matter."""
+    """Return True where the premise holds, or is checked, before the condition could matter.
+
+    A fact holds from its op on, and this op may rely on the condition.
+    """
     if divides_by_size(premise.claim):
         return False
     earlier = position[id(premise)] < position[id(condition)]
+    if premise.kind == "fact" and not earlier:
+        return False
     return condition.kind == "assertion" or premise.kind != "assertion" or earlier
 
 
