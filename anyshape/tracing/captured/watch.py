@@ -231,8 +231,9 @@ class _Test:
     """Source of the test and what it reads: terms for single values, then bulk comparisons of many."""
 
     def __init__(self, holders: Sequence[Holder], before: Sequence[Sequence[Any]]) -> None:
-        self.space: dict[str, Any] = {"all": all, "list": list, "len": len, "map": map, "is_": operator.is_}
-        self.space |= {"type": type, "each": chain.from_iterable, "call": operator.call}
+        self.space: dict[str, Any] = {"list": list, "len": len, "map": map, "type": type, "any": _ANY}
+        self.space |= {"each": chain.from_iterable, "call": operator.call, "all": all, "is_": operator.is_}
+        self.space |= {"addresses": np.fromiter, "join": b"".join}
         self.terms: list[str] = []
         self.singles: list[tuple[str, int, int]] = []  # a name in `space`, a holder, one of its values
         self.bulk: dict[tuple[Any, ...], list[int]] = defaultdict(list)
@@ -245,7 +246,7 @@ class _Test:
             for i in self.bulk.pop(key):
                 self._write(i, holders[i], before[i])
         self._join_few_keys()
-        self._write_bulk()
+        self._write_bulk(before)
 
     def _join_few_keys(self) -> None:
         """Compare namespaces of few kinds together, with their sizes: so no key slides from one to the next.
@@ -275,16 +276,18 @@ class _Test:
         if holder.kind == "shape":
             return [("shape", _SHAPE, 0), ("shape", _DTYPE, 1)]
         if holder.kind == "content":
-            return [("content", holder.names[0], 0)]
+            return [("content", _BUFFER if _is_joined(holder.owner) else holder.names[0], 0)]
         if holder.kind == "attributes" and id(holder.owner) in self.keyed and holder.names == tuple(holder.owner):
             return [("values", holder.names)]
         return [(holder.kind, holder.names if holder.kind in ("fields", "attributes") else ())]
 
-    def _write_bulk(self) -> None:
+    def _write_bulk(self, before: Sequence[Sequence[Any]]) -> None:
         """Write one comparison for each group."""
         self.identical = [key for key in self.bulk if key[0] not in _BY_VALUE and key != ("type", type, 0)]
         for n, key in enumerate(self.identical):
-            self.terms.append(f"all(map(is_, {self._source(f'b{n}', key)}, s{n}))")
+            count = sum(len(_with_mark(self.holders[i], before[i])) for i in self.bulk[key])
+            bulk = _BY_ADDRESS if count > _FEW_IDENTITIES else _BY_IDENTITY
+            self.terms.append(bulk.format(source=self._source(f"b{n}", key), n=n))
         self.by_value = [key for key in self.bulk if key not in self.identical]
         for n, key in enumerate(self.by_value):
             owners = [self.holders[i].owner for i in self.bulk[key]]
@@ -292,6 +295,9 @@ class _Test:
                 self.space[f"e{n}"] = owners
                 sizes = f"list(map(len, e{n})) == l{n} and " if key[1] is None else ""
                 self.terms.append(f"{sizes}list(each(e{n})) == w{n}")
+            elif key[1] is _BUFFER:
+                self.space[f"e{n}"] = owners
+                self.terms.append(f"join(e{n}) == w{n}")
             else:
                 self.space |= {f"e{n}": owners, f"f{n}": key[1]}
                 self.terms.append(f"list(map(f{n}, e{n})) == w{n}")
@@ -327,15 +333,20 @@ class _Test:
         """Compare with these values from now on."""
         self.space.update({name: before[i][j] for name, i, j in self.singles})
         for n, key in enumerate(self.identical):
-            self.space[f"s{n}"] = [x for i in self.bulk[key] for x in _with_mark(self.holders[i], before[i])]
+            held = [x for i in self.bulk[key] for x in _with_mark(self.holders[i], before[i])]
+            self.space |= {f"s{n}": held, f"c{n}": len(held), f"a{n}": np.fromiter(held, _ANY, len(held)).tobytes()}
         for n, key in enumerate(self.by_value):
             if key[0] == "keys":
                 self.space[f"l{n}"] = [len(before[i]) for i in self.bulk[key]]
                 self.space[f"w{n}"] = [name for i in self.bulk[key] for name in before[i]]
             else:
-                self.space[f"w{n}"] = [before[i][key[2]] for i in self.bulk[key]]
+                values = [before[i][key[2]] for i in self.bulk[key]]
+                self.space[f"w{n}"] = b"".join(values) if key[1] is _BUFFER else values
 
 
+_FEW_IDENTITIES = 48  # above this the comparison of addresses is faster
+_BY_IDENTITY = "all(map(is_, {source}, s{n}))"
+_BY_ADDRESS = "addresses({source}, any, c{n}).tobytes() == a{n}"
 _WRITTEN = {
     "variables": "{0}[{1!r}]",
     "attributes": "{0}[{1!r}]",
@@ -346,12 +357,24 @@ _WRITTEN = {
 _WRITTEN["values"] = _WRITTEN["attributes"]
 _GETTERS: dict[str, Any] = {"fields": operator.attrgetter, "attributes": operator.itemgetter}
 _BY_VALUE = {"keys", "shape", "content"}
-_SHAPE: Any = np.ndarray.shape.__get__
-_DTYPE: Any = np.ndarray.dtype.__get__
+_SHAPE: Any = operator.attrgetter("shape")
+_DTYPE: Any = operator.attrgetter("dtype")
+_BUFFER: Any = memoryview  # stands for: read all in one join
+_ANY = np.dtype(object)  # whose elements are addresses: one comparison of bytes for many identities
 
 
 def _is_few(key: tuple[Any, ...], group: Sequence[int]) -> bool:
     return key[0] == "variables" or len(group) <= _INLINE
+
+
+def _is_joined(owner: Any) -> bool:
+    """Return True for an array whose bytes can be joined with others: its shape and dtype are compared before."""
+    if type(owner) is not np.ndarray or not owner.flags.c_contiguous:
+        return False
+    try:
+        return len(b"".join([owner])) == owner.nbytes
+    except (ValueError, BufferError):  # dates have no buffer
+        return False
 
 
 def _parts(holder: Holder) -> list[Any]:
