@@ -246,7 +246,8 @@ class _Test:
             for i in self.bulk.pop(key):
                 self._write(i, holders[i], before[i])
         self._join_few_keys()
-        self._write_bulk(before)
+        self._write_identities(before)
+        self._write_values()
 
     def _join_few_keys(self) -> None:
         """Compare namespaces of few kinds together, with their sizes: so no key slides from one to the next.
@@ -281,26 +282,25 @@ class _Test:
             return [("values", holder.names)]
         return [(holder.kind, holder.names if holder.kind in ("fields", "attributes") else ())]
 
-    def _write_bulk(self, before: Sequence[Sequence[Any]]) -> None:
-        """Write one comparison for each group."""
+    def _write_identities(self, before: Sequence[Sequence[Any]]) -> None:
+        """Write one comparison of identities for each group that is read in one way."""
         self.identical = [key for key in self.bulk if key[0] not in _BY_VALUE and key != ("type", type, 0)]
         for n, key in enumerate(self.identical):
             count = sum(len(_with_mark(self.holders[i], before[i])) for i in self.bulk[key])
-            bulk = _BY_ADDRESS if count > _FEW_IDENTITIES else _BY_IDENTITY
-            self.terms.append(bulk.format(source=self._source(f"b{n}", key), n=n))
+            comparison = _BY_ADDRESS if count > _FEW_IDENTITIES else _BY_IDENTITY
+            self.terms.append(comparison.format(source=self._source(f"b{n}", key), n=n))
+
+    def _write_values(self) -> None:
+        """Write one comparison of values for each group that is read in one way."""
         self.by_value = [key for key in self.bulk if key not in self.identical]
         for n, key in enumerate(self.by_value):
-            owners = [self.holders[i].owner for i in self.bulk[key]]
+            self.space |= {f"e{n}": [self.holders[i].owner for i in self.bulk[key]], f"f{n}": key[1]}
             if key[0] == "keys":
-                self.space[f"e{n}"] = owners
                 sizes = f"list(map(len, e{n})) == l{n} and " if key[1] is None else ""
                 self.terms.append(f"{sizes}list(each(e{n})) == w{n}")
-            elif key[1] is _BUFFER:
-                self.space[f"e{n}"] = owners
-                self.terms.append(f"join(e{n}) == w{n}")
             else:
-                self.space |= {f"e{n}": owners, f"f{n}": key[1]}
-                self.terms.append(f"list(map(f{n}, e{n})) == w{n}")
+                read = f"join(e{n})" if key[1] is _BUFFER else f"list(map(f{n}, e{n}))"
+                self.terms.append(f"{read} == w{n}")
 
     def _source(self, name: str, key: tuple[Any, ...]) -> str:
         """Return the source of an iterator over what holders of one kind hold now."""
@@ -372,7 +372,7 @@ def _is_joined(owner: Any) -> bool:
     if type(owner) is not np.ndarray or not owner.flags.c_contiguous:
         return False
     try:
-        return len(b"".join([owner])) == owner.nbytes
+        return len(b"".join([owner.data])) == owner.nbytes
     except (ValueError, BufferError):  # dates have no buffer
         return False
 
