@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import UnsupportedFunctionError
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
@@ -419,7 +419,8 @@ def _triangle(m: Any, k: Any, below: bool) -> Any:
     if x.meta.rank == 1:
         x = mv.broadcast_to(x, (sizes(x)[0],) * 2)
     if x.meta.rank == 0:
-        raise context_of("tril" if below else "triu", x).fail("an array with at least one axis is needed")
+        name = "tril" if below else "triu"
+        raise ArgumentError(name, "m", "is a scalar", "pass an array with at least one axis")
     rows, columns = sizes(x)[-2:]
     i, j = _offsets(rows, columns, k)
     return ew.select(ew.ge(i, j) if below else ew.ge(j, i), x, cr.full((), 0, x.dtype))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import DTypeError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
@@ -67,6 +67,15 @@ def _as_index(x: Any) -> Any:
     return index
 
 
+def _as_positions(x: Any) -> Any:
+    """Return the indices of `take` as a traced array of int64: arrays are cast as NumPy casts, numbers truncated."""
+    index = as_traced(asarray(x))
+    if index.dtype.kind in "fc" and has_type(x, (Traced, np.ndarray)):
+        advice = "convert them with astype(int)"
+        raise context_of("take", index).bad_dtype(f"indices are {index.dtype}", advice)
+    return ew.convert(index, np.int64)
+
+
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Return the elements of an array at positions along an axis; None flattens it first.
 
@@ -78,7 +87,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         return np.take(a, indices, axis, out, mode)
     refuse_out("take", out)
     x, taken_axis = along_axis("take", a, axis)
-    index = ew.convert(_as_index(indices), np.int64)
+    index = _as_positions(indices)
     if mode != "raise":
         index = _into_range(index, sizes(x)[taken_axis], mode)
     return ix.take(x, index, taken_axis)

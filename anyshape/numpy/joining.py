@@ -54,7 +54,7 @@ def _in_one_dtype(function: str, arrays: Any, dtype: Any = None, casting: Any = 
 
 def _members(arrays: Any) -> Sequence[Any]:
     """Return the arrays of a sequence, or along the first axis of an array."""
-    return unstack(arrays) if isinstance(arrays, Traced) else list(arrays)
+    return unstack(arrays) if isinstance(arrays, Traced) and arrays.meta.rank else list(arrays)
 
 
 def concatenate(

@@ -83,6 +83,10 @@ def test_neighbouring_slices_are_proved_to_have_one_size():
         (lambda x: np.pad(x, 1, mode="maximum"), UnsupportedFunctionError, "mode 'maximum'"),
         (lambda x: np.pad(x, -1), ShapeError, "a pad of -1 is negative"),
         (lambda x: np.take(x, [0], out=np.zeros(3)), UnsupportedFunctionError, "option 'out'"),
+        (lambda x: np.take(x, x[0]), DTypeError, "indices are float64"),
+        (lambda x: np.zeros_like(x, x[0]), DTypeError, "an array is not a dtype"),
+        (lambda x: np.triu(x[0, 0]), TypeError, "m is a scalar"),
+        (lambda x: anp.hstack(x[0, 0]), TypeError, "iteration over a 0-d array"),
         (lambda x: anp.arange(0, x.shape[0], 0.1), UnsupportedFunctionError, "bound or step 0.1"),
         (lambda x: np.concatenate([x, x[0]]), ShapeError, "same number of axes"),
         (lambda x: np.swapaxes(x, 0, 5), np.exceptions.AxisError, "axis 5 is out of bounds"),
@@ -92,6 +96,12 @@ def test_errors_name_the_problem(function, kind, words):
     program = anyshape.jit(function)
     with pytest.raises(kind, match=words):
         program(X)
+
+
+def test_take_counts_with_bools_and_truncates_numbers_as_numpy_does():
+    mask = np.array([True, False])
+    for function in (lambda x, i: np.take(x, i), lambda x, i: np.take(x, 1.5), lambda x, i: np.take(x, [1.5])):
+        np.testing.assert_array_equal(anyshape.jit(function)(X, mask), function(X, mask))
 
 
 def test_an_index_out_of_range_is_numpys_error_when_the_program_runs():

@@ -144,6 +144,8 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
 
 def number_dtype(dtype: Any, function: str = "array") -> np.dtype:
     """Return a dtype argument as a dtype of numbers; programs hold no objects and no text."""
+    if has_type(dtype, (Traced, np.ndarray)):
+        raise DTypeError(function, "an array is not a dtype", "pass its dtype, as in x.dtype", user_line())
     target = np.dtype(dtype)
     if target.kind not in NUMERIC:
         raise DTypeError(function, f"there are no traced arrays of {target}", "use a dtype of numbers", user_line())
