@@ -15,7 +15,6 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
-from anyshape.support.freezing import Frozen
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
@@ -32,6 +31,7 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
 from anyshape.transforms.specs import zeros_like_spec
@@ -394,9 +394,10 @@ def memoised_transform(
         rememberable = active() is None  # a function made inside a trace may hold its values
     if not rememberable:
         return jit_transform(make(function, name), name, function)
-    return _remembered(kind, Frozen(function), name, make)
+    jitted: Jitted = memoised(function, (kind, name, make), _make_jitted)
+    return jitted
 
 
-@functools.lru_cache(maxsize=256)
-def _remembered(kind: str, function: Frozen, name: str, make: Callable[..., Callable[..., Any]]) -> Jitted:
-    return jit_transform(make(function.value, name), name, function.value)
+def _make_jitted(function: Callable[..., Any], key: tuple[str, str, Callable[..., Callable[..., Any]]]) -> Jitted:
+    _, name, make = key
+    return jit_transform(make(function, name), name, function)

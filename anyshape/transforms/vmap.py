@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
-from anyshape.support.freezing import Frozen
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
@@ -30,6 +28,7 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, trace_inner
+from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.grad import Argnums, behind_object, choose_arguments, grad, jvp, linearize, vjp
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 
@@ -249,10 +248,6 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     [ 6. 12.]
     """
     one = len(primals) == 1
-    return jvp(_gradient_of(Frozen(function), 0 if one else tuple(range(len(primals)))), primals, tangents)[1]
-
-
-@functools.lru_cache(maxsize=256)
-def _gradient_of(function: Frozen, argnums: Argnums) -> Jitted:
-    """Return the gradient, memoised by function, so that its derivatives are traced once."""
-    return grad(function.value, argnums)
+    argnums = 0 if one else tuple(range(len(primals)))
+    gradient = memoised(function, argnums, grad)  # so that its derivatives are traced once
+    return jvp(gradient, primals, tangents)[1]

@@ -1,0 +1,63 @@
+"""Memoise what transforms make of a function, for as long as the function lives.
+
+A closure that is made anew for each batch may hold the batch. What is made of it refers to it, so a table of the module
+would hold both. The function itself holds the table instead: both are garbage together.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from anyshape.support.freezing import Frozen
+from anyshape.support.true_types import has_type
+from anyshape.transforms.jit import Jitted
+
+_NAME = "<made by anyshape>"  # no code can name it as an attribute
+
+
+class _Memo:
+    """Table of one function, which is neither copied nor pickled with it."""
+
+    __slots__ = ("entries", "function")
+
+    def __init__(self, function: Any = None) -> None:
+        self.function = None if function is None else weakref.ref(function)
+        self.entries: dict[Hashable, Any] = {}
+
+    def belongs_to(self, function: Any) -> bool:
+        """Return False for the table of another function, whose attributes were copied."""
+        return self.function is not None and self.function() is function
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Memo:
+        return _Memo()
+
+    def __reduce__(self) -> Any:
+        return _Memo, ()
+
+
+def memoised(function: Callable[..., Any], key: Hashable, make: Callable[[Callable[..., Any], Hashable], Any]) -> Any:
+    """Return what `make(function, key)` gave for the same hashable function and key, or call it."""
+    attributes = _attributes_of(function)
+    if attributes is None:
+        return _shared(Frozen(function), key, make)
+    memo = attributes.get(_NAME)
+    if memo is None or not memo.belongs_to(function):
+        memo = attributes[_NAME] = _Memo(function)
+    entry = memo.entries.get((make, key))
+    return memo.entries.setdefault((make, key), make(function, key)) if entry is None else entry
+
+
+def _attributes_of(function: Any) -> dict[str, Any] | None:
+    """Return the dict of a function's attributes, None for other callables and for wrappers, whose dict is compared."""
+    if has_type(function, Jitted):
+        return vars(function)
+    return vars(function) if has_type(function, types.FunctionType) and not hasattr(function, "__wrapped__") else None
+
+
+@functools.lru_cache(maxsize=64)
+def _shared(function: Frozen, key: Hashable, make: Callable[[Callable[..., Any], Hashable], Any]) -> Any:
+    return make(function.value, key)
