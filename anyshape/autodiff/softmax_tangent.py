@@ -7,7 +7,7 @@ of exp, sum and quotient in turn. It reads y alone, and no part of it can overfl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.prover.scope import Scope
@@ -16,6 +16,7 @@ from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 Makers = Mapping[Value, Node]
 

@@ -7,7 +7,6 @@ a plan.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from anyshape.backend.compiler.passes.binary_einsum import default_path, einsum_nodes, labelled_sizes
 from anyshape.graph.ir.graph import Graph, Value
@@ -18,6 +17,7 @@ from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.contraction import terms_of
 from anyshape.ops.core.contraction_order import Path, cheapest_path
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 Paths = tuple[Path, ...]  # one for each product of a graph
 

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from anyshape.autodiff.jvp import inline
 from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run
@@ -35,6 +35,7 @@ from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.contraction_choice import ContractionPaths, Paths
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _PLAN = logging.getLogger("anyshape.plan")
 MAX_SIZES = 16  # that a call compares with 1

@@ -7,12 +7,15 @@ may differ.
 from __future__ import annotations
 
 import datetime
-import decimal
+import functools
+import sys
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+
+from anyshape.support.packages import decimal
 
 _SMALL = 4096  # bytes of an array that is compared by content
 
@@ -73,7 +76,7 @@ def _of_other(kind: type, x: Any) -> Any:
     """Freeze a value whose class has no rule of its own."""
     if issubclass(kind, np.dtype):
         return np.dtype, x  # C has two classes for one integer: long long and long
-    rule = next((rule for base, rule in _BASES.items() if issubclass(kind, base)), None)
+    rule = next((rule for base, rule in _bases("decimal" in sys.modules).items() if issubclass(kind, base)), None)
     if rule is not None:
         return kind, rule(x), *_own_equality(kind, x)
     names = _fields(kind)
@@ -84,7 +87,7 @@ def _of_other(kind: type, x: Any) -> Any:
 
 def _own_equality(kind: type, x: Any) -> tuple[Any, ...]:
     """Return the value itself if its class defines its own `==`, which then counts too."""
-    inherited = any(kind.__eq__ is base.__eq__ for base in _BASES)
+    inherited = any(kind.__eq__ is base.__eq__ for base in _bases("decimal" in sys.modules))
     return () if inherited or issubclass(kind, np.generic) else (_hashable(x),)
 
 
@@ -169,7 +172,12 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     set: _of_set,
     list: _parts,
     dict: _of_dict,
-    decimal.Decimal: decimal.Decimal.as_tuple,
     datetime.datetime: _of_time,
     datetime.time: _of_time,
 }
+
+
+@functools.cache
+def _bases(with_decimal: bool) -> dict[type, Callable[[Any], Any]]:
+    """Return the rules by base. No value is a decimal while nothing has loaded that module."""
+    return {**_BASES, decimal.Decimal: decimal.Decimal.as_tuple} if with_decimal else _BASES

@@ -1,16 +1,19 @@
-"""Dataclasses whose methods are compiled at their first use, all in one piece.
+"""Dataclasses whose methods and fields are made at their first use.
 
 The standard decorator compiles five functions for each class, one by one, in 0.3 to 0.7 ms. A hundred classes would
-take half of the import time of anyshape, and the first program of a process uses a third of them.
+take half of the import time of anyshape, and the first program of a process uses a third of them. Here a class notes
+what it declares. Each method is compiled at its first call. The standard decorator makes the fields when
+`dataclasses.fields` or its like ask for them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import threading
+import types
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-_PENDING: dict[type, bool] = {}  # classes whose methods are not compiled yet; the value tells whether one is frozen
 _LOCK = threading.RLock()
 
 if TYPE_CHECKING:
@@ -18,106 +21,189 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False):
-        """Declare a dataclass as `dataclasses.dataclass` does, and compile its methods at their first use."""
+        """Declare a dataclass as `dataclasses.dataclass` does, and make its methods and fields at their first use."""
 
         def declare(body: type) -> type:
-            own = {name for name in ("__init__", "__repr__", "__eq__", "__hash__") if vars(body).get(name)}
-            kind = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(body)
-            hashed = {"__hash__"} if frozen else set()
-            generated = {"__init__", "__repr__"} | ({"__eq__"} | hashed if eq else set())
-            for name in generated - own:
-                type.__setattr__(kind, name, _compiling(kind, name))
-            if eq and not frozen and "__hash__" not in own:
-                kind.__hash__ = None
-            if frozen:
-                _freeze(kind)
-            _PENDING[kind] = frozen
-            return kind
+            declaration = _Declaration(body, frozen)
+            generated = _attributes(declaration, eq)
+            if slots:
+                return declaration.remake(generated)
+            for name, value in declaration.own.items():
+                if isinstance(value, dataclasses.Field):
+                    _show_default(body, name, value.default)
+            for name, value in generated.items():
+                type.__setattr__(body, name, value)
+            return body
 
         return declare if cls is None else declare(cls)
 
 
-def _compiling(kind: type, name: str) -> Any:
-    """Return a method that compiles the methods of a class, its successor among them, and calls that."""
+class _Declaration:
+    """The fields that a class and its bases declare, by name, with their defaults.
+
+    Classes hold it under the name that the standard library reads fields from.
+    """
+
+    def __init__(self, body: type, frozen: bool) -> None:
+        self.kind, self.frozen = body, frozen
+        self.pending: set[str] = set()  # methods that are not compiled yet
+        self.standard: dict[str, dataclasses.Field[Any]] | None = None
+        names, values = vars(body).get("__annotations__", {}), vars(body)
+        self.own = {name: values.get(name, dataclasses.MISSING) for name in names if not _of_class(names[name])}
+        self.fields: dict[str, Any] = {}
+        for base in reversed(body.__mro__[1:]):
+            inherited = vars(base).get("__dataclass_fields__", {})
+            self.fields.update(inherited.own if isinstance(inherited, _Declaration) else inherited)
+        self.fields.update(self.own)
+
+    def __get__(self, instance: Any, owner: type) -> dict[str, dataclasses.Field[Any]]:
+        """Return the fields as the standard decorator makes them."""
+        with _LOCK:
+            if self.standard is None:
+                body = {name: value for name, value in self.own.items() if value is not dataclasses.MISSING}
+                body["__annotations__"] = vars(self.kind).get("__annotations__", {})
+                body["__doc__"], body["__module__"] = "Fields of a class.", self.kind.__module__
+                made: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(type("Fields", (), body))
+                fields: dict[str, dataclasses.Field[Any]] = {}
+                for base in reversed(self.kind.__mro__[1:]):
+                    fields.update(getattr(base, "__dataclass_fields__", {}))
+                self.standard = {**fields, **made.__dataclass_fields__}
+            return self.standard
+
+    def remake(self, generated: dict[str, Any]) -> type:
+        """Return the class made anew with slots for its own fields."""
+        body = self.kind
+        inherited = {name for base in body.__mro__[1:] for name in vars(base).get("__slots__", ())}
+        namespace = {name: value for name, value in vars(body).items() if name not in self.own}
+        for name in ("__dict__", "__weakref__"):
+            namespace.pop(name, None)
+        namespace.update(generated, __slots__=tuple([name for name in self.own if name not in inherited]))
+        namespace["__qualname__"] = body.__qualname__
+        self.kind = type(body)(body.__name__, body.__bases__, namespace)
+        return self.kind
+
+    def compile(self, name: str) -> None:
+        """Compile a method of the class, unless that is done; other threads wait for it."""
+        with _LOCK:
+            if name in self.pending:
+                compiled: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": dataclasses.MISSING}
+                compiled["__name__"] = self.kind.__module__  # a search for the user's line passes over these frames
+                exec(_SOURCES[name](self, compiled), compiled)
+                compiled[name].__qualname__ = f"{self.kind.__qualname__}.{name}"
+                type.__setattr__(self.kind, name, compiled[name])
+                self.pending.discard(name)
+
+
+def _of_class(annotation: Any) -> bool:
+    """Tell whether an annotation belongs to an attribute of the class."""
+    return str(annotation).startswith("ClassVar")
+
+
+def _show_default(body: type, name: str, default: Any) -> None:
+    """Let a class attribute be the default of a field, as it is where no `field` declares it."""
+    if default is dataclasses.MISSING:
+        delattr(body, name)
+    else:
+        type.__setattr__(body, name, default)
+
+
+def _attributes(declaration: _Declaration, eq: bool) -> dict[str, Any]:
+    """Return the attributes that a declared class gets: methods that compile themselves, and its fields."""
+    body, frozen = declaration.kind, declaration.frozen
+    own = {name for name in ("__init__", "__repr__", "__eq__", "__hash__") if vars(body).get(name)}
+    hashed = {"__hash__"} if frozen else set()
+    declaration.pending = ({"__init__"} | ({"__eq__"} | hashed if eq else set())) - own
+    generated: dict[str, Any] = {name: _compiling(declaration, name) for name in declaration.pending}
+    generated["__dataclass_fields__"] = declaration
+    generated["__dataclass_params__"] = types.SimpleNamespace(
+        init=True, repr=True, eq=eq, order=False, unsafe_hash=False, frozen=frozen
+    )
+    if "__match_args__" not in vars(body):
+        generated["__match_args__"] = tuple(declaration.fields)
+    if "__repr__" not in own:
+        generated["__repr__"] = _repr
+    if eq and not frozen and "__hash__" not in own:
+        generated["__hash__"] = None
+    if frozen:
+        generated.update(_read_only(declaration))
+    return generated
+
+
+def _compiling(declaration: _Declaration, name: str) -> Any:
+    """Return a method that compiles its successor and calls that."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        compile_methods(kind)
-        return vars(kind)[name](self, *args, **kwargs)
+        declaration.compile(name)
+        return vars(declaration.kind)[name](self, *args, **kwargs)
 
-    method.compiles = True  # type: ignore[attr-defined]
     return method
 
 
-def compile_methods(kind: type) -> None:
-    """Compile the methods of a declared class, unless that is done; other threads wait for it."""
-    with _LOCK:
-        if kind in _PENDING:
-            compiled: dict[str, Any] = {"set_field": object.__setattr__, "MISSING": dataclasses.MISSING}
-            compiled["__name__"] = kind.__module__  # so that a search for the user's line passes over these frames
-            exec(_source(kind, _PENDING[kind], compiled), compiled)
-            for name in ("__repr__", "__eq__", "__hash__", "__init__"):
-                if hasattr(vars(kind).get(name), "compiles"):
-                    compiled[name].__qualname__ = f"{kind.__qualname__}.{name}"
-                    type.__setattr__(kind, name, compiled[name])
-            del _PENDING[kind]
+def _init_source(declaration: _Declaration, names: dict[str, Any]) -> str:
+    """Return the source of `__init__`, and put the defaults of fields into `names`."""
+    parameters, lines = ["self"], []
+    for name, value in declaration.fields.items():
+        declared = value if isinstance(value, dataclasses.Field) else dataclasses.field(default=value)
+        factory, default = declared.default_factory, declared.default
+        assigned = name
+        if factory is not dataclasses.MISSING:
+            names[f"make_{name}"] = factory
+            parameters.append(f"{name}=MISSING")
+            assigned = f"make_{name}() if {name} is MISSING else {name}"
+        elif default is not dataclasses.MISSING:
+            names[f"default_{name}"] = default
+            parameters.append(f"{name}=default_{name}")
+        else:
+            parameters.append(name)
+        lines.append(f" set_field(self, {name!r}, {assigned})" if declaration.frozen else f" self.{name} = {assigned}")
+    if hasattr(declaration.kind, "__post_init__"):
+        lines.append(" self.__post_init__()")
+    return "\n".join([f"def __init__({', '.join(parameters)}):", *lines, " pass"])
 
 
-def _source(kind: type, frozen: bool, names: dict[str, Any]) -> str:
-    """Return the source of the methods, and put the defaults of fields into `names`."""
-    fields = dataclasses.fields(kind)
-    mine, theirs = [f"({''.join([f'{x}.{f.name}, ' for f in fields if f.compare])})" for x in ("self", "other")]
-    shown = ", ".join([f"{f.name}={{self.{f.name}!r}}" for f in fields if f.repr])
-    return "\n".join(
-        [
-            f"def __init__({', '.join(['self', *[_parameter(f, names) for f in fields]])}):",
-            *[_assignment(f, frozen) for f in fields],
-            "    self.__post_init__()" if hasattr(kind, "__post_init__") else "    pass",
-            "def __repr__(self):",
-            f"    return f'{{self.__class__.__qualname__}}({shown})'",
-            "def __eq__(self, other):",
-            f"    return {mine} == {theirs} if other.__class__ is self.__class__ else NotImplemented",
-            "def __hash__(self):",
-            f"    return hash({mine})",
-        ]
-    )
+def _compared(declaration: _Declaration, instance: str) -> str:
+    """Return the source of a tuple of the values that are compared."""
+    left_out = {name for name, f in declaration.fields.items() if isinstance(f, dataclasses.Field) and not f.compare}
+    return f"({''.join([f'{instance}.{name}, ' for name in declaration.fields if name not in left_out])})"
 
 
-def _parameter(field: dataclasses.Field[Any], names: dict[str, Any]) -> str:
-    """Return a parameter of `__init__` with its default."""
-    if field.default_factory is not dataclasses.MISSING:
-        names[f"make_{field.name}"] = field.default_factory
-        return f"{field.name}=MISSING"
-    if field.default is dataclasses.MISSING:
-        return field.name
-    names[f"default_{field.name}"] = field.default
-    return f"{field.name}=default_{field.name}"
+def _eq_source(declaration: _Declaration, names: dict[str, Any]) -> str:
+    pair = f"{_compared(declaration, 'self')} == {_compared(declaration, 'other')}"
+    return f"def __eq__(self, other): return {pair} if other.__class__ is self.__class__ else NotImplemented"
 
 
-def _assignment(field: dataclasses.Field[Any], frozen: bool) -> str:
-    """Return the line of `__init__` that sets a field."""
-    name = value = field.name
-    if field.default_factory is not dataclasses.MISSING:
-        value = f"make_{name}() if {name} is MISSING else {name}"
-    return f"    set_field(self, {name!r}, {value})" if frozen else f"    self.{name} = {value}"
+def _hash_source(declaration: _Declaration, names: dict[str, Any]) -> str:
+    return f"def __hash__(self): return hash({_compared(declaration, 'self')})"
 
 
-def _freeze(kind: type) -> None:
-    """Make the fields of a class read-only, and its pickles restore them all the same."""
-    names = frozenset(f.name for f in dataclasses.fields(kind))
+_SOURCES: Mapping[str, Callable[[_Declaration, dict[str, Any]], str]] = {
+    "__init__": _init_source,
+    "__eq__": _eq_source,
+    "__hash__": _hash_source,
+}
+
+
+def _repr(self: Any) -> str:
+    """Print an instance as a call that makes it."""
+    shown = ", ".join([f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr])
+    return f"{self.__class__.__qualname__}({shown})"
+
+
+def _read_only(declaration: _Declaration) -> dict[str, Any]:
+    """Return methods that make the fields of a class read-only, while its pickles restore them all the same."""
 
     def set_attribute(self: Any, name: str, value: Any) -> None:
-        if type(self) is kind or name in names:
+        if type(self) is declaration.kind or name in declaration.fields:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(kind, self).__setattr__(name, value)  # type: ignore[arg-type]
+        super(declaration.kind, self).__setattr__(name, value)  # type: ignore[arg-type]
 
     def delete_attribute(self: Any, name: str) -> None:
-        if type(self) is kind or name in names:
+        if type(self) is declaration.kind or name in declaration.fields:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(kind, self).__delattr__(name)  # type: ignore[arg-type]
+        super(declaration.kind, self).__delattr__(name)  # type: ignore[arg-type]
 
-    kind.__setattr__, kind.__delattr__ = set_attribute, delete_attribute  # type: ignore[method-assign, assignment]
-    if "__setstate__" not in vars(kind):
-        kind.__setstate__ = _set_state  # type: ignore[attr-defined]
+    methods = {"__setattr__": set_attribute, "__delattr__": delete_attribute}
+    return methods if "__setstate__" in vars(declaration.kind) else {**methods, "__setstate__": _set_state}
 
 
 def _set_state(self: Any, state: Any) -> None:

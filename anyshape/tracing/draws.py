@@ -17,13 +17,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from anyshape.errors import FrozenDrawError
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.user_stack import is_user_frame
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 
 T = TypeVar("T")

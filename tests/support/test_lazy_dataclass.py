@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from anyshape.support.lazy_dataclass import _PENDING, dataclass
+from anyshape.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,51 @@ def test_a_pattern_matches_fields():
             assert (x, y) == (1, 2)
 
 
-def test_methods_are_generated_at_the_first_instance():
+def test_methods_are_generated_at_their_first_call():
     @dataclass(frozen=True)
     class Late:
         value: int
 
-    assert Late in _PENDING
+    before = dict(vars(Late))
     assert Late(1) == Late(1)
-    assert Late not in _PENDING
+    after = vars(Late)
+    assert after["__init__"] is not before["__init__"] and after["__eq__"] is not before["__eq__"]
+    assert after["__hash__"] is before["__hash__"]
+
+
+@pytest.mark.parametrize("kind", [Point, Base, Derived, Mutable, MutableSlots])
+def test_the_standard_library_sees_a_dataclass(kind):
+    standard = dataclasses.make_dataclass("Standard", [(f.name, f.type, f) for f in dataclasses.fields(kind)])
+    assert dataclasses.is_dataclass(kind) and kind.__match_args__ == standard.__match_args__
+    for field, other in zip(dataclasses.fields(kind), dataclasses.fields(standard), strict=True):
+        assert (field.name, field.default, field.compare) == (other.name, other.default, other.compare)
+    instance = kind(7)
+    assert dataclasses.asdict(instance) == {f.name: getattr(instance, f.name) for f in dataclasses.fields(kind)}
+    assert kind.__dataclass_params__.frozen == (kind in (Point, Base, Derived))
+
+
+def test_a_standard_dataclass_extends_a_declared_one():
+    @dataclasses.dataclass(frozen=True)
+    class Extended(Derived):
+        fourth: list = dataclasses.field(default_factory=list)
+
+    assert repr(Extended(1, fourth=[2])).endswith("Extended(first=1, second='text', third=5, fourth=[2])")
+
+    @dataclass(frozen=True)
+    class Back(Extended):
+        fifth: int = 6
+
+    assert Back(1, fourth=[2]) == Back(1, "text", 5, [2], 6) != Back(1)
+    with pytest.raises(TypeError):
+
+        @dataclasses.dataclass
+        class Thawed(Base):
+            pass
+
+
+def test_the_default_of_a_field_is_an_attribute_of_its_class():
+    assert Derived.second == "text" and not hasattr(Mutable, "values")
+    assert Mutable(values=[1]) == Mutable([1])
 
 
 def test_an_instance_is_unpickled_in_a_process_that_has_made_none():

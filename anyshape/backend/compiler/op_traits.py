@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from anyshape.graph.ir.graph import HasParams, Op, applies
 from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.shapes.strided_view import View
 from anyshape.graph.sizes.expr import Size
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.passes.identities import Identity

@@ -6,7 +6,6 @@ positions otherwise. Axes of the operand without indices, which windows cover in
 
 import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from anyshape.backend.compiler import plan_ops as po
 from anyshape.backend.numpy.indexing import add_rows, check_first, check_starts, summed_rows
 from anyshape.ops import gathering as ga
 from anyshape.ops.core.apply import kernel
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class _Layout(NamedTuple):

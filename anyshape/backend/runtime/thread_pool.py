@@ -14,10 +14,14 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.fp_warnings import WarningCollector
+from anyshape.support.packages import queue
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 Work = Callable[[Iterable[int]], None]
 
@@ -134,8 +138,8 @@ class _Pool:
     def reset(self) -> None:
         """Start empty; in a forked process the parent's threads do not exist and its locks may be held."""
         self.lock = threading.RLock()  # reentrant: a signal handler may run tiles while threads are started
-        self.runs: SimpleQueue[_Run] = SimpleQueue()
         self.size = 0
+        self.runs: SimpleQueue[_Run]  # made with the first thread
 
     def offer(self, run: _Run, helpers: int) -> None:
         """Let up to `helpers` threads help with a run."""
@@ -147,6 +151,8 @@ class _Pool:
     def _grow(self, size: int) -> None:
         """Start threads up to `size`; keep fewer if the interpreter shuts down or the system has no more."""
         with self.lock, contextlib.suppress(RuntimeError):
+            if not self.size:
+                self.runs = queue.SimpleQueue()
             while self.size < size:
                 thread = threading.Thread(target=_serve, args=(self.runs,), name="anyshape", daemon=True)
                 thread.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyshape.errors import ShapeError
 from anyshape.errors.messages import shortened
@@ -12,6 +12,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.graph.sizes.printing import unique_namer
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 Values = Mapping[DimVar, int]
 _LONGEST, _NOTES = 80, 4  # characters of a size, remarks on it

@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes import expr, polynomial_bounds, polynomials
@@ -19,6 +19,7 @@ from anyshape.graph.sizes.expr import Call, DimExpr, Size
 from anyshape.graph.sizes.intervals import Interval
 from anyshape.graph.sizes.polynomials import Monomial, Terms
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 Form: TypeAlias = tuple[dict[int, int], int]  # coefficients by column, and the constant
 Relation: TypeAlias = Literal["==", ">="]

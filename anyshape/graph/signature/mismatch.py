@@ -6,7 +6,7 @@ Generated code detects a mismatch fast and without words. This module then finds
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from anyshape.errors import InputSizeError, SizeMismatchError
 from anyshape.graph.signature.dim_equations import InputSize, SizeBinding
@@ -16,6 +16,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, RuntimeScalar, Size
 from anyshape.graph.sizes.limits import LARGEST_SIZE
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _Context: TypeAlias = list[tuple[str, int, str]]  # sizes that explain an error: text, size, where it is from
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -25,6 +25,7 @@ from anyshape.graph.sizes.polynomials import Terms
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 COLUMNS = ("time", "share", "bytes", "GB/s", "flops", "GFLOP/s", "step", "result", "line")
 NUMBERS = COLUMNS[:6]

@@ -69,16 +69,16 @@ def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
 # NAMESPACE has every function by name, UFUNCS and FUNCTIONS by the NumPy or SciPy object that it stands for
 NAMESPACE: dict[str, Callable[..., Any]] = {name: f for module in _MODULES for name, f in _public(module).items()}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    getattr(home, name): f
+    vars(home)[name]: f
     for home in (scipy.special, np)
     for name, f in NAMESPACE.items()
-    if isinstance(getattr(home, name, None), np.ufunc)
+    if isinstance(vars(home).get(name), np.ufunc)
 }
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    getattr(home, name): f
+    vars(home)[name]: f
     for home in (np.linalg, np)
     for name, f in NAMESPACE.items()
-    if callable(getattr(home, name, None)) and not isinstance(getattr(home, name), (np.ufunc, type))
+    if callable(vars(home).get(name)) and not isinstance(vars(home)[name], (np.ufunc, type))
 }
 UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "UFUNCS", {}).items()})
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {

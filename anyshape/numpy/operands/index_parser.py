@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from anyshape.ops import indexing as ix
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 
 _INDEX = np.dtype(np.int64)

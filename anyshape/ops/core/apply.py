@@ -6,7 +6,7 @@ The table of kernels stands here too, so that an op applied outside of any trace
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute_leaves
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 
 Operand: TypeAlias = Traced | np.ndarray

@@ -14,7 +14,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import at_least
@@ -22,6 +22,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Leaf, Size
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 Term: TypeAlias = frozenset[Any]
 Path: TypeAlias = tuple[tuple[int, int], ...]  # positions of pairs; a result takes the position of the first of a pair

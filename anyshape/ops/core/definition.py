@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from anyshape.graph.ir.op_table import OpTable
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops.core.flop_counts import COSTS, OpCost
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 ParamKind: TypeAlias = Callable[[Node, Any], bool]
 Params: TypeAlias = dict[str, Any]

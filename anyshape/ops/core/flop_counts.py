@@ -17,7 +17,7 @@ The rows stand with the definitions of the ops in `ops/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from anyshape.graph.ir.graph import Graph, Value
@@ -26,6 +26,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, Unknown, projec
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
 
 Shape: TypeAlias = tuple[Size, ...]

@@ -8,7 +8,9 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _CACHED_CODES = 4096
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")

@@ -10,10 +10,11 @@ import functools
 import threading
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyshape.backend.compiler.plan import Plan
 from anyshape.graph.sizes.symbols import DimVar
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 READINGS, ROUNDS = 100, 30  # of the measurement of what a reading costs
 

@@ -7,11 +7,12 @@ it needs, it raises, defers to the run, or leaves the node as it is.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class Need(NamedTuple):
