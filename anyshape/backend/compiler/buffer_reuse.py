@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+
+import numpy as np
 
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.op_traits import TRAITS, Alias, runs_user_code
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import KERNELS
 
-FreeBuffers = dict[Any, list[str]]  # dead slots by what their buffers can hold
+BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes
 
 
 class BufferReuse:
@@ -64,47 +66,29 @@ class BufferReuse:
         A dead buffer waits for a value of its size until another array is made that may be as large. Then it is freed,
         so no more memory is live at once than values are.
         """
-        free: FreeBuffers = {}
+        free = _FreeBuffers()
         reuse: dict[int, str] = {}
         for position, step in enumerate(self.steps):
             dying = self._dying(position, step)
             for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
-                free.setdefault(self._key(self.metas[slot]), []).append(slot)
-            buffer = self._take(free, step)
+                free.add(slot, self._key(self.metas[slot]))
+            buffer = free.take(self._key(step.results[0]), dying) if KERNELS[step.op].out else None
             if buffer is not None:
                 reuse[position] = buffer
             elif not TRAITS[step.op].alias.may_share:
-                free = self._not_larger(free, step, dying)
-            internal = self.internal.get(step.outputs[0])
-            if internal:
-                free = _without(free, internal)
+                free.drop_up_to(max([self.ctx.rank(m) for m in step.results]), dying)
+            free.remove(self.internal.get(step.outputs[0], ()))
         return self._with_drops(reuse)
-
-    def _not_larger(self, free: FreeBuffers, step: Step, dying: Sequence[str]) -> FreeBuffers:
-        """Return the free buffers that stay when a step makes an array: buffers of more axes, and of dying operands."""
-        rank = max(self.ctx.rank(m) for m in step.results)
-        return {key: [s for s in slots if len(key[1]) > rank or s in dying] for key, slots in free.items()}
 
     def _dying(self, position: int, step: Step) -> list[str]:
         """Return the slots with their last use here."""
         slots = dict.fromkeys([*step.inputs, *step.outputs])
         return [s for s in slots if isinstance(s, str) and self.last_use[s] == position]
 
-    def _take(self, free: FreeBuffers, step: Step) -> str | None:
-        """Take a free buffer for the result of a step, an operand's if there is one."""
-        key = self._key(step.results[0]) if KERNELS[step.op].out else None
-        candidates = free.get(key, []) if key is not None else []
-        if not candidates:
-            return None
-        buffer = ([s for s in candidates if s in step.inputs] or candidates)[-1]
-        candidates.remove(buffer)
-        return buffer
-
     def _is_reusable(self, slot: str) -> bool:
-        meta = self.metas.get(slot)
-        return slot in self.fresh and slot not in self.shared and meta is not None and self._key(meta) is not None
+        return slot in self.fresh and slot not in self.shared and slot in self.metas
 
-    def _key(self, meta: TensorMeta) -> tuple[Any, ...] | None:
+    def _key(self, meta: TensorMeta) -> BufferKey | None:
         """Return a key that buffers of one size and dtype share.
 
         It is None where a size has no name, and for a number, which may be no array.
@@ -130,6 +114,48 @@ def _last_uses(steps: Sequence[Step], outputs: Iterable[Slot]) -> dict[Slot, int
     return last_use | dict.fromkeys(outputs, len(steps))
 
 
-def _without(free: FreeBuffers, slots: set[str]) -> FreeBuffers:
-    """Return the free buffers without slots that may never have been arrays of their own."""
-    return {key: [slot for slot in candidates if slot not in slots] for key, candidates in free.items()}
+class _FreeBuffers:
+    """Dead slots whose buffers wait for a value, by what the buffers can hold, the last one last.
+
+    Each operation takes time in proportion to the slots that it names or drops, however many wait.
+    """
+
+    def __init__(self) -> None:
+        self.key_of: dict[str, BufferKey] = {}
+        self.by_rank: dict[int, dict[BufferKey, dict[str, None]]] = {}
+
+    def add(self, slot: str, key: BufferKey | None) -> None:
+        """Let the buffer of a slot wait."""
+        if key is not None:
+            self.key_of[slot] = key
+            self.by_rank.setdefault(len(key[1]), {}).setdefault(key, {})[slot] = None
+
+    def take(self, key: BufferKey | None, operands: Sequence[str]) -> str | None:
+        """Take the last buffer of a key, one of these operands if there is one."""
+        waiting = None if key is None else self.by_rank.get(len(key[1]), {}).get(key)
+        if not waiting:
+            return None
+        slot = next((s for s in reversed(operands) if s in waiting), None)
+        if slot is None:
+            slot, _ = waiting.popitem()
+        else:
+            del waiting[slot]
+        del self.key_of[slot]
+        return slot
+
+    def remove(self, slots: Iterable[str]) -> None:
+        """Forget the slots that wait among these."""
+        for slot in slots:
+            key = self.key_of.pop(slot, None)
+            if key is not None:
+                del self.by_rank[len(key[1])][key][slot]
+
+    def drop_up_to(self, rank: int, spared: Iterable[str]) -> None:
+        """Drop the buffers with at most so many axes, but for some: an array is made that may be as large."""
+        left = [(slot, self.key_of[slot]) for slot in spared if slot in self.key_of]
+        for low in [r for r in self.by_rank if r <= rank]:
+            for slots in self.by_rank.pop(low).values():
+                for slot in slots:
+                    del self.key_of[slot]
+        for slot, key in left:
+            self.add(slot, key)

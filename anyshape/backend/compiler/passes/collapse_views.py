@@ -47,8 +47,9 @@ def collapse_views(steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope)
     for step in steps:
         if _is_movement(step, ctx):
             (source,) = step.inputs
-            before = chains.pop(source, []) if uses[source] == 1 else []
-            chains[step.outputs[0]] = [*before, step]
+            chain = chains.pop(source, []) if uses[source] == 1 else []
+            chain.append(step)
+            chains[step.outputs[0]] = chain
     inside = {s.outputs[0] for chain in chains.values() for s in chain[:-1]}
     collapsed: list[Step] = []
     for step in steps:
@@ -77,29 +78,31 @@ def _movement(step: Step) -> Movement:
 
 def _segments(chain: list[Step], ctx: ShapeGuardContext) -> Iterator[Step]:
     """Yield the chain in as few steps as possible, in order."""
-    while _weight(chain) >= MIN_WEIGHT:
-        segment = _longest_prefix(chain, ctx)
-        view, length = segment.step(), max(len(segment.steps), 1)
-        yield from chain[:length] if view is None else [view]
-        chain = chain[length:]
-        if chain and chain[0].op is mv.reshape_op and not segment.fills:
-            yield chain[0]  # it could not be part of the view, so it copies, and its result is in C order
-            chain = chain[1:]
-    yield from chain
+    start, weight = 0, _weight(chain)  # of what is left of the chain
+    while weight >= MIN_WEIGHT:
+        segment = _longest_prefix(chain, start, ctx)
+        view, end = segment.step(), start + max(len(segment.steps), 1)
+        yield from chain[start:end] if view is None else [view]
+        if end < len(chain) and chain[end].op is mv.reshape_op and not segment.fills:
+            yield chain[end]  # it could not be part of the view, so it copies, and its result is in C order
+            end += 1
+        start, weight = end, weight - _weight(chain[start:end])
+    yield from chain[start:]
 
 
 def _weight(steps: Sequence[Step]) -> int:
     return sum(_movement(step).weight for step in steps)
 
 
-def _longest_prefix(chain: list[Step], ctx: ShapeGuardContext) -> _Segment:
-    """Return the longest prefix of the chain that is one view.
+def _longest_prefix(chain: list[Step], start: int, ctx: ShapeGuardContext) -> _Segment:
+    """Return the most steps of the chain, from a position on, that are one view.
 
     Sizes are compared in canonical form alone, as proofs would take too long.
     """
-    whole = _sizes(chain[0].metas[0], ctx)
-    segment, padding = _Segment([], View(whole, row_major(whole)), len(whole)), None
-    for position, step in enumerate(chain):
+    whole = _sizes(chain[start].metas[0], ctx)
+    view, end, padding = View(whole, row_major(whole)), start, None
+    while end < len(chain):
+        step = chain[end]
         params = dict(step.params)
         if step.op is mv.pad_op:
             fill = freeze(params["value"])
@@ -109,11 +112,11 @@ def _longest_prefix(chain: list[Step], ctx: ShapeGuardContext) -> _Segment:
         elif padding is not None and not _movement(step).follows_pad:
             break  # it would stretch or scatter a copy
         try:
-            view = _movement(step).apply(segment.view, _sizes(step.results[0], ctx), **params)
+            view = _movement(step).apply(view, _sizes(step.results[0], ctx), **params)
         except (ViewError, SizeLimitError):
             break
-        segment = _Segment(chain[: position + 1], view, len(whole))
-    return segment
+        end += 1
+    return _Segment(chain[start:end], view, len(whole))
 
 
 def _sizes(meta: TensorMeta, ctx: ShapeGuardContext) -> tuple[Size, ...]:

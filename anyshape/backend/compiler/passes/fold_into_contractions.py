@@ -77,13 +77,16 @@ class _Contraction:
 
 class _Folding:
     def __init__(self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, reassociate: bool) -> None:
-        self.steps, self.outputs, self.reassociate = steps, outputs, reassociate
+        self.steps, self.outputs, self.reassociate = steps, set(outputs), reassociate
         self.ctx = pass_context(scope, "fold_into_contractions")
         self.maker = {slot: step for step in steps for slot in step.outputs}
         self.readers: dict[Slot, list[Step]] = {}
         for step in steps:
             for slot in step.reads:
                 self.readers.setdefault(slot, []).append(step)
+        self.contracted = {
+            slot for slot, readers in self.readers.items() if all(s.op is dot_general_op for s in readers)
+        }
 
     def run(self) -> list[Step]:
         folded: dict[str, Step] = {}  # by the slot of the step that a contraction replaces
@@ -238,7 +241,7 @@ class _Folding:
     def _only_contracted(self, step: Step) -> bool:
         """Tell whether only contractions read the result. They need no copy of it in another order."""
         slot = step.outputs[0]
-        return slot not in self.outputs and all(s.op is dot_general_op for s in self.readers.get(slot, ()))
+        return slot not in self.outputs and (slot in self.contracted or slot not in self.readers)
 
     def _may_sum(self, contraction: _Contraction, axes: Sequence[int]) -> bool:
         """Tell whether the axes are of the stack, and adding up in another order is exact or allowed."""

@@ -35,11 +35,13 @@ class _Sinking:
                 if isinstance(slot, str):
                     self.readers.setdefault(slot, []).append(i)
         self.position: dict[int, int] = {}
+        self.latest: dict[str, int] = {}  # the last position of the readers of a slot that have one
+        self.placed: dict[str, int] = {}  # how many readers of a slot have a position
 
     def run(self) -> list[Step]:
         for i in range(len(self.steps) - 1, -1, -1):
             if i not in self.position:
-                self.position[i] = i
+                self._place(i, i)
                 self._sink(i)
         return [self.steps[i] for i in sorted(range(len(self.steps)), key=lambda i: (self.position[i], i))]
 
@@ -50,7 +52,15 @@ class _Sinking:
         readers = self.readers.get(self.steps[i].outputs[0], ())
         first_use = min([self.position[r] for r in readers], default=len(self.steps))
         if first_use > i + 1:
-            self.position |= dict.fromkeys(self._moved_together(i, first_use), first_use)
+            for k in self._moved_together(i, first_use):
+                self._place(k, first_use)
+
+    def _place(self, i: int, position: int) -> None:
+        """Note the position of a step."""
+        for slot in {slot for slot in self.steps[i].reads if isinstance(slot, str)}:
+            self.latest[slot] = max(position, self.latest.get(slot, -1))
+            self.placed[slot] = self.placed.get(slot, 0) + (i not in self.position)
+        self.position[i] = position
 
     def _is_movable(self, i: int) -> bool:
         """Tell whether a step is elementwise with one result, which is a number or no output of the plan."""
@@ -66,21 +76,17 @@ class _Sinking:
         moved, todo, room = {i}, [i], self.steps[i].results[0].dtype.itemsize
         while todo:
             for maker, slot, itemsize in self._same_size_operands(todo.pop()):
-                others = [r for r in self.readers[slot] if r not in moved]
-                if self._is_live(slot, others, first_use):
-                    continue
-                if itemsize <= room and any(r in self.position for r in others):
+                if slot in self.outputs or self.latest.get(slot, -1) >= first_use:
+                    continue  # it is live there without the steps that move
+                inside = sum(slot in self.steps[k].reads for k in moved)
+                if itemsize <= room and self.placed.get(slot, 0) > (slot in self.steps[i].reads):
                     room = 0
-                elif others or not self._is_movable(maker) or len(moved) == MAX_MOVED:
+                elif inside < len(self.readers[slot]) or not self._is_movable(maker) or len(moved) == MAX_MOVED:
                     return set()
                 else:
                     moved.add(maker)
                     todo.append(maker)
         return moved
-
-    def _is_live(self, slot: str, readers: Sequence[int], position: int) -> bool:
-        """Tell whether a slot is live at a position without the steps that move."""
-        return slot in self.outputs or any(self.position.get(r, -1) >= position for r in readers)
 
     def _same_size_operands(self, i: int) -> Iterator[tuple[int, str, int]]:
         """Yield the maker, the slot and the item size of each computed operand with the shape of the result."""
