@@ -100,7 +100,7 @@ def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
     target, _, key = expression.removesuffix(_ASSIGNED).partition("[")
     if is_assignment(where):
         return expression, f"{target} = {target}.at[{key[:-1]}].set(...)" if target.isidentifier() else instead
-    assigned = _IN_PLACE.fullmatch(expression)
+    assigned = re.fullmatch(_IN_PLACE, expression)
     if assigned is not None:
         target, operator, value = assigned.groups()
         return expression, f"{target} = {target} {operator} {value}"
@@ -113,7 +113,7 @@ def is_assignment(where: object) -> bool:
 
 
 _ASSIGNED = " = ..."  # of an expression whose value is not part of it
-_IN_PLACE = re.compile(r"(.+?) (\S+)= (.+)")  # x += y
+_IN_PLACE = r"(.+?) (\S+)= (.+)"  # x += y
 
 
 def called(function: str, where: object) -> str:

@@ -9,6 +9,7 @@ what it declares. Each method is compiled at its first call. The standard decora
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import types
 from collections.abc import Callable, Mapping
@@ -48,8 +49,12 @@ class _Declaration:
         self.kind, self.frozen = body, frozen
         self.pending: set[str] = set()  # methods that are not compiled yet
         self.standard: dict[str, dataclasses.Field[Any]] | None = None
-        names, values = vars(body).get("__annotations__", {}), vars(body)
-        self.own = {name: values.get(name, dataclasses.MISSING) for name in names if not _of_class(names[name])}
+        values = vars(body)
+        self.own = {
+            name: values.get(name, dataclasses.MISSING)
+            for name, annotation in values.get("__annotations__", {}).items()
+            if not str(annotation).startswith("ClassVar")
+        }
         self.fields: dict[str, Any] = {}
         for base in reversed(body.__mro__[1:]):
             inherited = vars(base).get("__dataclass_fields__", {})
@@ -94,11 +99,6 @@ class _Declaration:
                 self.pending.discard(name)
 
 
-def _of_class(annotation: Any) -> bool:
-    """Tell whether an annotation belongs to an attribute of the class."""
-    return str(annotation).startswith("ClassVar")
-
-
 def _show_default(body: type, name: str, default: Any) -> None:
     """Let a class attribute be the default of a field, as it is where no `field` declares it."""
     if default is dataclasses.MISSING:
@@ -115,9 +115,7 @@ def _attributes(declaration: _Declaration, eq: bool) -> dict[str, Any]:
     declaration.pending = ({"__init__"} | ({"__eq__"} | hashed if eq else set())) - own
     generated: dict[str, Any] = {name: _compiling(declaration, name) for name in declaration.pending}
     generated["__dataclass_fields__"] = declaration
-    generated["__dataclass_params__"] = types.SimpleNamespace(
-        init=True, repr=True, eq=eq, order=False, unsafe_hash=False, frozen=frozen
-    )
+    generated["__dataclass_params__"] = _parameters(eq, frozen)
     if "__match_args__" not in vars(body):
         generated["__match_args__"] = tuple(declaration.fields)
     if "__repr__" not in own:
@@ -127,6 +125,12 @@ def _attributes(declaration: _Declaration, eq: bool) -> dict[str, Any]:
     if frozen:
         generated.update(_read_only(declaration))
     return generated
+
+
+@functools.cache
+def _parameters(eq: bool, frozen: bool) -> types.SimpleNamespace:
+    """Return the parameters of the decorator under the names of the standard library."""
+    return types.SimpleNamespace(init=True, repr=True, eq=eq, order=False, unsafe_hash=False, frozen=frozen)
 
 
 def _compiling(declaration: _Declaration, name: str) -> Any:

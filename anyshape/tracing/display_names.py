@@ -14,7 +14,7 @@ from anyshape.graph.signature.size_names import size_names
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.tracing.pytrees import Static, unflatten
 
-_COMPARISON = re.compile(r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)")
+_COMPARISON = r"([^=<>!]+) (==|!=|<=|>=|<|>) ([^=<>!]+)"
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -51,7 +51,7 @@ def _plainly(text: str) -> str:
     if not (text.startswith("not (") and text.endswith(")")):
         return text
     inside = text[5:-1]
-    comparison = _COMPARISON.fullmatch(inside)
+    comparison = re.fullmatch(_COMPARISON, inside)
     if comparison is not None:
         left, symbol, right = comparison.groups()
         return f"{left} {_OPPOSITE[symbol]} {right}"

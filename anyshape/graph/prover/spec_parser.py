@@ -24,9 +24,7 @@ Like: TypeAlias = Sequence[Size | None]  # None: any size
 
 _ADVICE = 'write sizes as in "n, 2*m, (n + 1)//2, 3", with + - * // % ** max() min() ceildiv() broadcast()'
 _RELATION_ADVICE = 'write one relation, such as "a >= b" or "b % 8 == 0"'
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>[0-9][\w.]*)|(?P<name>[^\W\d]\w*(?:@[0-9]+)?)|(?P<sign>\.\.\.|\*\*|//|[<>=!]=|\S))"
-)
+_TOKEN = r"\s*(?:(?P<number>[0-9][\w.]*)|(?P<name>[^\W\d]\w*(?:@[0-9]+)?)|(?P<sign>\.\.\.|\*\*|//|[<>=!]=|\S))"
 _RELATIONS: dict[str, Callable[[Size, Size, str], Claim]] = {
     "==": equal,
     "!=": lambda a, b, text: Claim("!=", a, b, text),
@@ -113,7 +111,7 @@ class _Token:
 
 
 def _tokens(text: str) -> list[_Token]:
-    groups = [(str(m.lastgroup), m) for m in _TOKEN.finditer(text)]
+    groups = [(str(m.lastgroup), m) for m in re.finditer(_TOKEN, text)]
     tokens = [_Token(kind, _SPELLINGS.get(m[kind], m[kind]), m.start(kind)) for kind, m in groups]
     return [*tokens, _Token("end", "", len(text.rstrip()))]
 

@@ -92,12 +92,12 @@ def _show_factor(text: str, atom: Any, power: int, *, whole: bool) -> str:
     return text if power == 1 else f"{text}**{power}"
 
 
-_ATOM = re.compile(r"[\w.@]+(\[[^\[\]]*\][\w.]*)*'*")
+_ATOM = r"[\w.@]+(\[[^\[\]]*\][\w.]*)*'*"
 
 
 def _parenthesised(text: str) -> str:
     """Return the text in brackets unless it is one name, number or attribute: `x.shape[0]`, `p['w'].shape[0]`."""
-    return text if _ATOM.fullmatch(text) else f"({text})"
+    return text if re.fullmatch(_ATOM, text) else f"({text})"
 
 
 def _signed_residues(terms: Any, by: int) -> list[Any]:

@@ -56,29 +56,27 @@ _MODULES = (
 
 def _public(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
     """Return the functions that a module defines under public names."""
+    here = module.__name__
     return {
         name: f
         for name, f in vars(module).items()
-        if not name.startswith("_")
-        and callable(f)
-        and getattr(f, "__module__", "") == module.__name__
-        and not isinstance(f, type)
+        if name[0] != "_" and callable(f) and not isinstance(f, type) and getattr(f, "__module__", "") == here
     }
 
 
 # NAMESPACE has every function by name, UFUNCS and FUNCTIONS by the NumPy or SciPy object that it stands for
 NAMESPACE: dict[str, Callable[..., Any]] = {name: f for module in _MODULES for name, f in _public(module).items()}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
-    vars(home)[name]: f
-    for home in (scipy.special, np)
+    home[name]: f
+    for home in (vars(scipy.special), vars(np))
     for name, f in NAMESPACE.items()
-    if isinstance(vars(home).get(name), np.ufunc)
+    if isinstance(home.get(name), np.ufunc)
 }
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    vars(home)[name]: f
-    for home in (np.linalg, np)
+    home[name]: f
+    for home in (vars(np.linalg), vars(np))
     for name, f in NAMESPACE.items()
-    if callable(vars(home).get(name)) and not isinstance(vars(home)[name], (np.ufunc, type))
+    if callable(home.get(name)) and not isinstance(home[name], (np.ufunc, type))
 }
 UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "UFUNCS", {}).items()})
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _CACHED_CODES = 4096
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = r"[^\W\d]\w*"
 _LONGEST_TEXT = 200  # characters of a text whose words may be names, as in "{0.scale}".format(self)
 _GLOBALS = {"LOAD_GLOBAL", "LOAD_NAME"}
 _STORES = ("STORE_", "DELETE_")
@@ -54,7 +54,7 @@ def code_names(code: types.CodeType) -> CodeNames:
     for part in _nested(code):
         reads = list(_reads(part))
         attributes.update(name for _, name in reads)
-        attributes.update(name for text in _texts(part.co_consts) for name in _IDENTIFIER.findall(text))
+        attributes.update(name for text in _texts(part.co_consts) for name in re.findall(_IDENTIFIER, text))
         variables.update(dict.fromkeys([name for operation, name in reads if operation in _GLOBALS]))
         if _IMPORT in part.co_code[::2]:
             modules += _imports(part)

@@ -16,7 +16,7 @@ from anyshape.support.true_types import has_type
 TRANSPARENT = {"anyshape", "optree"}  # a trace sees through their objects to the functions of the user
 LIBRARIES = {"anyshape", "numpy", "scipy", "builtins", "optree"}
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
-_INSTALLED = re.compile(r"[\\/](site|dist)-packages[\\/]")
+_INSTALLED = r"[\\/](site|dist)-packages[\\/]"
 # Classes of the standard library that hold what their users put in; others keep notes of their own, as loggers do.
 DATA_CLASSES = {"argparse", "collections", "configparser", "types", "fractions", "functools", "string", "weakref"}
 PLAIN_BASES = {"builtins", "abc", "typing", "typing_extensions", "_collections_abc", "collections.abc"}
@@ -70,7 +70,7 @@ def _origin(top: str) -> str:
     file = getattr(sys.modules.get(top), "__file__", None)
     if file is None:
         return "stdlib" if top in sys.stdlib_module_names and top != "__main__" else "user"
-    if _INSTALLED.search(file):
+    if re.search(_INSTALLED, file):
         return "installed"
     return "stdlib" if file.startswith(_STDLIB_FOLDER) else "user"
 
