@@ -121,8 +121,10 @@ def broadcast_operands(name: str, *operands: Any, dtype: Any = None) -> list[Any
     """Return operands broadcast to their common shape; Python scalars take `dtype`, or the dtype of the first array."""
     arrays = [x for x in operands if has_type(x, (Traced, np.ndarray))]
     ctx = context_of(name, *arrays)
-    shapes = [sizes_of(ctx, x) for x in arrays]
-    shape = shapes[0] if all(s == shapes[0] for s in shapes) else broadcast_sizes(ctx, shapes)
+    shapes = [ctx.shape(meta) for meta in ctx.metas]
+    if shapes.count(shapes[0]) == len(operands):
+        return arrays
+    shape = broadcast_sizes(ctx, shapes)
     dtype = arrays[0].dtype if dtype is None else dtype
     lifted = [x if has_type(x, (Traced, np.ndarray)) else full(shape, x, dtype) for x in operands]
     return [broadcast_to(x, shape) for x in lifted]

@@ -30,7 +30,7 @@ def freeze(x: Any) -> Any:
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(x)
-    if kind in _ATOMS:
+    if kind in _ATOMS or (kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__):
         return x
     return _of_other(kind, x)
 
@@ -68,14 +68,14 @@ class _Identity:
         return id(self.value)
 
 
-# Values of these classes equal nothing of another class.
+# Values of these classes equal nothing of another class; nor do objects that are compared by identity.
 _ATOMS = frozenset({str, bytes, type(None), type(Ellipsis), type, types.FunctionType})
 
 
 def _of_other(kind: type, x: Any) -> Any:
     """Freeze a value whose class has no rule of its own."""
     if issubclass(kind, np.dtype):
-        return np.dtype, x  # C has two classes for one integer: long long and long
+        return _of_dtype(x)
     rule = next((rule for base, rule in _bases("decimal" in sys.modules).items() if issubclass(kind, base)), None)
     if rule is not None:
         return kind, rule(x), *_own_equality(kind, x)
@@ -113,6 +113,10 @@ def _hashable(x: Any) -> Any:
 
 def _parts(xs: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([freeze(x) for x in xs])
+
+
+def _of_dtype(x: np.dtype) -> tuple[Any, ...]:
+    return np.dtype, x  # C has two classes for one integer: long long and long
 
 
 def _of_set(xs: set[Any] | frozenset[Any]) -> tuple[Any, ...]:
@@ -157,6 +161,7 @@ _RULES: dict[type, Callable[[Any], Any]] = {
     tuple: lambda xs: (tuple, *_parts(xs)),
     range: _of_range,
     slice: _of_range,
+    **{type(np.dtype(code)): _of_dtype for code in np.typecodes["All"]},
 }
 
 # Rules for all other classes by their base. The first base counts: np.float64 is a float too.

@@ -91,6 +91,7 @@ class Builder:
         self.hidden: list[DimVar] = []
         self.runtime: dict[DimVar, tuple[Value, int]] = {}  # run-time sizes: an axis of a value
         self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
+        self.localised: dict[Any, tuple[Any, tuple[Traced, ...]]] = {}  # op-local sizes with their sources, by size
         self.where: SourceLine | None = None
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
@@ -159,22 +160,25 @@ class Builder:
         self, op: Op, inputs: Sequence[Traced], sources: Sequence[Traced], params: Mapping[str, Any]
     ) -> tuple[Traced, ...]:
         """Append one application of `op`, and return its outputs. The shape rule derives their array types."""
-        where = self.where if self.where is not None else self._line()
-        values = tuple([self.adopt(x) for x in inputs])
-        shape_values = tuple([self.adopt(x) for x in sources])
-        metas = [v.meta for v in values]
-        context = ShapeGuardContext(self.scope, op.name, where, [*metas, *[v.meta for v in shape_values]])
-        key = self._key(context, op, values, shape_values, params)
+        values = tuple([x.value if x.builder is self else self.adopt(x) for x in inputs])
+        shape_values = tuple([x.value if x.builder is self else self.adopt(x) for x in sources])
+        key = self._key(op, values, shape_values, params)
         earlier = self.emitted.get(key)
         if earlier is not None:
             return tuple([self.handle(self, v) for v in earlier])
-        result = op.infer(context, *metas, **params)
+        context = self._context(op, values, shape_values)
+        result = op.infer(context, *[v.meta for v in values], **params)
         outputs = tuple([Value(m) for m in (result if isinstance(result, tuple) else (result,))])
         self.emitted[key] = outputs
         if context.minted:
             self._record_runtime_sizes(context.minted, outputs)
-        self.append(Node(op, values, shape_values, params_tuple(params), outputs, where))
+        self.append(Node(op, values, shape_values, params_tuple(params), outputs, context.where))
         return tuple([self.handle(self, v) for v in outputs])
+
+    def _context(self, op: Op, inputs: Sequence[Value], sources: Sequence[Value]) -> ShapeGuardContext:
+        """Return the context in which the shape rule of an op runs."""
+        where = self.where if self.where is not None else self._line()
+        return ShapeGuardContext(self.scope, op.name, where, [v.meta for v in (*inputs, *sources)])
 
     def _line(self) -> SourceLine | None:
         """Return the line that an enclosing graph replays, as tangents have a graph of their own; else the user's."""
@@ -186,10 +190,11 @@ class Builder:
         return user_line()
 
     def _key(
-        self, context: ShapeGuardContext, op: Op, inputs: Any, sources: tuple[Value, ...], params: Mapping[str, Any]
-    ) -> Any:
+        self, op: Op, inputs: tuple[Value, ...], sources: tuple[Value, ...], params: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
         """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size."""
         if op.mints:
+            context = self._context(op, inputs, sources)
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
         return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()])
 
@@ -210,6 +215,8 @@ class Builder:
         """Return the finished graph. Captured values are its last inputs, in the order of `captures()`."""
         ends = tuple([self.adopt(x) for x in outputs])
         self.closed = True
+        self.emitted.clear()
+        self.localised.clear()
         graph = Graph(
             name=name,
             inputs=(*self.inputs, *[inner for _, inner in self.captured.values()]),

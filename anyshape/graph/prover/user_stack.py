@@ -15,7 +15,9 @@ from anyshape.graph.prover.constraints import SourceLine
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
-_FOREIGN = (_PACKAGE, *np.__path__, *scipy.__path__, "<__array_function__", "<anyshape")
+_FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__)
+_FOREIGN = (*_FOLDERS, "<__array_function__", "<anyshape")
+_FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
 _TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +32,7 @@ def calls_traced_function(tracer: F) -> F:
 def user_frame() -> FrameType | None:
     """Return the innermost frame on the stack outside of anyshape, NumPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_user_frame(frame):
+    while frame is not None and (frame.f_code.co_filename in _FOREIGN_FILES or not is_user_frame(frame)):
         frame = frame.f_back
     return frame
 
@@ -39,7 +41,11 @@ def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame runs code outside of anyshape, NumPy and SciPy."""
     file = frame.f_code.co_filename
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
-    return not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO)
+    if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
+        return True
+    if file.startswith(_FOLDERS):
+        _FOREIGN_FILES.add(file)
+    return False
 
 
 def user_line() -> SourceLine | None:

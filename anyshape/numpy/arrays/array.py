@@ -79,9 +79,8 @@ class Array(MemoryAttributes, Traced):
         return object.__new__(NDArray if value.meta.rank else cls)
 
     def __init__(self, builder: Builder, value: Value, weak: bool = False, exact: Any = None) -> None:
-        Traced.__init__(self, builder, value)
-        self.weak = weak
-        self.exact = exact
+        self.builder, self.value = builder, value  # as Traced does, without a call of it
+        self.weak, self.exact = weak, exact
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:

@@ -7,6 +7,7 @@ traced as uint64 is one that int64 cannot hold.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -131,6 +132,8 @@ def operand(x: Any, function: str = "array") -> Any:
 
 def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     """Return x as an operand of exactly this dtype; a Python scalar becomes a literal of it."""
+    if isinstance(x, Traced) and x.meta.extents and x.dtype is dtype:  # most operands
+        return x
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
         return full((), x, dtype)
     weak = is_weak(x)
@@ -257,13 +260,18 @@ def refuse_kinds(name: str, x: Any, kinds: str, advice: str = "convert it with a
 
 def _kinds(ufunc: np.ufunc, xs: Sequence[Any]) -> list[Any]:
     """Return what a ufunc promotes for each operand: its dtype, or the Python type of a weak one."""
-    kinds = [dtype_of(x if is_weak(x) else operand(x, ufunc.__name__)) for x in xs]
+    kinds = [_kind(x, ufunc.__name__) for x in xs]
     if all(isinstance(k, type) for k in kinds):
         return _default_dtypes(ufunc, xs, kinds)
     kinds = [np.dtype(bool) if k is bool else k for k in kinds]
     if ufunc in _COMPARISONS and all(map(_is_integral, kinds)):  # by value; a literal takes the dtype of the array
         return [default_dtype(x) if k is int and not has_type(x, int) else k for x, k in zip(xs, kinds)]
     return kinds
+
+
+def _kind(x: Any, function: str) -> Any:
+    """Return the dtype of an operand, or the Python type of a weak one; an operand that ops do not take is refused."""
+    return dtype_of(x if isinstance(x, Traced) or is_weak(x) else operand(x, function))
 
 
 def _default_dtypes(ufunc: np.ufunc, xs: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
@@ -281,14 +289,22 @@ def _is_integral(kind: Any) -> bool:
 def loop_dtypes(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> Sequence[np.dtype]:
     """Return the dtypes of operands and results in the loop that NumPy's ufunc would choose."""
     kinds = _kinds(ufunc, xs)
-    results = [None if dtype is None else number_dtype(dtype, ufunc.__name__)] * ufunc.nout
-    wanted = {} if dtype is None else {"signature": (*[None] * ufunc.nin, *results)}
+    result = None if dtype is None else number_dtype(dtype, ufunc.__name__)
     try:
-        return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **wanted)
+        return _resolve(ufunc, casting, result, *kinds)
     except TypeError as error:
         names = " and ".join(getattr(k, "__name__", str(k)) for k in kinds)
         why = f"is not defined for {names}"
         raise DTypeError(ufunc.__name__, why, "convert them with astype", user_line()) from error
+
+
+@functools.lru_cache(maxsize=4096, typed=True)
+def _resolve(ufunc: np.ufunc, casting: Any, result: np.dtype | None, *kinds: Any) -> tuple[np.dtype, ...]:
+    """Return the dtypes of the loop for operands of these kinds, and for results of a dtype if one is asked for."""
+    wanted: dict[str, Any] = {}
+    if result is not None:
+        wanted["signature"] = (*[None] * ufunc.nin, *[result] * ufunc.nout)
+    return ufunc.resolve_dtypes((*kinds, *[None] * ufunc.nout), casting=casting, **wanted)
 
 
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> list[Any]:

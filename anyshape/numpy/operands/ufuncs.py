@@ -19,6 +19,7 @@ from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.support.true_types import has_type
 
 _CHOOSING = ("dtype", "casting", "order", "subok")
+_DEFAULTS = {"dtype": None, "casting": "same_kind"}
 
 
 def _is_default(option: str, value: Any) -> bool:
@@ -30,6 +31,8 @@ def _is_default(option: str, value: Any) -> bool:
 
 def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a call that choose its loop, and refuse options that have no meaning in a program."""
+    if not options and len(args) == ufunc.nin:
+        return _DEFAULTS
     name = ufunc.__name__
     for option, value in options.items():
         if option not in _CHOOSING and not _is_default(option, value):

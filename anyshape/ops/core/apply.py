@@ -86,28 +86,37 @@ def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Bui
     Operations on values of an outer graph alone thus belong to the outer graph, wherever they are written. The active
     graph gets operations without operands. A graph that is built as a whole keeps all operations in it.
     """
-    traced = [*[x for x in inputs if isinstance(x, Traced)], *sources]
-    if not traced:
+    innermost: Traced | None = None
+    for x in (*inputs, *sources) if sources else inputs:
+        if isinstance(x, Traced) and (innermost is None or x.builder.depth > innermost.builder.depth):
+            innermost = x
+    if innermost is None:
         return active()
-    innermost = max(traced, key=lambda x: x.builder.depth)
-    if innermost.builder.closed:
+    chosen = innermost.builder
+    if chosen.closed:
         raise innermost.leaked()
-    depth = innermost.builder.depth
-    return next((b for b in reversed(active_builders()) if b.whole and b.depth > depth), innermost.builder)
+    for builder in reversed(active_builders()):
+        if builder.whole and builder.depth > chosen.depth:
+            return builder
+    return chosen
 
 
 def apply_all(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> tuple[Any, ...]:
     """Apply `op` to operands and return its outputs. Op-local `params` read sizes of `sources`."""
+    return _apply(op, inputs, sources, params)
+
+
+def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> Any:
+    """Apply `op` with one output; see `apply_all`."""
+    return _apply(op, inputs, sources, params)[0]
+
+
+def _apply(op: Op, inputs: Sequence[Any], sources: Sequence[Traced], params: Mapping[str, Any]) -> tuple[Any, ...]:
     builder = choose_builder(inputs, sources)
     if builder is None:
         return _run_now(op, inputs, params)
     traced = [x if isinstance(x, Traced) else builder.constant(np.asarray(x)) for x in inputs]
     return builder.emit(op, traced, sources, params)
-
-
-def apply(op: Op, *inputs: Operand, sources: Sequence[Traced] = (), **params: Any) -> Any:
-    """Apply `op` with one output; see `apply_all`."""
-    return apply_all(op, *inputs, sources=sources, **params)[0]
 
 
 def _run_now(op: Op, arrays: Sequence[Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -141,7 +150,7 @@ def localise(sizes: Any, operands: Sequence[Operand], apart: bool = False) -> tu
     if not _is_symbolic(sizes):
         return sizes, []
     localiser = _Localiser(operands, apart)
-    return localiser.convert(sizes), localiser.sources
+    return localiser.local(sizes), localiser.sources
 
 
 class _Localiser:
@@ -153,6 +162,16 @@ class _Localiser:
         self.builder = active() or choose_builder([x for _, x in traced])
         self.axis_of_size = {} if apart else _named_axes(traced)
         self.sources: list[Traced] = []
+
+    def local(self, sizes: Any) -> Any:
+        """Return sizes as op-local expressions. Each graph remembers those that read no operand: literals ask often."""
+        if self.builder is None or self.axis_of_size:
+            return self.convert(sizes)
+        known = self.builder.localised.get((sizes, self.count))
+        if known is None:
+            known = self.builder.localised[sizes, self.count] = self.convert(sizes), tuple(self.sources)
+        self.sources = [*known[1]]
+        return known[0]
 
     def convert(self, size: Any) -> Any:
         if isinstance(size, tuple):
