@@ -81,8 +81,8 @@ RUN_BUGS = (
     Bug(
         "groups are merged around a part that reads one of them",
         "anyshape/backend/compiler/passes/merge_groups.py",
-        "and not self._is_separated(i, j) and not self._is_separated(j, i)",
-        "and not self._is_separated(j, i)",
+        "self.paths.is_separated(i, j, last) or self.paths.is_separated(j, i, last)",
+        "self.paths.is_separated(j, i, last)",
         (PASSES + "test_fuse.py", "-k", "could_be_one"),
     ),
     Bug(

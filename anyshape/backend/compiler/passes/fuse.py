@@ -17,8 +17,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from anyshape.backend.compiler.op_traits import TRAITS, is_compute_bound
 from anyshape.backend.compiler.passes.collapse_loop_axes import Entries, collapsed_axes
-from anyshape.backend.compiler.passes.merge_groups import Liveness, OpenGroup, merge_groups
+from anyshape.backend.compiler.passes.merge_groups import merge_groups
 from anyshape.backend.compiler.passes.metadata_contract import pass_context
+from anyshape.backend.compiler.passes.open_groups import OpenGroup, OpenGroups
+from anyshape.backend.compiler.passes.register_pressure import HeldArrays, Liveness
 from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.graph.prover.scope import Scope
@@ -42,13 +44,14 @@ class _Fusion:
         self.outputs = {o for o in outputs if isinstance(o, str)}
         self.reads = _count_reads(steps)
         self.liveness = Liveness(steps, self.outputs, self.analysis.long_axes)
-        self.open: list[OpenGroup] = []
+        self.held = HeldArrays(self.liveness)
+        self.open = OpenGroups()
         self.parts: list[Step | OpenGroup] = []
 
     def run(self, runtime: Collection[DimVar]) -> list[Step | Group]:
         for position, step in enumerate(self.steps):
             self._place(position, step)
-        self._close(list(self.open))
+        self._close(self.open.in_order())
         parts = merge_groups(self.parts, self.outputs, runtime, self.liveness)
         return [part for item in parts for part in self._finish(item)]
 
@@ -56,50 +59,50 @@ class _Fusion:
 
     def _place(self, position: int, step: Step) -> None:
         """Let a step join a group, or stand alone."""
+        self.held.advance(position)
         parallel = self.analysis.parallel_axis(step)
         if parallel is not None and parallel.padded and not self._may_write_in_place(step):
             parallel = None
         group = None if parallel is None else self._group_for(step, parallel)
-        self._close([g for g in self.open if g is not group and not g.made.isdisjoint(step.inputs)], step)
+        self._close([g for g in self.open.makers(step.inputs) if g is not group], step)
         if group is None or parallel is None:
-            self._relieve_pressure(position, step)
+            self._relieve_pressure(step)
             self.parts.append(step)
         else:
-            group.add(position, step, parallel)
+            self.open.add(group, position, step, parallel)
+            self.held.join(group, step)
 
     def _may_write_in_place(self, pad: Step) -> bool:
         """Tell whether tiles make the operand of a pad, and only the pad reads it: then they write it in place."""
         (slot,) = pad.inputs
-        made = any(slot in g.made - g.unfinished for g in self.open)
+        made = any(slot not in group.unfinished for group in self.open.makers(pad.inputs))
         return made and self.reads[str(slot)] == 1 and slot not in self.outputs
 
-    def _relieve_pressure(self, position: int, step: Step) -> None:
+    def _relieve_pressure(self, step: Step) -> None:
         """Close groups that keep large arrays alive, if these are too many, before a step makes another one."""
         if TRAITS[step.op].alias.may_share or not any(map(self.liveness.is_large, step.outputs)):
             return
-        before = position - 1
-        while self.liveness.exceeds_pressure(self.open, before):
-            most = max(self.open, key=lambda g: self.liveness.pressure(g, before))
-            self._close([most], "register pressure")
+        while self.held.exceeds_pressure:
+            self._close([self.held.heaviest()], "register pressure")
 
     def _group_for(self, step: Step, parallel: ParallelAxis) -> OpenGroup:
         """Return the group that a step joins, after closing the groups whose results it needs complete."""
-        whole = parallel.read_whole(step)
-        self._close([g for g in self.open if not g.made.isdisjoint(whole)], step)
-        self._close([g for g in self.open if not g.unfinished.isdisjoint(step.inputs)], step)
-        related = [g for g in self.open if g.rows == parallel.rows and not (g.made | g.read).isdisjoint(step.inputs)]
+        self._close(self.open.makers(parallel.read_whole(step)), step)
+        self._close([g for g in self.open.makers(step.inputs) if not g.unfinished.isdisjoint(step.inputs)], step)
+        related = self.open.related(step.inputs, parallel.rows)
         if not related:
-            self.open.append(OpenGroup(parallel.rows))
-            return self.open[-1]
-        first, *others = related
+            return self.open.open(parallel.rows)
+        group, *others = related
         for other in others:  # no step outside reads their results yet, so none depends on another
-            first.absorb(other)
-            self.open.remove(other)
-        return first
+            small, group = sorted((group, other), key=lambda g: len(g.entries))
+            self.held.merge(group, small)
+            self.open.merge(group, small)
+        return group
 
     def _close(self, groups: Iterable[OpenGroup], reason: Step | str | None = None) -> None:
         for group in groups:
-            self.open.remove(group)
+            self.open.close(group)
+            self.held.close(group)
             self.parts.append(group)
             if reason is not None:
                 group.close(reason)
@@ -113,7 +116,7 @@ class _Fusion:
         """
         if isinstance(part, Step):
             return [part]
-        entries, trailing_views = _split_trailing_views([(step, axis) for _, step, axis in part.steps])
+        entries, trailing_views = _split_trailing_views([(step, axis) for _, step, axis in part.in_order()])
         steps = [step for step, _ in entries]
         escaping = self._escaping(steps)
         if not escaping or not self._is_worth_it(entries, escaping):
