@@ -96,6 +96,7 @@ MISTAKES = {
     "GradientCheckError": lambda: anyshape.check_grads(lambda x: x * anyshape.stop_gradient(x), (X,)),
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
     "UnhashableError": lambda: anyshape.jit(lambda x: {x: 1})(X),
+    "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {

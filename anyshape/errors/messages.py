@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 _NUMPY_NAMES = {
     "at": "x.at[...]",
     "add_at": "add.at",
+    "adjugate": "det",
     "broadcast_in_dim": "broadcast_to",
     "callback": "pure_callback",
     "complex": "astype",
@@ -31,6 +32,8 @@ _NUMPY_NAMES = {
     "leave_checkpoint": "checkpoint",
     "length": "sqrt",
     "lt": "less",
+    "lu_factor": "solve",
+    "lu_solve": "solve",
     "mul": "multiply",
     "name_sizes": "pure_callback",
     "narrow": "astype",

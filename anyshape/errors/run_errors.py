@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from anyshape.errors import messages
 from anyshape.errors.base import AnyshapeError
 
@@ -22,6 +24,10 @@ class RunFloatingPointError(RunError, FloatingPointError):
 
 class RunZeroDivisionError(RunError, ZeroDivisionError):
     """Raised for a division by 0 in Python's numbers."""
+
+
+class RunLinAlgError(RunError, np.linalg.LinAlgError):
+    """Raised for a matrix that has no factors or no inverse, such as a singular one."""
 
 
 class RunOverflowError(RunError, OverflowError):

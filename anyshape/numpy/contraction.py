@@ -14,6 +14,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
+from anyshape.numpy.linear_algebra import inv
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
 from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, plus_zero, refuse_traced_list
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
@@ -325,18 +326,14 @@ def _matrix_chain(arrays: Sequence[Any]) -> list[Any]:
 
 
 def matrix_power(a: Any, n: Any) -> Any:
-    """Return square matrices to the power n, an int of at least 0 that is known while tracing.
-
-    For traced matrices a negative power raises UnsupportedFunctionError.
-    """
+    """Return square matrices to the power n, an int that is known while tracing; a negative one inverts them."""
     if not is_traced(a):
         return np.linalg.matrix_power(a, n)
     x, power = asarray(a), static_int(n, "matrix_power", "the power")
     if x.ndim < 2:
         raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
     if power < 0:
-        advice = "invert the matrix first"
-        raise UnsupportedFunctionError("matrix_power", f"a negative power {power}", advice, user_line())
+        x, power = inv(x), -power
     shape = sizes(x)
     ctx = context_of("matrix_power", x)
     ctx.require_equal(shape[-2], shape[-1], f"the matrices are {shape[-2]} by {shape[-1]}")

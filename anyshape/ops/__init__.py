@@ -106,6 +106,17 @@ from anyshape.ops.elementwise import (
 )
 from anyshape.ops.gathering import gather, index_add, index_max, index_min, index_mul, index_update, scatter
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
+from anyshape.ops.linalg import (
+    adjugate,
+    cholesky,
+    det,
+    inv,
+    lu_factor,
+    lu_solve,
+    slogdet,
+    solve,
+    triangular_solve,
+)
 from anyshape.ops.movement import broadcast_in_dim, broadcast_to, concatenate, pad, reshape, rev, slice, transpose
 from anyshape.ops.reduction import (
     argmax,
@@ -143,6 +154,7 @@ from anyshape.ops.special import (
 __all__ = [
     "absolute",
     "add",
+    "adjugate",
     "arccos",
     "arccosh",
     "arcsin",
@@ -166,6 +178,7 @@ __all__ = [
     "broadcast_to",
     "cbrt",
     "ceil",
+    "cholesky",
     "concatenate",
     "conj",
     "convert",
@@ -177,6 +190,7 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "det",
     "div",
     "dot_general",
     "dynamic_slice",
@@ -207,6 +221,7 @@ __all__ = [
     "index_min",
     "index_mul",
     "index_update",
+    "inv",
     "invert",
     "iota",
     "isfinite",
@@ -228,6 +243,8 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lt",
+    "lu_factor",
+    "lu_solve",
     "make_complex",
     "maximum",
     "minimum",
@@ -283,7 +300,9 @@ __all__ = [
     "sinh",
     "size_value",
     "slice",
+    "slogdet",
     "softmax",
+    "solve",
     "sort",
     "spacing",
     "sqrt",
@@ -298,6 +317,7 @@ __all__ = [
     "tanh",
     "top_k",
     "transpose",
+    "triangular_solve",
     "trunc",
     "unique",
 ]

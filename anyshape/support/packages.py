@@ -60,6 +60,7 @@ islpy = Package("islpy")  # integer sets: questions that intervals and examples 
 optree = Package("optree")  # pytrees of arguments and results: flattened at the first call
 networkx = Package("networkx")  # layers of a drawing, minimum cuts under a memory limit
 threadpoolctl = Package("threadpoolctl")  # thread count of BLAS, asked by the first large contraction
+lapack = Package("scipy.linalg.lapack")  # factors of matrices that are kept, and triangular solutions
 decimal = Package("decimal")  # decimals among arguments and captured values
 queue = Package("queue")  # runs that wait for threads: made with the first thread
 html = Package("html")  # escapes of pages; it loads the table of all named characters

@@ -10,12 +10,13 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
 
 from anyshape.support.freezing import Frozen
 from anyshape.support.true_types import has_type
 from anyshape.transforms.jit import Jitted
 
+K = TypeVar("K", bound=Hashable)
 _NAME = "<made by anyshape>"  # no code can name it as an attribute
 
 
@@ -39,7 +40,7 @@ class _Memo:
         return _Memo, ()
 
 
-def memoised(function: Callable[..., Any], key: Hashable, make: Callable[[Callable[..., Any], Hashable], Any]) -> Any:
+def memoised(function: Callable[..., Any], key: K, make: Callable[[Callable[..., Any], K], Any]) -> Any:
     """Return what `make(function, key)` gave for the same hashable function and key, or call it."""
     attributes = _attributes_of(function)
     if attributes is None:
@@ -59,5 +60,5 @@ def _attributes_of(function: Any) -> dict[str, Any] | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _shared(function: Frozen, key: Hashable, make: Callable[[Callable[..., Any], Hashable], Any]) -> Any:
+def _shared(function: Frozen, key: K, make: Callable[[Callable[..., Any], K], Any]) -> Any:
     return make(function.value, key)

@@ -32,6 +32,12 @@ def positive(np, x):
     return bounded(np, x) ** 2 + 0.5
 
 
+def regular(np, x):
+    """Return positive definite matrices, one for each vector of the last axis."""
+    rows = bounded(np, x)
+    return rows[..., :, None] * rows[..., None, :] + np.eye(x.shape[-1])
+
+
 def uneven(np, x):
     """Return real numbers that are hardly ever integers, halves or equal."""
     return np.real(x) * 3.3717 + 0.1234
@@ -157,6 +163,11 @@ def _of_matrices():
         "norm 1": Row(lambda np, x: np.linalg.norm(positive(np, x), 1, axis=0), 1, _rank(1)),
         "norm inf": Row(lambda np, x: np.linalg.norm(uneven(np, x), inf, axis=-1), 1, _rank(1)),
         "matrix_power": Row(lambda np, x: np.linalg.matrix_power(bounded(np, x) * 0.3, 3), 1, _rank(2)),
+        "inv": Row(lambda np, x: np.linalg.inv(regular(np, x)), 1, _rank(1)),
+        "det": Row(lambda np, x: np.linalg.det(regular(np, x)), 1, _rank(1)),
+        "slogdet": Row(lambda np, x: np.linalg.slogdet(regular(np, x))[1], 1, _rank(1)),
+        "cholesky": Row(lambda np, x: np.linalg.cholesky(regular(np, x)), 1, _rank(1)),
+        "solve": Row(lambda np, x: np.linalg.solve(regular(np, x), bounded(np, x)[..., None]), 1, _rank(1)),
         "multi_dot": Row(lambda np, x: np.linalg.multi_dot([m := bounded(np, x), m.T, m]), 1, _rank(2, 2)),
         "cross": Row(
             lambda np, x, y: np.cross(bounded(np, x)[..., [0, -1, 0]], bounded(np, y)[..., [-1, 0, 0]]), 2, _rank(1)

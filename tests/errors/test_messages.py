@@ -727,6 +727,7 @@ INSTANCES = [
     errors.RunZeroDivisionError("pow", "division by zero", "do this", AT),
     errors.RunOverflowError("pow", "too large", "do this", AT),
     errors.RunMemoryError("full", "no memory", "do this", AT),
+    errors.RunLinAlgError("inv", "Singular matrix", "do this", AT),
     errors.MemoryLimitError("f", 800, 100, "8*n", {"n": 100}, AT),
     errors.MissingPackageError("rich", "demo"),
     errors.MissingRuleError("foo", "jvp", "autodiff/rules/foo.py"),

@@ -103,6 +103,12 @@ COUNTED = {
     "unique_each": lambda x, batch, axis, equal_nan: per_line(x, axis + batch),
     **dict.fromkeys(("segment_max", "segment_min", "segment_prod"), lambda x, ids, size: x.size),
     "sort": lambda x, axis: per_line(x, axis),
+    **dict.fromkeys(("cholesky", "det", "slogdet", "lu_factor"), lambda a: a.size * a.shape[-1]),
+    "inv": lambda a: 2 * a.size * a.shape[-1],
+    "adjugate": lambda a: 12 * a.size * a.shape[-1],
+    "solve": lambda a, b, form: a.size * a.shape[-1] + 2 * a.shape[-1] * b.size,
+    "lu_solve": lambda a, lu, pivots, b, form: 2 * a.shape[-1] * b.size,
+    "triangular_solve": lambda a, b, **options: 2 * a.shape[-1] * b.size,
     "argsort": lambda x, axis, stable: per_line(x, axis),
     "searchsorted": lambda row, values, side, batch: values.size * bits_below(row.shape[-1] + 1),
 }

@@ -299,6 +299,14 @@ np.linalg.tensordot: F(x, y); F(x, y, axes=0); F(x, y.T, axes=1)
 np.linalg.diagonal: F(x); F(x, offset=1); F(x[None]); F(x[..., None]); F(np.stack([x, x]))
 np.linalg.trace: F(x); F(x, offset=1); F(x[None]); F(x[..., None]); F(np.stack([x, x])); F(x, dtype=float);
     F(x, dtype=int)
+np.linalg.cholesky: F(x); F(x @ y.T); F(np.eye(3) + x[0]); F(np.eye(2) * 4); F(x, upper=True)
+np.linalg.inv: F(x); F(x @ y.T); F(np.eye(3) * 4 + x); F(x[..., :2]); F(x[None, ..., :2]); F(x[:, :0])
+np.linalg.det: F(x); F(x @ y.T); F(np.eye(3) * 4 + x); F(x[..., :2]); F(x[None, ..., :2]); F(x[:0, :0])
+np.linalg.slogdet: F(x); F(x @ y.T); F(np.eye(3) * 4 + x); F(x[..., :2]); F(x[None, ..., :2]); F(x[:0, :0])
+np.linalg.solve: F(x, y); F(np.eye(3) * 4 + x, x.T); F(np.eye(3) * 4, x); F(x[..., :2], y); F(np.eye(2) * 3, x);
+    F(np.eye(2) * 3, y); F(x, 2); F(np.eye(3)[None], x)
+np.linalg.tensorsolve: F(x, y); F(x[..., None], y); F(np.eye(6).reshape(2, 3, 2, 3) * 2, x)
+np.linalg.tensorinv: F(x); F(x, 1); F(np.eye(6).reshape(2, 3, 6) * 2 + x[..., None]); F(x, 0)
 np.linalg.matrix_transpose: F(x); F(x[None])
 np.linalg.multi_dot: F([x, y.T]); F([x, y.T, x]); F([x]); F([x, y]); F([x, 2])
 np.linalg.matrix_power: F(x, 0); F(x, 1); F(x, 2); F(x, 3); F(x, -1); F(x, 1.0); F(x, True); F(x[..., :2], 0);

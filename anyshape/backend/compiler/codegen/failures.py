@@ -16,6 +16,7 @@ from anyshape.errors import (
     MetadataError,
     RunError,
     RunFloatingPointError,
+    RunLinAlgError,
     RunMemoryError,
     RunOverflowError,
     RunZeroDivisionError,
@@ -27,6 +28,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 _TRANSLATIONS: tuple[tuple[type[Exception], type[RunError], str], ...] = (
     (FloatingPointError, RunFloatingPointError, "mask such elements with np.where, or let np.errstate ignore them"),
     (ZeroDivisionError, RunZeroDivisionError, "mask zeros with np.where"),
+    (np.linalg.LinAlgError, RunLinAlgError, "check the matrix before, or add a small multiple of the identity to it"),
     (OverflowError, RunOverflowError, "use smaller numbers, or floats"),
     (MemoryError, RunMemoryError, "call it with smaller arrays, or in parts; jit(max_bytes=...) refuses such calls"),
 )

@@ -1,0 +1,21 @@
+"""Batching of linear algebra: one more leading axis; factors of one matrix serve a batch of right-hand sides."""
+
+from anyshape.autodiff.batching.movement import stretch_all
+from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.ops import linalg as la
+from anyshape.ops.core.apply import apply_all
+
+
+def _stacked(op):
+    def rule(ctx, size, batched, *xs, **params):
+        results = apply_all(op, *stretch_all(ctx, size, batched, xs), **params)
+        return results if len(results) > 1 else results[0]
+
+    BATCHERS[op] = rule
+
+
+for _op in (
+    la.cholesky_op, la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
+    la.solve_op, la.lu_solve_op, la.triangular_solve_op,
+):  # fmt: skip
+    _stacked(_op)

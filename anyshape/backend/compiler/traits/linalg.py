@@ -1,0 +1,14 @@
+"""Traits of linear algebra: whole matrices at a time."""
+
+from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler.op_traits import OPAQUE, ElementTime, declare
+from anyshape.ops import linalg as la
+
+_SLOW = OPAQUE._replace(time=ElementTime(10.0, 5.0))  # as measured for matrices of 30 by 30
+
+declare(
+    _SLOW._replace(scratch=scratch.like_first_operand(3)),
+    la.cholesky_op, la.inv_op, la.det_op, la.slogdet_op, la.lu_factor_op,
+)  # fmt: skip
+declare(_SLOW._replace(scratch=scratch.like_first_operand(12)), la.adjugate_op)
+declare(_SLOW._replace(scratch=scratch.blas_copies), la.solve_op, la.lu_solve_op, la.triangular_solve_op)

@@ -1,0 +1,80 @@
+"""Kernels of linear algebra: NumPy's for stacks, and LAPACK's through SciPy where the factors are kept."""
+
+import numpy as np
+
+from anyshape.ops import linalg as la
+from anyshape.ops.core.apply import kernel
+from anyshape.support.packages import lapack
+
+_TRANS = {form: i for i, form in enumerate(la.FORMS)}
+_PREFIXES = dict(zip(la.LAPACK, "sdcz", strict=True))  # of routines, by character of the dtype
+
+
+def _form(a, form):
+    """Return a matrix, its transpose or its conjugate transpose."""
+    if form == "N":
+        return a
+    transposed = np.swapaxes(a, -1, -2)
+    return transposed.conj() if form == "C" and a.dtype.kind == "c" else transposed
+
+
+def _routine(name, a):
+    """Return the routine of LAPACK for a dtype, such as dgetrf."""
+    return getattr(lapack, f"{_PREFIXES[a.dtype.char]}{name}")
+
+
+def _lu_factor(a):
+    if not a.size:
+        return np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
+    getrf = _routine("getrf", a)
+    factored = [getrf(matrix) for matrix in a.reshape(-1, *a.shape[-2:])]
+    if any(info > 0 for _, _, info in factored):
+        raise np.linalg.LinAlgError("Singular matrix")
+    if a.ndim == 2:
+        return factored[0][:2]
+    lu, pivots, _ = zip(*factored, strict=True)
+    return np.stack(lu).reshape(a.shape), np.stack(pivots).reshape(a.shape[:-1])
+
+
+def _lu_solve(a, lu, pivots, b, *, form):
+    if not b.size:
+        return np.empty(b.shape, b.dtype)
+    getrs, trans = _routine("getrs", lu), _TRANS[form]
+    if a.ndim == 2:
+        return getrs(lu, pivots, b, trans)[0]
+    out = np.empty(b.shape, b.dtype)
+    for index in np.ndindex(a.shape[:-2]):
+        out[index] = getrs(lu[index], pivots[index], b[index], trans)[0]
+    return out
+
+
+def _triangular_solve(a, b, *, lower, form, unit):
+    out = np.empty(b.shape, b.dtype)
+    if b.size:
+        trtrs = _routine("trtrs", a)
+        for index in np.ndindex(a.shape[:-2]):
+            out[index], info = trtrs(a[index], b[index], lower, _TRANS[form], unit)
+            if info > 0:
+                raise np.linalg.LinAlgError("Singular matrix")
+    return out
+
+
+def _adjugate(a):
+    """Return the adjugate by singular values: their products without one of them are never divided by it."""
+    u, s, vh = np.linalg.svd(a)
+    n = a.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+    phase = np.linalg.det(u) * np.linalg.det(vh)
+    rows = np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
+    return (phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))).astype(a.dtype, copy=False)
+
+
+kernel(la.cholesky_op, np.linalg.cholesky)
+kernel(la.inv_op, np.linalg.inv)
+kernel(la.det_op, np.linalg.det)
+kernel(la.adjugate_op, _adjugate)
+kernel(la.slogdet_op, lambda a: tuple(np.linalg.slogdet(a)))
+kernel(la.lu_factor_op, _lu_factor)
+kernel(la.solve_op, lambda a, b, *, form: np.linalg.solve(_form(a, form), b))
+kernel(la.lu_solve_op, _lu_solve)
+kernel(la.triangular_solve_op, _triangular_solve)

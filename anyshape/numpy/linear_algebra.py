@@ -1,0 +1,169 @@
+"""Define the functions of numpy.linalg that factor and solve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.linalg._linalg import SlogdetResult
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.promotion import as_traced, asarray, is_traced, sizes, static_int
+from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg as la
+from anyshape.ops import movement as mv
+from anyshape.ops.core.apply import context_of
+
+
+def _as_matrices(name: str, *xs: Any) -> list[Any]:
+    """Return operands in the one dtype that numpy.linalg computes in: integers and booleans count as float64."""
+    traced = [as_traced(asarray(x)) for x in xs]
+    dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64) for x in traced]
+    for x, dtype in zip(traced, dtypes, strict=True):
+        if dtype.char not in la.LAPACK:
+            problem = f"array type {x.dtype} is unsupported in linalg"
+            raise context_of(name, x).bad_dtype(problem, "convert it with astype(float)")
+    dtype = np.result_type(*dtypes)
+    return [x if x.dtype == dtype else ew.convert(x, dtype) for x in traced]
+
+
+def _square(name: str, a: Any) -> Any:
+    """Return square matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
+    x = as_traced(asarray(a))
+    ctx = context_of(name, x)
+    if x.meta.rank < 2:
+        raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
+    rows, columns = sizes(x)[-2:]
+    ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
+    return _as_matrices(name, x)[0]
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """Return the Cholesky factor L of Hermitian positive definite matrices L L^H, or its conjugate transpose `upper`.
+
+    The matrices are in the last two axes, and only their lower triangles are read (their upper ones for `upper`).
+    The result has their shape and dtype; integers count as float64. Tangents count as their Hermitian part, as in JAX.
+    A matrix that is not positive definite is NumPy's LinAlgError when the program runs.
+
+    >>> import numpy as np
+    >>> from anyshape import grad
+    >>> print(grad(lambda a: np.linalg.cholesky(a)[1, 1])(np.array([[4.0, 2.0], [2.0, 5.0]])))
+    [[ 0.0625 -0.125 ]
+     [-0.125   0.25  ]]
+    """
+    if not is_traced(a):
+        return np.linalg.cholesky(a, upper=upper)
+    x = _square("cholesky", a)
+    if not upper:
+        return la.cholesky(x)
+    return _adjoint(la.cholesky(_adjoint(x)))
+
+
+def _swapped(x: Any) -> Any:
+    rank = x.meta.rank
+    return mv.transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def _adjoint(x: Any) -> Any:
+    """Return the conjugate transposes of matrices."""
+    return ew.conj(_swapped(x))
+
+
+def inv(a: Any) -> Any:
+    """Return the inverses of the square matrices in the last two axes.
+
+    Integers count as float64. A singular matrix is NumPy's LinAlgError when the program runs.
+    """
+    return la.inv(_square("inv", a)) if is_traced(a) else np.linalg.inv(a)
+
+
+def det(a: Any) -> Any:
+    """Return the determinants of the square matrices in the last two axes; integers count as float64.
+
+    The first derivative is exact for singular matrices too. A second one inverts the matrix.
+    """
+    return la.det(_square("det", a)) if is_traced(a) else np.linalg.det(a)
+
+
+def slogdet(a: Any) -> Any:
+    """Return the pair (sign, logabsdet) of the determinants of the square matrices in the last two axes.
+
+    Integers count as float64. The derivative solves with the matrix, so it needs a regular one.
+    """
+    if not is_traced(a):
+        return np.linalg.slogdet(a)
+    return SlogdetResult(*la.slogdet(_square("slogdet", a)))
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Return x with a x = b for the square matrices in the last two axes of `a`.
+
+    `b` is a vector if it has one axis, else it holds matrices in its last two; leading axes broadcast.
+    Integers count as float64. A singular matrix is NumPy's LinAlgError when the program runs.
+    """
+    if not is_traced(a, b):
+        return np.linalg.solve(a, b)
+    matrix, right = _as_matrices("solve", _square("solve", a), b)
+    if not right.meta.rank:
+        raise context_of("solve", matrix, right).fail("the right-hand side is a scalar", "pass a vector or a matrix")
+    if right.meta.rank == 1:
+        column = _solution(matrix, mv.expand(right, (1,)))
+        return mv.drop(column, (column.meta.rank - 1,))
+    return _solution(matrix, right)
+
+
+def _solution(a: Any, b: Any) -> Any:
+    """Return the solutions of one system by factors that its derivatives use again, or of a stack of systems."""
+    ctx = context_of("solve", a, b)
+    rows = sizes(a)[-1]
+    ctx.require_equal(rows, sizes(b)[-2], f"{rows} equations have {sizes(b)[-2]} right-hand sides")
+    batch = broadcast_sizes(ctx, [sizes(a)[:-2], sizes(b)[:-2]])
+    right = _stretched(b, batch)
+    if a.meta.rank == 2 and not batch:
+        return la.lu_solve(a, *la.lu_factor(a), right)
+    return la.solve(_stretched(a, batch), right)
+
+
+def _stretched(x: Any, batch: Sequence[Size]) -> Any:
+    """Return a stack of matrices with these leading axes."""
+    return mv.broadcast_to(x, (*batch, *sizes(x)[-2:]))
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """Return the tensor x with tensordot(a, x, x.ndim) = b, after moving `axes` of `a` to its end.
+
+    `a` has as many elements as the square of the number of elements of x.
+    """
+    if not is_traced(a, b):
+        return np.linalg.tensorsolve(a, b, axes)
+    x, right = as_traced(a), as_traced(b)
+    rank = x.meta.rank
+    if axes is not None:
+        x = mv.transpose(x, [*[i for i in range(rank) if i not in axes], *axes])
+    shape = sizes(x)[-(rank - right.meta.rank) :]  # all of it for operands of one rank, as in NumPy
+    count = numel(shape)
+    ctx = context_of("tensorsolve", x, right)
+    size, square = numel(sizes(x)), expr.mul(count, count)
+    ctx.require_equal(size, square, f"{size} elements are no square matrix for the {count} elements of the solution")
+    flat = solve(mv.reshape(x, (count, count)), mv.reshape(right, (numel(sizes(right)),)))
+    return mv.reshape(flat, shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """Return the inverse of `a` under tensordot over its first `ind` axes.
+
+    The sizes of these axes and of the others have equal products.
+    """
+    if not is_traced(a):
+        return np.linalg.tensorinv(a, ind)
+    x, count = as_traced(a), static_int(ind, "tensorinv", "ind")
+    if count <= 0:
+        raise ArgumentError("tensorinv", f"ind={ind}", "is no number of axes", "pass an int of at least 1")
+    if not x.meta.rank:
+        raise ArgumentError("tensorinv", "a", "is a scalar", "pass an array with axes")
+    first, last = sizes(x)[:count], sizes(x)[count:]
+    return mv.reshape(inv(mv.reshape(x, (numel(last), -1))), (*last, *first))

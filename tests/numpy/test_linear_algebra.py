@@ -1,0 +1,117 @@
+"""Test factorisations and solutions beyond the samples: one factorisation, degenerate matrices, dtypes and errors."""
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape.errors import AnyshapeError, DTypeError, RunLinAlgError, ShapeError, SizeMismatchError
+
+RNG = np.random.default_rng(4)
+
+
+def regular(*shape):
+    return RNG.normal(size=shape) + 4 * np.eye(shape[-1])
+
+
+def ops_of(function, *args):
+    program = anyshape.jit(function)
+    program(*args)
+    return [node.op.name for node in program.programs()[0].graph.nodes]
+
+
+def test_a_solution_and_its_gradient_factor_the_matrix_once():
+    def loss(a, b):
+        return np.sum(np.linalg.solve(a, b) ** 2)
+
+    names = ops_of(anyshape.value_and_grad(loss, (0, 1)), regular(3, 3), np.ones(3))
+    assert names.count("lu_factor") == 1 and "solve" not in names and "inv" not in names
+
+
+def test_one_factorisation_serves_a_batch_of_right_hand_sides():
+    a, batch = regular(3, 3), RNG.normal(size=(5, 3))
+    solve = anyshape.vmap(lambda b: np.linalg.solve(a, b))
+    np.testing.assert_allclose(solve(batch), np.linalg.solve(a, batch.T).T)
+
+
+@pytest.mark.parametrize("shapes", [((3, 3), (3,)), ((2, 3, 3), (3,)), ((3, 3), (2, 3, 4)), ((2, 1, 3, 3), (4, 3, 2))])
+def test_batches_broadcast_as_in_numpy(shapes):
+    a, b = regular(*shapes[0]), RNG.normal(size=shapes[1])
+    np.testing.assert_allclose(anyshape.jit(np.linalg.solve)(a, b), np.linalg.solve(a, b))
+
+
+def test_one_program_serves_every_size():
+    program = anyshape.jit(np.linalg.solve)
+    for n in (0, 1, 2, 7):
+        a, b = regular(n, n), RNG.normal(size=n)
+        np.testing.assert_allclose(program(a, b), np.linalg.solve(a, b))
+    assert program.cache_info().traces == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_the_slope_of_a_determinant_is_exact_at_any_rank(rank):
+    u, _ = np.linalg.qr(RNG.normal(size=(3, 3)))
+    a, t, h = u[:, :rank] @ u[:, :rank].T, RNG.normal(size=(3, 3)), 1e-4
+    slope = np.sum(anyshape.grad(np.linalg.det)(a) * t)
+    difference = (np.linalg.det(a + h * t) - np.linalg.det(a - h * t)) / (2 * h)
+    np.testing.assert_allclose(slope, difference, atol=1e-6)
+
+
+def test_results_have_the_classes_and_dtypes_of_numpy():
+    for a in (np.eye(2, dtype=np.float32), np.eye(2, dtype=int), np.eye(2, dtype=bool), np.eye(2) * 1j):
+        result, right = anyshape.jit(np.linalg.slogdet)(a), np.linalg.slogdet(a)
+        assert type(result) is type(right) and [x.dtype for x in result] == [x.dtype for x in right]
+        assert type(anyshape.jit(np.linalg.det)(a)) is type(np.linalg.det(a))
+    mixed = anyshape.jit(np.linalg.solve)(np.eye(2, dtype=np.float32), np.ones(2))
+    assert mixed.dtype == np.float64
+    with pytest.raises(DTypeError, match="float16 is unsupported in linalg"):
+        anyshape.jit(np.linalg.inv)(np.eye(2, dtype=np.float16))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [np.linalg.inv, lambda a: np.linalg.solve(a, np.ones(2)), lambda a: np.linalg.matrix_power(a, -1)],
+)
+def test_a_singular_matrix_is_numpys_error(function):
+    program = anyshape.jit(function)
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        program(np.ones((2, 2)))
+    with pytest.raises(RunLinAlgError):  # also where its value is not used
+        anyshape.jit(lambda a: (function(a), a.sum())[1])(np.ones((2, 2)))
+    program(np.eye(2))
+
+
+def test_a_matrix_that_is_not_positive_definite_is_numpys_error():
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        anyshape.jit(np.linalg.cholesky)(-np.eye(3))
+
+
+@pytest.mark.parametrize("function", [np.linalg.inv, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky])
+def test_operands_that_are_no_square_matrices_are_refused(function):
+    with pytest.raises(SizeMismatchError, match=r"a.shape\[0\] \(2\) must equal a.shape\[1\] \(3\)"):
+        anyshape.jit(lambda a: function(a))(np.ones((2, 3)))
+    with pytest.raises(ShapeError, match="no matrix"):
+        anyshape.jit(function)(np.ones(3))
+
+
+def test_right_hand_sides_that_do_not_fit_are_refused():
+    for b in (np.ones(2), np.ones((2, 3)), np.float64(1)):
+        with pytest.raises(AnyshapeError):
+            anyshape.jit(np.linalg.solve)(np.eye(3), b)
+
+
+def test_the_upper_factor_reads_the_upper_triangle():
+    a = np.triu(regular(3, 3) @ np.eye(3)) + 3 * np.eye(3)
+    np.testing.assert_allclose(
+        anyshape.jit(lambda a: np.linalg.cholesky(a, upper=True))(a), np.linalg.cholesky(a, upper=True)
+    )
+
+
+def test_triangular_solutions_read_one_triangle():
+    a, b = regular(3, 3), RNG.normal(size=(3, 2))
+    for lower in (True, False):
+        part = np.tril(a) if lower else np.triu(a)
+        for form, matrix in (("N", part), ("T", part.T), ("C", part.T)):
+            from_library = anyshape.ops.triangular_solve(a, b, lower=lower, form=form)
+            np.testing.assert_allclose(from_library, np.linalg.solve(matrix, b))
+    strict = np.tril(a, -1) + np.eye(3)
+    np.testing.assert_allclose(anyshape.ops.triangular_solve(a, b, lower=True, unit=True), np.linalg.solve(strict, b))

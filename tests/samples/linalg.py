@@ -1,0 +1,78 @@
+"""Samples of linear algebra: regular matrices, Hermitian positive definite ones, and singular ones."""
+
+import numpy
+
+from tests.samples.sample import Sample, draw
+
+EACH = ("float64", "float32", "complex128")
+
+
+def regular(rng, shapes, dtype):
+    """Return arrays whose matrices have a dominant diagonal."""
+    arrays = [numpy.asarray(draw(rng, s, dtype, (-1.0, 1.0))) for s in shapes]
+    return [
+        x + (x.shape[-1] + 1) * numpy.eye(x.shape[-1], dtype=dtype) if x.ndim > 1 and x.shape[-1] == x.shape[-2] else x
+        for x in arrays
+    ]
+
+
+def singular(rng, shapes, dtype):
+    """Return matrices whose last row is the first: twice it for a single row, so 0."""
+    arrays = regular(rng, shapes, dtype)
+    for x in arrays:
+        x[..., -1:, :] = x[..., :1, :] if x.shape[-1] > 1 else 0
+    return arrays
+
+
+def hermitian(np, x):
+    return (x + np.conj(np.swapaxes(x, -1, -2))) / 2
+
+
+def rows(name, function, shapes, ops, **options):
+    """Return the sample with what all have."""
+    return Sample(name, function, shapes, ops, **({"make": regular, "tolerance": 1e-8} | options))
+
+
+SAMPLES = [
+    rows(
+        "cholesky",
+        lambda np, x: numpy.linalg.cholesky(hermitian(np, x)),
+        ("n, n",),
+        ("cholesky", "triangular_solve"),
+        dtypes=EACH,
+    ),
+    rows(
+        "upper cholesky of stacks",
+        lambda np, x: numpy.linalg.cholesky(hermitian(np, x), upper=True),
+        ("m, n, n",),
+        ("cholesky", "triangular_solve"),
+        order=1,
+    ),
+    rows("inv", lambda np, x: numpy.linalg.inv(x), ("n, n",), ("inv",), dtypes=EACH),
+    rows("inv of stacks", lambda np, x: numpy.linalg.inv(x), ("m, n, n",), ("inv",)),
+    rows("inv of integers", lambda np, x: numpy.linalg.inv(x), ("n, n",), ("inv",), dtypes=("int32",), grad=False),
+    rows("det", lambda np, x: numpy.linalg.det(x), ("n, n",), ("det", "adjugate"), dtypes=EACH),
+    rows("det of stacks", lambda np, x: numpy.linalg.det(x), ("m, 2, n, n",), ("det", "adjugate")),
+    rows("det of singular matrices", lambda np, x: numpy.linalg.det(x), ("n, n",), ("det",), make=singular, order=1),
+    rows("slogdet", lambda np, x: numpy.linalg.slogdet(x)[1], ("n, n",), ("slogdet", "solve"), dtypes=EACH),
+    rows("slogdet of stacks", lambda np, x: numpy.linalg.slogdet(-x)[0], ("m, n, n",), ("slogdet",)),
+    rows("solve a vector", lambda np, a, b: numpy.linalg.solve(a, b), ("n, n", "n"), ("lu_factor", "lu_solve")),
+    rows(
+        "solve a matrix",
+        lambda np, a, b: numpy.linalg.solve(a, b),
+        ("n, n", "n, k"),
+        ("lu_factor", "lu_solve"),
+        dtypes=EACH,
+    ),
+    rows("solve stacks", lambda np, a, b: numpy.linalg.solve(a, b), ("m, n, n", "m, n, 2"), ("solve",)),
+    rows("solve stacks for a vector", lambda np, a, b: numpy.linalg.solve(a, b), ("m, n, n", "n"), ("solve",)),
+    rows("solve for stacks", lambda np, a, b: numpy.linalg.solve(a, b), ("n, n", "m, n, 2"), ("solve",)),
+    rows("negative power", lambda np, x: numpy.linalg.matrix_power(x, -3), ("n, n",), ("inv",)),
+    rows("tensorinv", lambda np, x: numpy.linalg.tensorinv(np.reshape(x, (2, 3, 6)), 2), ("6, 6",), ("inv",)),
+    rows(
+        "tensorsolve",
+        lambda np, a, b: numpy.linalg.tensorsolve(np.reshape(a, (2, 3, 3, 2)), np.reshape(b, (2, 3))),
+        ("6, 6", "6"),
+        ("lu_solve",),
+    ),
+]
