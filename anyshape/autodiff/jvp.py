@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import JVPS
+from anyshape.autodiff.rule_tables import GIVES_VALUES, JVPS
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
@@ -18,11 +18,19 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, DimExpr, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops.core.apply import apply_all
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 def has_tangent(dtype: np.dtype) -> bool:
     """Return whether values of this dtype have tangents: integers and booleans have none."""
     return dtype.kind in "fc"
+
+
+class Pushed(NamedTuple):
+    """Outputs and tangents from a JVP rule that computes both: these outputs take the place of the replayed ones."""
+
+    outputs: Sequence[Any]
+    tangents: Sequence[Any]
 
 
 class Replay(dict[Value, Any]):
@@ -133,6 +141,9 @@ def push(
     quotients = softmax_quotients(graph, builder.scope)
     for node in graph.nodes:
         with at_line(builder, node.where):
+            if node.op in GIVES_VALUES and not tangent_of.keys().isdisjoint(node.inputs):
+                _push_node(builder, node, env, (), tangent_of)
+                continue
             outputs = replay_node(builder, node, env)
             quotient = quotients.get(node.outputs[0]) if node.outputs else None
             if quotient is not None and quotient.exponent in tangent_of:
@@ -147,15 +158,18 @@ def push(
 def _push_node(
     builder: Builder, node: Node, env: Replay, outputs: tuple[Any, ...], tangent_of: dict[Value, Any]
 ) -> None:
-    """Apply the JVP rule of a replayed node."""
+    """Apply the JVP rule of a node. A rule that gives the values too takes no outputs, as nothing was replayed."""
     rule = JVPS[node.op]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "jvp")
     params = dict(node.params)
     if node.sources:
         params["sources"] = [env[v] for v in node.sources]
-    many = len(outputs) > 1
+    many = len(node.outputs) > 1
+    out = outputs[0] if len(outputs) == 1 else outputs or None
     tangents = [tangent_of.get(v) for v in node.inputs]
-    result = rule(context, tangents, outputs if many else outputs[0], *[env[v] for v in node.inputs], **params)
-    for value, t in zip(node.outputs, result if many else (result,), strict=True):
-        if t is not None and has_tangent(value.meta.dtype):
-            tangent_of[value] = t
+    result = rule(context, tangents, out, *[env[v] for v in node.inputs], **params)
+    if isinstance(result, Pushed):
+        env.update(zip(node.outputs, result.outputs, strict=True))
+        many, result = True, result.tangents
+    pairs = zip(node.outputs, result if many else (result,), strict=True)
+    tangent_of.update((v, t) for v, t in pairs if t is not None and has_tangent(v.meta.dtype))

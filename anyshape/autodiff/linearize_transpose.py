@@ -13,6 +13,7 @@ from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.ops.control_flow import sized
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -59,13 +60,19 @@ def transpose(
     cotangent_of: dict[Value, Any] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
-            cotangent_of[value] = add_tangents(cotangent_of.get(value), ct)
+            cotangent_of[value] = add_tangents(cotangent_of.get(value), _of_its_shape(env, value, ct))
     for node in reversed(graph.nodes):
         if not linear.isdisjoint(node.inputs) and not cotangent_of.keys().isdisjoint(node.outputs):
             _compute_known(builder, node.operands, maker, env)
             with at_line(builder, node.where):
                 _pull_node(builder, node, env, linear, cotangent_of)
     return [cotangent_of.get(v) for v in graph.inputs[:linear_count]]
+
+
+def _of_its_shape(env: Replay, value: Value, ct: Traced) -> Any:
+    """Return a cotangent with the exact sizes of its value: outside of a branch, these may have no name."""
+    sizes = env.translate_type(value.meta).sizes if ct.meta.sizes is None else None
+    return ct if sizes is None else sized(ct, sizes)
 
 
 def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Node]]:

@@ -30,6 +30,7 @@ JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
+GIVES_VALUES: set[Op] = set()  # their JVP rule gives the values too, as `Pushed`, in place of a replay
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
 SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")
 
@@ -118,6 +119,12 @@ def zero(op: Op) -> None:
     """Declare an op that is constant wherever it is differentiable, or whose result has no tangent."""
     ZERO.add(op)
     JVPS[op] = lambda ctx, tangents, out, *xs, **params: (None,) * len(out) if isinstance(out, tuple) else None
+
+
+def with_values(op: Op, rule: Rule) -> None:
+    """Declare the JVP of an op that gives its values and their tangents together, as `Pushed`."""
+    GIVES_VALUES.add(op)
+    JVPS[op] = rule
 
 
 def shift(op: Op, rule: Rule) -> None:

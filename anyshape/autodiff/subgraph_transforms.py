@@ -13,21 +13,44 @@ from dataclasses import replace
 from typing import Any
 
 from anyshape.autodiff.batching.movement import stretch
-from anyshape.autodiff.jvp import push
+from anyshape.autodiff.jvp import inline, push
 from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Value
-from anyshape.graph.ir.subgraph import axes_of_variables
+from anyshape.graph.ir.subgraph import axes_of_variables, close
+from anyshape.graph.prover.constraints import substitute_claim
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift
 
 Handle = type[Traced]
+
+
+def with_shared_variables(graphs: Sequence[Graph], handle: Handle) -> list[Graph]:
+    """Return the subgraphs of one node with the variables of the first: those of a file have variables of their own."""
+    first, *others = graphs
+    return [first, *[g if g.dims == first.dims else _in_variables_of(first, g, handle) for g in others]]
+
+
+def _in_variables_of(first: Graph, graph: Graph, handle: Handle) -> Graph:
+    """Return a subgraph with the variables of another one with the same inputs."""
+    sizes: dict[Atom, Size] = {}
+    for source in graph.dims:
+        axis = expr.as_atom(source.size)
+        extent = first.inputs[axis.operand].meta.extents[axis.axis] if isinstance(axis, InputAxis) else None
+        if isinstance(extent, Exact):
+            sizes[source.variable] = extent.size
+    about_inputs = [c for c in graph.conditions if graph.runtime.keys().isdisjoint(c.claim.variables())]
+    stated = [replace(c, claim=substitute_claim(c.claim, sizes.get)) for c in about_inputs]
+    metas = [v.meta for v in first.inputs]
+    with derived(replace(first, conditions=tuple(stated)), metas, handle) as (builder, inputs):
+        renamed = builder.finish(inline(builder, graph, inputs, sizes), graph.name)
+    return close([renamed]).graphs[0]
 
 
 def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
@@ -38,16 +61,16 @@ def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) 
     """
     metas = [v.meta for v in graphs[0].inputs]
     tangent_metas = _types(graphs[0].inputs, active)
-    derived, has_tangent = [], []
+    made, has_tangent = [], []
     for graph in graphs:
-        with _derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
+        with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
             remaining = iter(inputs[len(metas) :])
             tangents = [next(remaining) if flag else None for flag in active]
             outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
             filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
-            derived.append(builder.finish(filled, graph.name))
+            made.append(builder.finish(filled, graph.name))
         has_tangent.append([t is not None for t in slopes])
-    return _with_live_outputs(derived, has_tangent)
+    return with_live_outputs(made, has_tangent)
 
 
 def transposed_graphs(
@@ -60,17 +83,18 @@ def transposed_graphs(
     """
     metas = _types(graphs[0].inputs, [not flag for flag in linear])
     linear_metas = _types(graphs[0].inputs, linear)
-    derived, has_cotangent = [], []
+    cotangent_metas = [m for m, flag in zip(_common_types(graphs), live, strict=True) if flag]
+    made, has_cotangent = [], []
     for graph in graphs:
         order = sorted(range(len(graph.inputs)), key=lambda i: not linear[i])
         reordered = replace(graph, inputs=tuple([graph.inputs[i] for i in order]))
-        with _derived(graph, [*metas, *_types(graph.outputs, live)], handle) as (builder, inputs):
+        with derived(graph, [*metas, *cotangent_metas], handle) as (builder, inputs):
             remaining = iter(inputs[len(metas) :])
             cotangents = [next(remaining) if flag else None for flag in live]
             pulled = transpose(builder, reordered, len(linear_metas), inputs[: len(metas)], cotangents)
-            derived.append(builder.finish(_filled(builder, linear_metas, pulled), graph.name))
+            made.append(builder.finish(_filled(builder, linear_metas, pulled), graph.name))
         has_cotangent.append([ct is not None for ct in pulled])
-    return _with_live_outputs(derived, has_cotangent)
+    return with_live_outputs(made, has_cotangent)
 
 
 def batched_graphs(
@@ -85,16 +109,16 @@ def batched_graphs(
         return list(graphs), [False] * len(graphs[0].outputs)
     inner = size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
     metas = [_stacked(v.meta, inner) if flag else v.meta for v, flag in zip(graphs[0].inputs, batched, strict=True)]
-    derived, carries = [], []
+    made, carries = [], []
     for graph in graphs:
-        with _derived(graph, metas, handle) as (builder, inputs):
+        with derived(graph, metas, handle) as (builder, inputs):
             outputs = batch(builder, graph, inputs, batched, inner)
             ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
             stretched = [y if flag else stretch(ctx, inner, y) for y, flag in outputs]
-            derived.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
+            made.append(builder.finish([*stretched, *[y for y, _ in outputs]], graph.name))
         carries.append([flag for _, flag in outputs])
     flags = [any(column) for column in zip(*carries, strict=True)]
-    return [_choose_outputs(g, flags) for g in derived], flags
+    return [_choose_outputs(g, flags) for g in made], flags
 
 
 def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
@@ -104,7 +128,7 @@ def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
 
 
 @contextlib.contextmanager
-def _derived(graph: Graph, metas: Sequence[TensorMeta], handle: Handle) -> Iterator[tuple[Builder, list[Any]]]:
+def derived(graph: Graph, metas: Sequence[TensorMeta], handle: Handle) -> Iterator[tuple[Builder, list[Any]]]:
     """Build a graph that knows the sizes and conditions of a subgraph: give its builder, and its inputs of these types.
 
     A variable of the subgraph that has no axis of its own among these inputs gets a hidden input.
@@ -121,7 +145,7 @@ def _derived(graph: Graph, metas: Sequence[TensorMeta], handle: Handle) -> Itera
         yield builder, inputs
 
 
-def _with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) -> tuple[list[Graph], list[bool]]:
+def with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) -> tuple[list[Graph], list[bool]]:
     """Return the graphs with the outputs that are live in one of them, and which these are."""
     flags = [any(column) for column in zip(*live, strict=True)]
     return [replace(g, outputs=tuple([v for v, f in zip(g.outputs, flags, strict=True) if f])) for g in graphs], flags
@@ -130,6 +154,21 @@ def _with_live_outputs(graphs: Sequence[Graph], live: Sequence[Sequence[bool]]) 
 def _types(values: Sequence[Value], flags: Sequence[bool]) -> list[TensorMeta]:
     """Return the array types of the flagged values."""
     return [v.meta for v, flag in zip(values, flags, strict=True) if flag]
+
+
+def _common_types(graphs: Sequence[Graph]) -> list[TensorMeta]:
+    """Return for each output a type over the sizes of the inputs that it has in every graph."""
+    bound = {s.variable for s in graphs[0].dims}
+
+    def common(extents: Sequence[ShapeExtent]) -> ShapeExtent:
+        first, *rest = dict.fromkeys(extents)
+        is_known = not rest and isinstance(first, Exact) and bound.issuperset(expr.variables(first.size))
+        return first if is_known else Unknown()
+
+    columns = zip(*[[v.meta for v in g.outputs] for g in graphs], strict=True)
+    return [
+        TensorMeta(c[0].dtype, tuple([common(e) for e in zip(*[m.extents for m in c], strict=True)])) for c in columns
+    ]
 
 
 def _filled(builder: Builder, metas: Sequence[TensorMeta], cotangents: Sequence[Any]) -> list[Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.graph import Graph, Value
+from anyshape.graph.ir.graph import Graph, Value, subgraphs
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
+from anyshape.ops.control_flow import chosen_branch, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
 
 
@@ -21,9 +22,14 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
     array_of: dict[Value, Any] = dict(zip(graph.inputs, [*passed, *_hidden_inputs(graph, passed)], strict=True))
     array_of.update(graph.constants)
     for node in graph.nodes:
-        params = resolve(dict(node.params), [array_of[v] for v in node.operands])
-        result = KERNELS[node.op].run(*[array_of[v] for v in node.inputs], **params)
-        results = result if len(node.outputs) > 1 else (result,)
+        operands = [array_of[v] for v in node.inputs]
+        if node.op is cond_op:
+            branches = subgraphs(node)
+            results = evaluate(branches[chosen_branch(operands[0], len(branches))], operands[1:])
+        else:
+            params = resolve(dict(node.params), [array_of[v] for v in node.operands])
+            result = KERNELS[node.op].run(*operands, **params)
+            results = result if len(node.outputs) > 1 else (result,)
         array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
     return [np.array(array_of[v]) for v in graph.outputs]
 

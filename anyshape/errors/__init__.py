@@ -45,8 +45,10 @@ from anyshape.errors.size_errors import (
 )
 from anyshape.errors.tracing_errors import (
     ArgumentError,
+    BranchMismatchError,
     CheckError,
     ConcretizationError,
+    CustomRuleError,
     DataDependentSizeError,
     DTypeError,
     FrozenDrawError,
@@ -61,9 +63,11 @@ __all__ = [
     "AnyshapeError",
     "ArgumentError",
     "AxisError",
+    "BranchMismatchError",
     "CheckError",
     "ConcretizationError",
     "ContradictionError",
+    "CustomRuleError",
     "DTypeError",
     "DataDependentSizeError",
     "FrozenDrawError",

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anyshape.errors import messages
 from anyshape.errors.base import AnyshapeError
+
+
+class CustomRuleError(AnyshapeError, TypeError, ValueError):
+    """Raised where a derivative rule of the user, or a solver, gives what does not fit its function.
+
+    `function` is the function as the message names it, `where` the line of the rule.
+    """
+
+    def __init__(self, function: str, problem: str, advice: str, where: object = None) -> None:
+        self.function, self.problem, self.advice, self.where = function, problem, advice, where
+        super().__init__(f"{function}: {problem}{messages.at(where)}\n  {advice}")
 
 
 class DTypeError(AnyshapeError, TypeError):
@@ -76,6 +87,21 @@ class CheckError(AnyshapeError, ValueError):
         self.message, self.where = message, where
         false = f": {self.observed}" if isinstance(observed, str) and observed else ""
         super().__init__(f"{message}{false}{messages.at(where)}\n  call it with what is demanded")
+
+
+class BranchMismatchError(AnyshapeError, TypeError):
+    """Raised where the branches of a conditional give results of different trees, ranks or dtypes.
+
+    `branches` has for two of them the name, what it gives, and the line.
+    """
+
+    def __init__(
+        self, function: str, path: str, branches: Sequence[tuple[str, str, object]], advice: str, where: object = None
+    ) -> None:
+        self.function, self.path, self.branches, self.where = function, path, list(branches), where
+        given = [f"{name} gives {text}{messages.at(line)}" for name, text, line in branches]
+        about = f"{path}: " if path else ""
+        super().__init__(f"{messages.operation(function, where)}: {about}{', and '.join(given)}\n  {advice}")
 
 
 class MutationError(AnyshapeError, TypeError):

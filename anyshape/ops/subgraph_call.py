@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import Closed, axes_of_variables, close
+from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
@@ -17,30 +19,52 @@ from anyshape.ops.creation import full
 from anyshape.ops.movement import broadcast_in_dim
 
 Body = Callable[..., Sequence[Traced]]
+Results = Sequence[Sequence[Traced]]
 
 
 def trace_subgraphs(
-    bodies: Sequence[Body], arguments: Sequence[TensorMeta], names: Sequence[str]
+    bodies: Sequence[Body],
+    arguments: Sequence[TensorMeta],
+    names: Sequence[str],
+    held: Sequence[Condition | None] = (),
+    unify: Callable[[Results], Results] = lambda results: results,
 ) -> tuple[tuple[Graph, ...], list[Operand]]:
     """Trace functions of the same arguments in the active trace, each into a subgraph.
 
     Returns the subgraphs, all with the same inputs, and the operands that stand behind the arguments. A body belongs to
-    its subgraph as a whole: operations on captured values alone run there, not before.
+    its subgraph as a whole: operations on captured values alone run there, not before. What it requires of sizes is an
+    assertion of the subgraph alone.
+
+    - `held`: for each body a condition that holds wherever it runs.
+    - `unify`: changes the results of all bodies, once these are known, and is called with no builder active.
     """
     outer = active()
     if outer is None:
         raise AnyshapeError("a subgraph is traced outside of any trace\n  call the function under jit")
-    graphs, captures = [], []
-    for body, name in zip(bodies, names, strict=True):
-        inner = Builder(outer.scope, parent=outer, handle=outer.handle, whole=True)
-        with activate(inner):
+    builders = [Builder(outer.scope, parent=outer, handle=outer.handle, whole=True) for _ in bodies]
+    results, stated = [], []
+    for inner, body, condition in zip(builders, bodies, held or [None] * len(bodies), strict=True):
+        before = {id(c) for c in outer.scope.conditions}
+        with outer.scope.apart(condition), activate(inner):
             inputs = [inner.input(meta) for meta in arguments]
             for variable, axis in axes_of_variables(inner.inputs).items():
                 inner.define_dim(variable, axis)  # sizes are read off the arguments, not off captured values
-            graphs.append(inner.finish(body(*inputs), name))
-        captures.append(inner.captures())
-    closed = close(graphs, captures)
+            results.append(body(*inputs))
+            stated.append(tuple([_of_body(c, id(c) in before) for c in outer.scope.conditions]))
+    for inner in builders:
+        inner.closed = False
+    graphs = [
+        replace(inner.finish(ends, name), conditions=conditions)
+        for inner, ends, name, conditions in zip(builders, unify(results), names, stated, strict=True)
+    ]
+    closed = close(graphs, [inner.captures() for inner in builders])
     return closed.graphs, further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
+
+
+def _of_body(condition: Condition, is_outer: bool) -> Condition:
+    """Return a condition as a subgraph states it: only what its body requires is an assertion there."""
+    is_own = condition.kind == "fact" or (condition.kind == "assertion" and not is_outer)
+    return condition if is_own else replace(condition, kind="constraint")
 
 
 def further_operands(closed: Closed, sizes: Mapping[DimVar, Size]) -> list[Operand]:

@@ -13,19 +13,12 @@ from typing import Any
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
 from anyshape.backend.compiler.op_traits import TRAITS
-from anyshape.backend.compiler.passes.collapse_views import collapse_views
-from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
-from anyshape.backend.compiler.passes.fuse import fuse
-from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
-from anyshape.backend.compiler.passes.pad_add import fold_pads_into_sums
-from anyshape.backend.compiler.passes.pipeline import optimize, prepare_to_run
-from anyshape.backend.compiler.passes.sink import sink
+from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes
 from anyshape.backend.compiler.plan_ops import scatter_sums_op
-from anyshape.backend.runtime.config import config
 from anyshape.graph.ir.dead_code import asserted_values, refusals_of_dead
-from anyshape.graph.ir.graph import Graph, Node, Op, Value
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, subgraphs
 from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -40,13 +33,13 @@ from anyshape.ops.movement import broadcast_in_dim_op
 Operand = Value | Literal
 
 
-def lower(graph: Graph, hoist: bool = False) -> Plan:
+def lower(graph: Graph, hoist: bool = False, tier: Tier = Tier.OPTIMISED) -> Plan:
     """Return the plan of a graph. It assumes no relation of sizes beyond what the conditions of the graph prove.
 
     With `hoist`, shape-only steps are hoisted. That is for sizes at which their results take few bytes: see
     `shape_constant_bytes`.
     """
-    return _lowering(prepare_to_run(graph)).plan(hoist)
+    return _lowering(prepare_to_run(graph)).plan(hoist, tier)
 
 
 def reliances_of_passes(graph: Graph) -> list[Any]:
@@ -81,6 +74,7 @@ class _Lowering:
         absorption = _Absorption(self.ctx, self.scope, self.producer)
         self.operands = {n: absorption.operands(n) for n in graph.nodes}
         self.live = self._live_nodes()
+        self.tier = Tier.OPTIMISED
         self.slot: dict[Value, Slot] = {v: names.input_slot(i) for i, v in enumerate(graph.inputs)}
         self.slot |= {v: names.constant_slot(i) for i, (v, _) in enumerate(graph.constants)}
 
@@ -113,12 +107,14 @@ class _Lowering:
 
     # -- the plan
 
-    def plan(self, hoist: bool) -> Plan:
-        graph = self.graph
+    def plan(self, hoist: bool, tier: Tier = Tier.OPTIMISED) -> Plan:
+        graph, self.tier = self.graph, tier
         visible = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.live]
         outputs = tuple([self.slot[v] for v in graph.outputs])
-        hoisted, parts = self._run_passes(steps, outputs, hoist)
+        read = {s.variable for s in graph.dims}
+        rewritten = PlanSteps(steps, outputs, self.scope, read, graph.runtime)
+        hoisted, parts = run_plan_passes(rewritten, tier, hoist=hoist)
         groups, steps = _flatten(parts)
         buffers = BufferReuse(steps, outputs, pass_context(self.scope, "buffer_reuse"), groups)
         return Plan(
@@ -138,17 +134,6 @@ class _Lowering:
             hoisted=tuple(hoisted),
             runtime=self._live_runtime_sizes(),
         )
-
-    def _run_passes(
-        self, steps: list[Step], outputs: Sequence[Slot], hoist: bool
-    ) -> tuple[list[Step], list[Step | Group]]:
-        """Return the hoisted steps, and the groups and remaining steps in the order of the run."""
-        steps = fold_into_contractions(steps, outputs, self.scope, reassociate=config.reassociate)
-        steps, hoisted = collapse_views(steps, outputs, self.scope), list[Step]()
-        if hoist:
-            hoisted, steps = hoist_shape_only(steps, outputs, self.scope, {s.variable for s in self.graph.dims})
-        steps = fold_pads_into_sums(steps, outputs, self.scope)
-        return hoisted, fuse(sink(steps, outputs, self.scope), outputs, self.scope, self.graph.runtime)
 
     def _live_runtime_sizes(self) -> tuple[Any, ...]:
         return tuple([v for v, (value, _) in self.graph.runtime.items() if self.producer[value] in self.live])
@@ -174,6 +159,7 @@ class _Lowering:
             results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
+            bodies=tuple([lower(g, tier=self.tier) for g in subgraphs(node)]) if TRAITS[op].inlines else (),
         )
 
 

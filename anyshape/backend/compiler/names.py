@@ -54,6 +54,16 @@ def size_local(position: int) -> str:
     return f"s{position}"
 
 
+def in_body(depth: int) -> str:
+    """Return the prefix of slots and locals of a body at this depth. One branch runs, so branches share it."""
+    return f"b{depth}_"
+
+
+def branch_index(depth: int) -> str:
+    """Return the local of the position of the branch that runs, of a conditional at this depth."""
+    return f"i{depth}_"
+
+
 def unused_name(prefix: str, names: Collection[str]) -> str:
     """Return a name for an object in the scope of generated code; scopes only grow, so their length is unused."""
     return f"{prefix}{len(names)}"

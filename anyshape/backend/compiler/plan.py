@@ -6,8 +6,8 @@ Sizes in a plan are value-side expressions over the variables of the program, re
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class Step:
     - `reuse`: the dead slot whose buffer takes the result.
     - `drops`: slots to free after the step.
     - `fallback`: for a view, the movement that it stands for. It runs where the operand is not in C order.
+    - `bodies`: plans of its subgraphs, which generated code writes inline.
     """
 
     op: Op
@@ -63,6 +64,7 @@ class Step:
     where: SourceLine | None = None
     fallback: tuple[Step, ...] = ()
     sources: tuple[str, ...] = ()
+    bodies: tuple[Plan, ...] = ()
 
     @property
     def reads(self) -> tuple[Slot, ...]:
@@ -78,6 +80,18 @@ class Step:
         extents = [extent for meta in (*self.metas, *self.results) for extent in meta.extents]
         variables = set(variables_in((*[p for _, p in self.params], *named_sizes(extents))))
         return variables.union(*[step.variables() for step in self.fallback])
+
+    def renamed(self, name: Callable[[str], str]) -> Step:
+        """Return the step with other names of slots."""
+        return replace(
+            self,
+            inputs=tuple([s if isinstance(s, Literal) else name(s) for s in self.inputs]),
+            outputs=tuple(map(name, self.outputs)),
+            reuse=None if self.reuse is None else name(self.reuse),
+            drops=tuple(map(name, self.drops)),
+            fallback=tuple([step.renamed(name) for step in self.fallback]),
+            sources=tuple(map(name, self.sources)),
+        )
 
     def __str__(self) -> str:
         params = ", ".join(f"{k}={show_param(v)}" for k, v in self.params)
@@ -100,6 +114,17 @@ def variables_in(param: Any) -> list[DimVar]:
 def named_sizes(extents: Iterable[ShapeExtent]) -> list[Size]:
     """Return the exact sizes and the upper bounds among extents."""
     return [extent.size for extent in extents if isinstance(extent, (Exact, UpperBound))]
+
+
+def sizes_of_body(body: Plan, operands: Sequence[TensorMeta]) -> dict[DimVar, Size]:
+    """Return the sizes that variables of a body have for these operands, where they are exact."""
+    sizes: dict[DimVar, Size] = {}
+    for binding in body.dims:
+        axis = dims.as_atom(binding.target)
+        extent = operands[axis.operand].extents[axis.axis] if isinstance(axis, InputAxis) else None
+        if isinstance(extent, Exact):
+            sizes[binding.variable] = extent.size
+    return sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +164,24 @@ class Group:
         """Metadata of the values that have the parallel axis."""
         per_step = zip(self.steps, self.parallel_operands, strict=True)
         operands = [m for s, flags in per_step for m, parallel in zip(s.metas, flags) if parallel]
-        results = [s.results[0] for s in self.steps if s.outputs[0] not in (*self.carried, *self.padded)]
+        without = {*self.carried, *self.padded}
+        results = [s.results[0] for s in self.steps if s.outputs[0] not in without]
         return (*operands, *results)
 
     @property
     def widest(self) -> TensorMeta:
         """Metadata of a value with the parallel axis and the most axes."""
         return max(self.parallel_metas, key=lambda m: m.rank)
+
+    def renamed(self, name: Callable[[str], str]) -> Group:
+        """Return the group with other names of slots."""
+        return replace(
+            self,
+            steps=tuple([step.renamed(name) for step in self.steps]),
+            escaping=tuple(map(name, self.escaping)),
+            carried=tuple(map(name, self.carried)),
+            padded=tuple(map(name, self.padded)),
+        )
 
     def __str__(self) -> str:
         kind = dict.fromkeys(self.carried, "carried ") | dict.fromkeys(self.padded, "padded ")
@@ -212,6 +248,16 @@ class Plan:
             position = end
         return parts
 
+    def renamed(self, name: Callable[[str], str]) -> Plan:
+        """Return the plan of a subgraph with other names of slots."""
+        return replace(
+            self,
+            inputs=tuple(map(name, self.inputs)),
+            steps=tuple([step.renamed(name) for step in self.steps]),
+            outputs=tuple([s if isinstance(s, Literal) else name(s) for s in self.outputs]),
+            groups=tuple([group.renamed(name) for group in self.groups]),
+        )
+
     def __str__(self) -> str:
         arguments = ", ".join(f"{s}: {m}" for s, m in zip(self.inputs, self.input_metas, strict=True))
         sizes = [f"  {_binding_text(s)}" for s in self.dims]
@@ -226,7 +272,9 @@ class Plan:
         lines: list[str] = []
         for group, steps in self.parts():
             lines += [] if group is None else [f"  {group}"]
-            lines += [f"  {step}" if group is None else f"  | {step}" for step in steps]
+            for step in steps:
+                lines.append(f"  {step}" if group is None else f"  | {step}")
+                lines += [f"    {line}" for body in step.bodies for line in str(body).splitlines()]
         return lines
 
     def show(self) -> None:

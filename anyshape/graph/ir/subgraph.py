@@ -13,7 +13,7 @@ are bound by it. They may be the variables of the graph that it was traced in, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,8 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.support.lazy_dataclass import dataclass
+
+PREDICATE = "predicate"  # the primitive of what holds wherever a subgraph runs, as its node chose it by that
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,12 @@ class _Parts:
         return [*self.variables(), *relied]
 
     def conditions(self) -> list[Condition]:
-        """Return the conditions about its own variables alone."""
-        own = {*self.variables(), *self.graph.runtime}
-        return [c for c in self.graph.conditions if own.issuperset(c.claim.variables()) and c.claim.variables()]
+        """Return the conditions about its own variables alone, and its assertions, which it checks itself."""
+        own, stated = (
+            {*self.variables(), *self.graph.runtime},
+            [c for c in self.graph.conditions if c.claim.variables()],
+        )
+        return [c for c in stated if own.issuperset(c.claim.variables()) or _is_checked(c)]
 
     def closed(
         self,
@@ -153,6 +158,11 @@ class _Parts:
         return condition if own or condition.kind != "fact" else replace(condition, kind="constraint")
 
 
+def _is_checked(condition: Condition) -> bool:
+    """Return whether a run of the subgraph may find that a condition does not hold."""
+    return condition.kind == "assertion" and condition.primitive != PREDICATE
+
+
 def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> list[Condition]:
     """Return the conditions about these variables, and about others that such conditions connect with them."""
     reached, left = set(variables), [c for c in conditions if c.claim.variables()]
@@ -172,12 +182,13 @@ def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> 
 
 
 def call_type(
-    ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta], first: int = 0
+    ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta], first: int = 0, always: bool = True
 ) -> tuple[TensorMeta, ...]:
     """Return the types of the outputs of a subgraph for these operands of a node, which start at operand `first`.
 
     For shape rules. Requires of the operands what the subgraph states of its inputs: their types, the ranges of its
-    variables and its conditions. Run-time sizes of the subgraph become bounds.
+    variables and its conditions. Run-time sizes of the subgraph become bounds. A subgraph that does not run `always`
+    checks its assertions itself, where it does.
     """
     if len(operands) != len(graph.inputs):
         raise ctx.fail(f"{graph.name or 'a subgraph'} takes {len(graph.inputs)} operands, not {len(operands)}")
@@ -190,8 +201,18 @@ def call_type(
             raise ctx.fail(f"an operand is {operand}, and the subgraph takes {value.meta}")
         for axis, extent in enumerate(value.meta.extents):
             sizes.require_extent(operand, axis, extent)
-    sizes.require_conditions()
+    sizes.require_conditions(("assertion", "guard", "constraint") if always else ("constraint",))
     return tuple([TensorMeta(m.dtype, tuple([sizes.extent(e) for e in m.extents])) for m in graph.results])
+
+
+def assertions_at(
+    ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta], first: int = 0
+) -> list[Condition]:
+    """Return what a subgraph asserts of its inputs, where these operands of a node have the sizes that it is about."""
+    sizes = _Sizes(ctx, graph, first)
+    named = {v for s in graph.dims if sizes.is_exact(v := s.variable)}
+    about_inputs = [c for c in graph.conditions if c.kind == "assertion" and named.issuperset(c.claim.variables())]
+    return [replace(c, claim=sizes.claim(c.claim)) for c in about_inputs]
 
 
 class _Sizes:
@@ -225,17 +246,24 @@ class _Sizes:
         else:
             self.ctx.require_at_least(promised.size, size, why)
 
-    def require_conditions(self) -> None:
-        """Require the ranges of variables, and the conditions that are about inputs alone."""
+    def require_conditions(self, kinds: Container[str]) -> None:
+        """Require the ranges of variables, and the conditions of these kinds that are about inputs alone."""
         for source in self.graph.dims:
             variable, size = source.variable, self.value(self.axes[source.variable])
             self.ctx.require_at_least(size, variable.lower, f"{variable} is at least {variable.lower}")
             if variable.upper is not None:
                 self.ctx.require_at_least(variable.upper, size, f"{variable} is at most {variable.upper}")
         for condition in self.graph.conditions:
-            claim = condition.claim
-            if condition.kind != "fact" and all(v in self.axes for v in claim.variables()):
-                self.ctx.require(Claim(claim.relation, self.value(claim.left), self.value(claim.right)), condition.why)
+            if condition.kind in kinds and all(v in self.axes for v in condition.claim.variables()):
+                self.ctx.require(self.claim(condition.claim), condition.why)
+
+    def is_exact(self, variable: DimVar) -> bool:
+        """Return whether the operand that gives a variable has an exact size there."""
+        return isinstance(self.ctx.resolve(self.axes[variable]), Exact)
+
+    def claim(self, claim: Claim) -> Claim:
+        """Return a claim of the subgraph about sizes of the node."""
+        return Claim(claim.relation, self.value(claim.left), self.value(claim.right))
 
     def value(self, size: Size) -> Size:
         """Return a size of the subgraph as an exact size of the node."""

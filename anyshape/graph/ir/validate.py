@@ -43,7 +43,7 @@ def check_graph(graph: Graph, tick: Tick = bool) -> None:
 def check_sizes_defined(graph: Graph) -> None:
     """Raise IllegalGraphError where an array type or a condition has a size that neither a call nor a node gives."""
     defined = {*[source.variable for source in graph.dims], *graph.runtime}
-    for variable in _variables(graph):
+    for variable in variables_in_types(graph):
         if variable not in defined:
             raise IllegalGraphError(graph.name or "a graph", f"has the size {variable}, which nothing defines")
 
@@ -57,13 +57,13 @@ def check_subgraph(graph: Graph, tick: Tick = bool) -> None:
         if not _is_axis(graph, source):
             raise IllegalGraphError(name, f"reads {source.variable} off {source.size}, which is no axis of that size")
     bound = {*[source.variable for source in graph.dims], *graph.runtime}
-    free = [v for v in _variables(graph) if v not in bound]
+    free = [v for v in variables_in_types(graph) if v not in bound]
     if free:
         raise IllegalGraphError(name, f"is a subgraph with the size {free[0]}, which is no axis of its inputs")
     check_graph(graph, tick)
 
 
-def _variables(graph: Graph) -> list[DimVar]:
+def variables_in_types(graph: Graph) -> list[DimVar]:
     """Return the variables in array types and conditions of a graph."""
     sizes = [e.size for v in graph.numbering for e in v.meta.extents if not isinstance(e, Unknown)]
     return [v for size in sizes for v in expr.variables(size)] + [

@@ -14,7 +14,7 @@ import logging
 import numbers
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyshape.errors import (
     AnyshapeError,
@@ -33,6 +33,7 @@ from anyshape.graph.prover.user_stack import with_callers
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import DimExpr, DimVar, Size, from_atom, variables
 from anyshape.graph.sizes.intervals import Bound
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _LOG = logging.getLogger("anyshape.guards")
 _PROCESS = secrets.token_hex(4)
@@ -92,6 +93,7 @@ class Scope:
         self._root = root.root if root is not None else None
         self.hints = dict(hints) if hints is not None else None
         self.answers: Callable[[Claim], bool] | None = None  # answers decisions instead, while set
+        self.is_apart = False  # its assertions are of a subgraph that may not run
         self.closed = False  # its trace has ended: an answer from the sizes of that call would hold for no other
         self.names: dict[str, Size] = {}  # sizes that were declared by name
         self.runtime: dict[DimVar, SizeMaker] = {}  # run-time sizes, and what makes each
@@ -128,6 +130,26 @@ class Scope:
         self.conditions = [c for c in self.conditions if dropped.isdisjoint(c.claim.variables())]
         self._assumptions = self._assumptions.without(dropped, verdicts)
 
+    @contextlib.contextmanager
+    def apart(self, condition: Condition | None = None) -> Iterator[None]:
+        """Assume what is required in the block there alone, as it is of a subgraph that may not run.
+
+        `condition` holds wherever that subgraph runs. Guards stay: decisions of Python hold for the whole trace.
+        """
+        before, assumptions, was_apart = self.conditions, self._assumptions, self.is_apart
+        self.conditions, self.is_apart = list(before), True
+        self._assumptions = assumptions.without(set(), assumptions.verdicts())
+        try:
+            if condition is not None:
+                self.assume(condition)
+            yield
+        finally:
+            known = {id(c) for c in before}
+            guards = [c for c in self.conditions if c.kind == "guard" and id(c) not in known]
+            self.conditions, self._assumptions, self.is_apart = before, assumptions, was_apart
+            for guard in guards:
+                self.assume(guard)
+
     def decide(self, claim: Claim) -> Verdict:
         """Return YES if the claim is proved, NO if it is refuted, else UNKNOWN."""
         return self._assumptions.decide(claim)
@@ -139,6 +161,10 @@ class Scope:
     def proves(self, claim: Claim) -> bool:
         """Return whether the claim is proved. False means not proved, never proved false."""
         return self._assumptions.proves(claim)
+
+    def proves_at_once(self, claim: Claim) -> bool:
+        """Return whether the cheap methods prove the claim, without a search: for choices that may miss a proof."""
+        return self._assumptions.proves_at_once(claim)
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
         """Return a lower and an upper bound of the size, the tightest that are proved (None: no bound is proved)."""
@@ -215,7 +241,7 @@ class Scope:
     def _check_hints(self, condition: Condition) -> None:
         """Raise an error at the user's line if the sizes of the current call break a precondition."""
         variables = condition.claim.variables()
-        if self.hints is None or not all(v in self.hints for v in variables):
+        if self.is_apart or self.hints is None or not all(v in self.hints for v in variables):
             return
         if not condition.claim.holds(values_from(self.hints)):
             raise condition.error(self.hints, self.size_names)
@@ -259,6 +285,8 @@ class Scope:
     def _refine(self, condition: Condition) -> None:
         """Record a condition; raise SpecializationError if it binds a size that was declared to stay dynamic."""
         self.record(condition)
+        if self.is_apart and condition.kind == "assertion":
+            return
         for variable in condition.claim.variables() if self.dynamic_sizes else ():
             declared = self.dynamic_sizes.get(variable)
             if declared is not None:

@@ -11,27 +11,31 @@ import itertools
 import linecache
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen import meters
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
 from anyshape.backend.compiler.peak_memory import Budget
-from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
+from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, sizes_of_body, variables_in
 from anyshape.backend.runtime.config import checks_enabled
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
+from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.expr import DimExpr, Size, as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.ops.creation import full_op
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
@@ -57,15 +61,17 @@ def compile_plan(
     fallbacks: Sequence[GuardedFallback] = (),
     timers: Timers | None = None,
     threads: int | None = None,
+    meter: meters.Meter | None = None,
 ) -> Run:
     """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
     - `fallbacks`: claims that the function checks first.
     - `timers`: record each run. Without them, the function has no trace of timing.
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
+    - `meter`: measures calls with large arrays.
     """
     _PLAN.debug("%s", plan)
-    writer = _PlanSource(plan, budget, fallbacks, timers, threads)
+    writer = _PlanSource(plan, budget, fallbacks, timers, threads, meter)
     source = writer.source()
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
@@ -103,6 +109,8 @@ def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
 class _PlanSource(StepSource):
     """Writes the function of a plan."""
 
+    depth = 0  # of the bodies that it is written in
+
     def __init__(
         self,
         plan: Plan,
@@ -110,8 +118,11 @@ class _PlanSource(StepSource):
         fallbacks: Sequence[GuardedFallback],
         timers: Timers | None,
         threads: int | None,
+        meter: meters.Meter | None = None,
     ) -> None:
         self.plan, self.budget, self.fallbacks, self.timers, self.threads = plan, budget, fallbacks, timers, threads
+        self.meter = meter
+        self.largest = [] if meter is None else meters.largest_arrays(plan)
         self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
         size_locals = {variable: naming.variable_local(i) for i, variable in enumerate(variables)}
@@ -121,6 +132,7 @@ class _PlanSource(StepSource):
         self.undefined = set(plan.runtime)  # sizes that depend on data, until a step defines them
         self.unchecked = self._checked_conditions()  # conditions, until their sizes are defined
         self.variables = self._needed_variables()
+        self.bound = self.variables  # those of them with a local in the function that is written
         self.written_steps = 0
         self.marks: list[tuple[int, Step]] = []  # each step with the number of lines before it
         self.functions: list[FunctionSource] = []
@@ -129,6 +141,9 @@ class _PlanSource(StepSource):
         """Return the source of the function and of its helper functions."""
         plan = self.plan
         self._write_prologue()
+        if self.meter is not None:
+            self.names |= meters.names(self.meter)
+            self.lines += meters.begin_lines([f"({self.text(n)})" for n in self.largest], plan.inputs)
         if plan.shape_constants:
             self._write_shape_constants()
         if self.timers is not None:
@@ -141,6 +156,8 @@ class _PlanSource(StepSource):
                 self._write_group(group, steps)
         if self.timers is not None:
             self.lines.append(end_line(tuple(self.size_locals.values())))
+        if self.meter is not None:
+            self.lines += meters.END_LINES
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
         body = "\n        ".join(self.lines)
@@ -206,7 +223,8 @@ class _PlanSource(StepSource):
         claims = [*[c.claim for c in self.unchecked], *[c for f in self.fallbacks for c in f.claims]]
         variables = {v for claim in claims for v in claim.variables()}
         params = [p for step in (*plan.hoisted, *plan.steps) for p in step.all_params()]
-        variables.update(variables_in((*params, *[g.rows for g in plan.groups], *set(self._sizes_of_arrays()))))
+        sizes = [*[g.rows for g in plan.groups], *self.largest, *set(self._sizes_of_arrays())]
+        variables.update(variables_in((*params, *sizes)))
         if self.budget is not None:
             variables.update(s.variable for s in plan.dims)
         return variables
@@ -233,8 +251,12 @@ class _PlanSource(StepSource):
 
     def _write_ready_conditions(self) -> None:
         """Write each condition as soon as its sizes are defined."""
-        ready = [c for c in self.unchecked if self.undefined.isdisjoint(c.claim.variables())]
-        self.unchecked = [c for c in self.unchecked if c not in ready]
+        waiting: list[Condition] = []
+        ready: list[Condition] = []
+        for condition in self.unchecked:
+            is_ready = self.undefined.isdisjoint(condition.claim.variables())
+            (ready if is_ready else waiting).append(condition)
+        self.unchecked = waiting
         for condition in ready:
             test = condition.claim.source(self.leaf_text, self.local_of)
             sizes = [self.size_locals[v] for v in condition.claim.variables()]
@@ -243,13 +265,16 @@ class _PlanSource(StepSource):
 
     def _define_sizes(self, step: Step) -> None:
         """Write the locals of the sizes that depend on data and that a result of the step is the first to have."""
+        defined = False
         for slot, meta in zip(step.outputs, step.results, strict=True):
             for variable, axis in meta.variable_axes():
                 if variable in self.undefined:
+                    defined = True
                     self.undefined.discard(variable)
                     if variable in self.variables:
                         self.lines.append(f"{self.size_locals[variable]} = {slot}.shape[{axis}]")
-        self._write_ready_conditions()
+        if defined:
+            self._write_ready_conditions()
 
     # -- steps
 
@@ -260,13 +285,16 @@ class _PlanSource(StepSource):
         verified = [m.sizes for step in hoisted for m in step.results if self.checks]
         read = variables_in((*params, *verified))
         sizes = "".join(f"{local}, " for variable, local in self.size_locals.items() if variable in read)
-        slots, marks = f"{', '.join(self.plan.shape_constants)},", []
+        slots, first_mark, bound = f"{', '.join(self.plan.shape_constants)},", len(self.marks), self.bound
+        self.bound = {*read}
         with self.collect_apart(fresh_scope=True) as lines:
             for step in hoisted:
-                marks.append((2 + len(lines), step))
+                self.marks.append((len(lines), step))
                 self._write_results(step)
-        body = "\n    ".join([*lines, f"return {slots}"])
-        self.functions.append(FunctionSource(f"def make_constants({sizes}):\n    {body}", tuple(marks)))
+        body, self.bound = "\n    ".join([*lines, f"return {slots}"]), bound
+        marks = tuple([(2 + count, step) for count, step in self.marks[first_mark:]])
+        del self.marks[first_mark:]
+        self.functions.append(FunctionSource(f"def make_constants({sizes}):\n    {body}", marks))
         self.lines.append(f"{slots} = _cached(({sizes})) or _new(({sizes}))")
 
     def _write_steps(self, steps: Sequence[Step]) -> None:
@@ -280,10 +308,33 @@ class _PlanSource(StepSource):
 
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
-        (self.call_view if step.fallback else self.call_kernel)(step)
+        if step.bodies:
+            self._write_branches(step)
+        else:
+            (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:
             self._define_sizes(step)
         self._verify_results([step], step.outputs)
+
+    def _write_branches(self, step: Step) -> None:
+        """Write each branch of a conditional inline, under a test of the index."""
+        for test, plan in zip(self._branch_tests(step), step.bodies, strict=True):
+            body = _BodySource(self, step, plan)
+            body.write(step.outputs)
+            self.lines.append(test)
+            self.marks += [(len(self.lines) + count, inner) for count, inner in body.marks]
+            self.lines += [f"    {line}" for line in body.lines]
+
+    def _branch_tests(self, step: Step) -> list[str]:
+        """Return the line before each branch. The last one stands under `else`, so an index is clamped."""
+        index, count = self.operand(step.inputs[0]), len(step.bodies)
+        if step.metas[0].dtype.kind == "b":
+            return [f"if not {index}:", "else:"]
+        if count == 1:
+            return ["if True:"]
+        local = naming.branch_index(self.depth)
+        self.lines.append(f"{local} = int({index})")
+        return [f"if {local} <= 0:", *[f"elif {local} == {i}:" for i in range(1, count - 1)], "else:"]
 
     def _write_drops(self, slots: Collection[str]) -> None:
         dropped = [slot for slot in slots if not naming.is_input(slot)]
@@ -302,9 +353,10 @@ class _PlanSource(StepSource):
         if writer.deep_operands and self.threads is None:
             test += f" and _in_order({', '.join(writer.deep_operands)})"
         arguments = [rows, *writer.read, *writer.sizes.values(), *([shares_argument(first)] if timed else [])]
+        internal = group.internal
         with self.collect_apart() as in_tiles:
             self.lines.append(f"{', '.join(group.escaping)} = {name}({', '.join(arguments)})")
-            self._write_drops([slot for step in steps for slot in step.drops if slot not in group.internal])
+            self._write_drops([slot for step in steps for slot in step.drops if slot not in internal])
             if timed:
                 self.lines.append(done_line(first + len(steps)))
         self._write_choice(test, in_tiles, steps)
@@ -341,3 +393,75 @@ class _PlanSource(StepSource):
         self.lines.append(
             f"_verify({slot}, {slot!r}, {self.bind('meta', meta)}, ({bounds}{comma}), {self.bind('at', where)})"
         )
+
+
+class _BodySource(_PlanSource):
+    """Writes the plan of a subgraph as a part of the function of the plan that runs it.
+
+    Slots and locals have a prefix, and inputs are the slots of the operands.
+    """
+
+    def __init__(self, outer: _PlanSource, step: Step, plan: Plan) -> None:
+        self.depth = outer.depth + 1
+        self.prefix = naming.in_body(self.depth)
+        self.operands = dict(zip(plan.inputs, [outer.operand(s) for s in step.inputs[1:]], strict=True))
+        self.plan = plan.renamed(lambda slot: self.operands.get(slot, self.prefix + slot))
+        self.budget, self.fallbacks, self.timers, self.threads = None, (), None, outer.threads
+        self.checks, self.meter, self.largest = outer.checks, None, []
+        self.outer_sizes = sizes_of_body(plan, step.metas[1:])
+        StepSource.__init__(self, self._locals(outer), outer.names)
+        self.undefined = set(plan.runtime)
+        self.unchecked = self._checked_conditions()
+        self.variables = self._needed_variables()
+        self.bound = self.variables
+        self.written_steps = 0
+        self.marks: list[tuple[int, Step]] = []
+        self.functions = outer.functions
+
+    def _locals(self, outer: _PlanSource) -> dict[DimVar, str]:
+        """Return the local of each variable: that of the enclosing function where it has one of the same size."""
+        size_locals = {}
+        for i, variable in enumerate([*[s.variable for s in self.plan.dims], *self.plan.runtime]):
+            size = self.outer_sizes.get(variable)
+            atom = as_atom(size) if isinstance(size, DimExpr) else None
+            known = isinstance(atom, DimVar) and atom in outer.bound and atom not in outer.undefined
+            shared = outer.size_locals[atom] if known and isinstance(atom, DimVar) else None
+            size_locals[variable] = shared or self.prefix + naming.variable_local(i)
+        return size_locals
+
+    def _checked_conditions(self) -> list[Condition]:
+        """Return its assertions. Its node has required the other conditions."""
+        conditions = [c for c in self.plan.conditions if c.kind == "assertion" and c.primitive != PREDICATE]
+        return sorted(conditions, key=lambda c: divides_by_size(c.claim))
+
+    def write(self, results: Sequence[str]) -> None:
+        """Write the body, and its outputs into these slots."""
+        for source in self.plan.dims:
+            local = self.size_locals[source.variable]
+            axis = as_atom(source.target)
+            if source.variable in self.variables and local.startswith(self.prefix) and isinstance(axis, InputAxis):
+                self.lines.append(f"{local} = {self.plan.inputs[axis.operand]}.shape[{axis.axis}]")
+        self._write_ready_conditions()
+        for group, steps in self.plan.parts():
+            if group is None:
+                self._write_steps(steps)
+            else:
+                self._write_group(group, steps)
+        outputs = [self._result(o, c) for o, c in zip(self.plan.outputs, self.plan.copied, strict=True)]
+        self.lines.append(f"{', '.join(results)} = {', '.join(outputs)}")
+        ends = dict.fromkeys([*self.plan.outputs, *outputs])
+        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix)]
+        if made:
+            self.lines.append(f"del {', '.join(made)}")
+
+    def _result(self, slot: Slot, copied: bool) -> str:
+        """Return the source of an output. A fill that is an output twice is filled twice, as zeros cost nothing."""
+        fill = next((s for s in self.plan.steps if s.op is full_op and s.outputs[0] == slot), None) if copied else None
+        if fill is None:
+            return self._output(slot, copied)
+        again = f"{slot}_{len(self.lines)}"
+        self._write_results(replace(fill, outputs=(again,)))
+        return again
+
+    def _write_drops(self, slots: Collection[str]) -> None:
+        super()._write_drops([slot for slot in slots if slot.startswith(self.prefix)])

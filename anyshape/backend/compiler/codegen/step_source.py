@@ -34,7 +34,10 @@ class StepSource:
     - `size_locals`: locals of variables that the lines may read.
     - `computed`: locals of size expressions and of calls inside them, each computed once.
     - `sources`: the slots that unnamed sizes of the current step are read from.
+    - `prefix`: begins the names of the locals.
     """
+
+    prefix = ""
 
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
@@ -181,6 +184,6 @@ class StepSource:
         return self.computed[call]
 
     def _new_local(self, source: str) -> str:
-        local = naming.size_local(len(self.computed))
+        local = self.prefix + naming.size_local(len(self.computed))
         self.lines.append(f"{local} = {source}")
         return local

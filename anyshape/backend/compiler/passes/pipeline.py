@@ -1,23 +1,52 @@
-"""The order of passes over graphs."""
+"""The order of passes: over graphs, and over the steps of plans with the tier that each belongs to."""
 
 from __future__ import annotations
 
+import enum
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
+from anyshape.backend.compiler.passes.collapse_views import collapse_views
+from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
+from anyshape.backend.compiler.passes.fuse import fuse
+from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
+from anyshape.backend.compiler.passes.pad_add import fold_pads_into_sums
+from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
-from anyshape.backend.runtime.config import checks_enabled
+from anyshape.backend.compiler.passes.sink import sink
+from anyshape.backend.compiler.plan import Group, Slot, Step
+from anyshape.backend.runtime.config import checks_enabled, config
+from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Op, Value
+from anyshape.graph.ir.graph import Graph, Op, Value, replace_subgraphs
 from anyshape.graph.ir.validate import check_sizes_defined
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
+from anyshape.ops.custom_rules import (
+    FORWARD_MODE_ADVICE,
+    NO_FORWARD_MODE,
+    custom_argument_op,
+    custom_jvp_op,
+    custom_linear_solve_op,
+    custom_vjp_op,
+    custom_vjp_tangent_op,
+)
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _LOG = logging.getLogger("anyshape.passes")
+
+
+class Tier(enum.Enum):
+    """How much work goes into a plan: a first plan takes one linear walk, an optimised one has all passes."""
+
+    FIRST = "first"
+    OPTIMISED = "optimised"
 
 
 def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
@@ -27,9 +56,11 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     """
     passes: dict[str, Callable[[Graph], Graph]] = {
         "remove_dead_code": remove_dead_code,
+        "prune_branches": prune_branches,
         "simplify": partial(simplify, reliance_log=reliance_log),
     }
-    for name in ("remove_dead_code", "simplify", "remove_dead_code"):
+    graph = _with_optimized_subgraphs(graph)
+    for name in ("remove_dead_code", "prune_branches", "simplify", "remove_dead_code"):
         before, graph = graph, passes[name](graph)
         if checks_enabled():
             check_sizes_defined(graph)
@@ -38,19 +69,49 @@ def optimize(graph: Graph, reliance_log: list[Any] | None = None) -> Graph:
     return graph
 
 
+def _with_optimized_subgraphs(graph: Graph) -> Graph:
+    """Return the graph with each of its subgraphs optimized."""
+    if not graph.subgraphs:
+        return graph
+    optimized = {id(g): optimize(g) for inner in graph.subgraphs.values() for g in inner}
+    nodes = [replace_subgraphs(n, optimized) if n in graph.subgraphs else n for n in graph.nodes]
+    return replace(graph, nodes=tuple(nodes))
+
+
 def prepare_to_run(graph: Graph) -> Graph:
     """Return the graph that is lowered: nothing differentiates it any more, so what only derivatives need is removed.
 
     Products of several operands become pairs. Marks of checkpoints go last: without them, a recomputed value looks
     like a common subexpression.
     """
-    pairs = to_pairs(_without(graph, (stop_gradient_op,)))
+    plain = _without_custom_rules(graph)
+    pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
     return _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
 
 
+def _without_custom_rules(graph: Graph) -> Graph:
+    """Return the graph, and its subgraphs, without the marks around functions that have derivative rules.
+
+    Raises UnsupportedFunctionError for forward mode through a function that has a rule for cotangents alone.
+    """
+    tangent = next((n for n in graph.nodes if n.op is custom_vjp_tangent_op), None)
+    if tangent is not None:
+        name = f"custom_vjp({dict(tangent.params)['rule']})"
+        raise UnsupportedFunctionError(name, NO_FORWARD_MODE, FORWARD_MODE_ADVICE, tangent.where)
+    plain = {id(g): _without_custom_rules(g) for inner in graph.subgraphs.values() for g in inner}
+    if any(plain[id(g)] is not g for inner in graph.subgraphs.values() for g in inner):
+        renewed = [replace_subgraphs(n, plain) if n in graph.subgraphs else n for n in graph.nodes]
+        graph = replace(graph, nodes=tuple(renewed))
+    return _without(graph, (custom_argument_op, custom_jvp_op, custom_vjp_op, custom_linear_solve_op))
+
+
 def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
-    """Return the graph with the operand of each of these ops in place of its result."""
-    operand = {n.outputs[0]: n.inputs[0] for n in graph.nodes if n.op in ops}
+    """Return the graph with the operands of each of these ops in place of its results.
+
+    The first operands of an op with a param `count` are arguments, which no result stands for.
+    """
+    marks = [n for n in graph.nodes if n.op in ops]
+    operand = {v: x for n in marks for v, x in zip(n.outputs, n.inputs[dict(n.params).get("count", 0) :], strict=True)}
     if not operand:
         return graph
 
@@ -73,3 +134,68 @@ def _difference(before: Graph, after: Graph) -> str:
     left, right = (Counter(n.op.name for n in g.nodes) for g in (before, after))
     changes = [f"{right[name] - left[name]:+d} {name}" for name in left | right if right[name] != left[name]]
     return f"{counts}: {', '.join(changes)}" if changes else counts
+
+
+# -- passes over the steps of a plan
+
+
+class PlanSteps:
+    """Steps of a plan while passes rewrite them, with what passes may ask."""
+
+    def __init__(
+        self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, read: Collection[DimVar], runtime: Any
+    ) -> None:
+        self.steps, self.outputs, self.scope = list(steps), outputs, scope
+        self.read, self.runtime = read, runtime  # variables that inputs bind, and sizes that depend on data
+        self.hoisted: list[Step] = []
+        self.parts: Sequence[Step | Group] = ()  # steps and groups in the order of the run, once they are made
+
+    def fold_into_contractions(self) -> None:
+        """Fold the movement around contractions into them."""
+        self.steps = fold_into_contractions(self.steps, self.outputs, self.scope, reassociate=config.reassociate)
+
+    def collapse_views(self) -> None:
+        """Replace chains of movement by one view."""
+        self.steps = collapse_views(self.steps, self.outputs, self.scope)
+
+    def hoist_shape_only(self) -> None:
+        """Move steps that depend on sizes alone out of the run."""
+        self.hoisted, self.steps = hoist_shape_only(self.steps, self.outputs, self.scope, self.read)
+
+    def fold_pads_into_sums(self) -> None:
+        """Add the operands of pads to a part of the other operand."""
+        self.steps = fold_pads_into_sums(self.steps, self.outputs, self.scope)
+
+    def sink(self) -> None:
+        """Move elementwise steps to their first use."""
+        self.steps = sink(self.steps, self.outputs, self.scope)
+
+    def fuse(self) -> None:
+        """Make groups of steps along the same rows."""
+        self.parts = fuse(self.steps, self.outputs, self.scope, self.runtime)
+
+
+class PlanPass(NamedTuple):
+    """A pass over the steps of a plan: plans of its tier and above have it."""
+
+    run: Callable[[PlanSteps], None]
+    tier: Tier
+
+
+PLAN_PASSES = (
+    PlanPass(PlanSteps.fold_into_contractions, Tier.FIRST),  # the same sums of BLAS in both tiers
+    PlanPass(PlanSteps.collapse_views, Tier.OPTIMISED),
+    PlanPass(PlanSteps.hoist_shape_only, Tier.FIRST),
+    PlanPass(PlanSteps.fold_pads_into_sums, Tier.OPTIMISED),
+    PlanPass(PlanSteps.sink, Tier.OPTIMISED),
+    PlanPass(PlanSteps.fuse, Tier.OPTIMISED),
+)
+
+
+def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[Step], Sequence[Step | Group]]:
+    """Return the hoisted steps, and the groups and remaining steps in the order of the run."""
+    for each in PLAN_PASSES:
+        skipped = each.run is PlanSteps.hoist_shape_only and not hoist
+        if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):
+            each.run(plan)
+    return plan.hoisted, plan.parts or plan.steps

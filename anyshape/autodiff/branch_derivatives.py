@@ -1,0 +1,223 @@
+"""Derive graphs from the branches of one conditional: values with tangents, and values with a linear map apart.
+
+The linear map reads what the branch that ran has saved for it: the operands, and values of exact sizes. Saved values of
+several branches share an output where they have one type. A branch that has none to give makes zeros there, which take
+no time. Values whose sizes depend on data are not saved: the linear map computes them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from anyshape.autodiff.jvp import inline, push
+from anyshape.autodiff.linearize_transpose import linearise
+from anyshape.autodiff.rule_tables import zeros_like
+from anyshape.autodiff.subgraph_transforms import Handle, derived, with_live_outputs
+from anyshape.graph.ir.builder import Builder, Traced, activate
+from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.ops.elementwise import lift
+from anyshape.support.lazy_dataclass import dataclass
+
+
+def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs of the outputs and, behind them, of their tangents; and which outputs have a tangent.
+
+    The inputs are those of the subgraphs, then the tangents of the `active` ones.
+    """
+    metas = [v.meta for v in graphs[0].inputs]
+    tangent_metas = [m for m, flag in zip(metas, active, strict=True) if flag]
+    pushed, has_tangent = [], []
+    for graph in graphs:
+        with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
+            remaining = iter(inputs[len(metas) :])
+            tangents = [next(remaining) if flag else None for flag in active]
+            outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
+            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
+            pushed.append(builder.finish([*outputs, *filled], graph.name))
+        has_tangent.append([t is not None for t in slopes])
+    flags = [any(column) for column in zip(*has_tangent, strict=True)]
+    kept = [True] * len(flags) + flags
+    return with_live_outputs(pushed, [kept] * len(pushed))[0], flags
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """The graphs of the outputs, followed by what is saved, and the graphs of the linear maps.
+
+    Inputs of a linear map are the tangents of active inputs, then the operands `read` and all that is saved. Outputs
+    of it are the tangents of the `live` outputs.
+    """
+
+    values: list[Graph]
+    maps: list[Graph]
+    read: tuple[int, ...]
+    live: list[bool]
+
+
+def linearised_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> Linearised:
+    """Linearise the branches of one conditional in the `active` inputs."""
+    parts = [_Part(graph, active, handle) for graph in graphs]
+    live = [any(t is not None for t in column) for column in zip(*[p.map.live for p in parts], strict=True)]
+    for part in parts:
+        part.decide(live)
+    slots: list[TensorMeta] = []
+    for part in parts:
+        part.take_slots(slots)
+    read = tuple(sorted({i for part in parts for i in part.read}))
+    values = [part.values(slots) for part in parts]
+    return Linearised(values, [part.linear(slots, read, live) for part in parts], read, live)
+
+
+class _Part:
+    """One branch: its values, its derivative, and where each residual of the derivative comes from."""
+
+    def __init__(self, graph: Graph, active: Sequence[bool], handle: Handle) -> None:
+        self.graph, self.active, self.handle = graph, active, handle
+        self.metas = [v.meta for v in graph.inputs]
+        with derived(graph, self.metas, handle) as (builder, inputs):
+            outputs, self.map = linearise(builder, graph, inputs, [i for i, flag in enumerate(active) if flag])
+        self.builder, self.inputs, self.outputs = builder, inputs, outputs
+        self.position = {x.value: i for i, x in enumerate(inputs)}
+        self.arrays = dict(builder.constants.values())
+        self.maker = {v: node for node in builder.nodes for v in node.outputs}
+        self.of_sizes: dict[Value, bool] = {}
+        self.again = False
+        self.saved: dict[Value, int] = {}  # the slot of each saved value
+        self.read: set[int] = set()
+
+    # -- what is saved
+
+    def decide(self, live: Sequence[bool]) -> None:
+        """Decide whether the linear map computes the branch again, and which operands it reads."""
+        residuals = [x.value for x in self.map.residuals]
+        saved = [v for v in residuals if not self._is_known(v)]
+        zeros = [v for v, t, f in zip(self.graph.outputs, self.map.live, live, strict=True) if f and t is None]
+        self.again = not all(self._has_sizes_of_inputs(v.meta) for v in (*saved, *zeros))
+        if self.again:
+            self.read = set(range(len(self.metas)))
+        else:
+            self.saved = dict.fromkeys(saved, -1)
+            self.read = {i for v in residuals if v not in self.saved for i in self._operands_of(v)}
+
+    def _has_sizes_of_inputs(self, meta: TensorMeta) -> bool:
+        bound = {s.variable for s in self.graph.dims}
+        return meta.sizes is not None and all(v in bound for size in meta.sizes for v in expr.variables(size))
+
+    def _is_known(self, value: Value) -> bool:
+        """Return whether the linear map has a value without saving it: of sizes, constants and operands alone."""
+        return value in self.position or value in self.arrays or self._is_of_sizes(value)
+
+    def _is_of_sizes(self, value: Value) -> bool:
+        if value not in self.of_sizes:
+            node = self.maker.get(value)
+            reads_sizes = node is not None and not node.op.mints and all(v in self.position for v in node.sources)
+            self.of_sizes[value] = reads_sizes and node is not None and all(map(self._is_of_sizes, node.inputs))
+        return self.of_sizes[value]
+
+    def _operands_of(self, value: Value) -> Iterator[int]:
+        """Yield the positions of the operands that a known value is made from."""
+        if value in self.position:
+            yield self.position[value]
+        elif value in self.maker:
+            for operand in self.maker[value].operands:
+                yield from self._operands_of(operand)
+
+    def take_slots(self, slots: list[TensorMeta]) -> None:
+        """Give each saved value a slot of its type that this branch has not taken, or a new one."""
+        taken: set[int] = set()
+        for value in self.saved:
+            free = (i for i, meta in enumerate(slots) if i not in taken and meta == value.meta)
+            slot = next(free, len(slots))
+            if slot == len(slots):
+                slots.append(value.meta)
+            self.saved[value] = slot
+            taken.add(slot)
+
+    # -- the two graphs
+
+    def values(self, slots: Sequence[TensorMeta]) -> Graph:
+        """Return the graph of the outputs and of what is saved, with zeros in the slots of other branches."""
+        builder = self.builder
+        builder.closed = False
+        with activate(builder):
+            ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
+            value_in = {slot: value for value, slot in self.saved.items()}
+            saved = [
+                builder.handle(builder, value_in[i]) if i in value_in else zeros_like(ctx, _Typed(meta))
+                for i, meta in enumerate(slots)
+            ]
+            return builder.finish([*self.outputs, *saved], self.graph.name)
+
+    def linear(self, slots: Sequence[TensorMeta], read: Sequence[int], live: Sequence[bool]) -> Graph:
+        """Return the graph of the linear map."""
+        tangent_metas = [m for m, flag in zip(self.metas, self.active, strict=True) if flag]
+        metas = [*tangent_metas, *[self.metas[i] for i in read], *slots]
+        with derived(self.graph, metas, self.handle) as (builder, inputs):
+            count = len(tangent_metas)
+            tangents, operands = inputs[:count], dict(zip(read, inputs[count:], strict=False))
+            if self.again:
+                outputs, slopes = self._pushed_again(builder, operands, tangents)
+            else:
+                known = _Known(self, builder, operands, inputs[count + len(read) :])
+                results = inline(builder, self.map.graph, [*tangents, *map(known.handle, self.map.residuals)])
+                slopes = [None if i is None else results[i] for i in self.map.live]
+                outputs = [_Typed(v.meta) for v in self.graph.outputs]
+            ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
+            columns = zip(outputs, slopes, live, strict=True)
+            return builder.finish([_or_zeros(ctx, y, t) for y, t, flag in columns if flag], self.graph.name)
+
+    def _pushed_again(self, builder: Builder, operands: dict[int, Traced], tangents: Sequence[Traced]) -> Any:
+        remaining = iter(tangents)
+        return push(
+            builder,
+            self.graph,
+            [operands[i] for i in range(len(self.metas))],
+            [next(remaining) if flag else None for flag in self.active],
+        )
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """An array type in place of a value, for `zeros_like`."""
+
+    meta: TensorMeta
+
+    @property
+    def dtype(self) -> Any:
+        return self.meta.dtype
+
+
+def _or_zeros(ctx: ShapeGuardContext, y: Any, tangent: Any) -> Any:
+    if tangent is not None:
+        return tangent
+    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, y)
+
+
+class _Known:
+    """Gives the residuals of a branch in the builder of its linear map."""
+
+    def __init__(self, part: _Part, builder: Builder, operands: dict[int, Traced], slots: Sequence[Traced]) -> None:
+        self.part, self.builder = part, builder
+        self.env: dict[Value, Any] = {v: operands[i] for v, i in part.position.items() if i in operands}
+        self.env |= {v: slots[i] for v, i in part.saved.items()}
+
+    def handle(self, x: Traced) -> Any:
+        """Return the stand-in of a residual: an operand, a saved value, a constant, or a value of sizes made again."""
+        part, value = self.part, x.value
+        if value not in self.env:
+            if value in part.arrays:
+                self.env[value] = self.builder.constant(part.arrays[value])
+            else:
+                self._make(part.maker[value])
+        return self.env[value]
+
+    def _make(self, node: Node) -> None:
+        for operand in node.inputs:
+            self.handle(self.builder.handle(self.builder, operand))
+        inputs, sources = [self.env[v] for v in node.inputs], [self.env[v] for v in node.sources]
+        outputs = self.builder.emit(node.op, inputs, sources, dict(node.params))
+        self.env.update(zip(node.outputs, outputs, strict=True))

@@ -1,0 +1,31 @@
+"""Traits of conditionals: one branch runs, so the memory of a run is that of the branch that takes the most."""
+
+from __future__ import annotations
+
+from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
+from anyshape.backend.compiler.peak_memory import peak_bytes
+from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.substitute import substitute
+from anyshape.ops import control_flow as cf
+
+
+def _most_bytes(step: Step) -> Size | None:
+    """Return the peak of the branch that takes the most; its results are counted once more by the step."""
+    peaks = [_peak_at(plan, step) for plan in step.bodies]
+    known = [p for p in peaks if p is not None]
+    return expr.maximum(*known) if len(known) == len(peaks) else None
+
+
+def _peak_at(plan: Plan, step: Step) -> Size | None:
+    """Return the peak of a branch over the sizes of the operands; None where it depends on data."""
+    peak = peak_bytes(plan).size
+    if peak is None:
+        return None
+    axes = sizes_of_body(plan, step.metas[1:])
+    return substitute(peak, axes.get) if axes.keys() >= {*expr.variables(peak)} else None
+
+
+declare(OPAQUE._replace(scratch=_most_bytes, inlines=True), cf.cond_op)
+declare(OPAQUE._replace(alias=Alias.VIEW, recomputable=True), cf.sized_op)

@@ -1,0 +1,131 @@
+"""Conditionals, which run one of several subgraphs, and arrays whose sizes are known from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.ir.subgraph import assertions_at, call_type
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, UpperBound
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, apply_all, localise, meta_of
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import MOVES, Applied, OpCost, graph_flops
+
+BOOL = np.dtype(bool)
+
+# -- shape rules -------------------------------------------------------------------------------------------------
+
+
+def _cond_type(
+    ctx: ShapeGuardContext, index: TensorMeta, *operands: TensorMeta, branches: tuple[Graph, ...]
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the weakest types of what the branches give; a branch checks its assertions where it runs."""
+    if index.rank or index.dtype.kind not in "iub":
+        raise ctx.bad_dtype(f"the index of a branch is {index}", "make it an integer or boolean scalar")
+    if index.dtype == BOOL and len(branches) != 2:
+        raise ctx.fail(f"a boolean chooses between 2 branches, not {len(branches)}")
+    results = [call_type(ctx, graph, operands, first=1, always=False) for graph in branches]
+    if not results[0] or len({tuple([(m.dtype, m.rank) for m in metas]) for metas in results}) > 1:
+        raise ctx.fail("the branches give different numbers of arrays, or arrays of different dtypes or ranks")
+    join = _Join(ctx, branches, operands)
+    joined = tuple([join.type(metas) for metas in zip(*results, strict=True)])
+    return joined if len(joined) > 1 else joined[0]
+
+
+class _Join:
+    """Finds the strongest types of what branches give, one of which runs."""
+
+    def __init__(self, ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta]) -> None:
+        self.ctx, self.branches, self.operands = ctx, branches, operands
+
+    def type(self, metas: Sequence[TensorMeta]) -> TensorMeta:
+        """Return the strongest type that arrays of all these types have."""
+        columns = zip(*[m.extents for m in metas], strict=True)
+        return TensorMeta(metas[0].dtype, tuple([self.extent(column) for column in columns]))
+
+    def extent(self, extents: Sequence[ShapeExtent]) -> ShapeExtent:
+        """Return the extent of an axis: a size of one branch that is the size of the others too, or a bound."""
+        exact = dict.fromkeys([e for e in extents if isinstance(e, Exact)])
+        if len(exact) == len(dict.fromkeys(extents)):
+            for size in exact:
+                if all(self._same(size, e, g) for e, g in zip(extents, self.branches, strict=True)):
+                    return size
+        sizes = dict.fromkeys([e.size for e in extents if not isinstance(e, Unknown)])
+        return Unknown() if any(isinstance(e, Unknown) for e in extents) else UpperBound(expr.maximum(*sizes))
+
+    def _same(self, a: Exact, b: ShapeExtent, branch: Graph) -> bool:
+        """Return whether a branch that runs gives this size: also by what it asserts."""
+        if not isinstance(b, Exact):
+            return False
+        if self.ctx.same(a.size, b.size):
+            return True
+        asserted = assertions_at(self.ctx, branch, self.operands, first=1)
+        if not asserted:
+            return False
+        with self.ctx.scope.apart():
+            for condition in asserted:
+                self.ctx.scope.assume(condition)
+            return self.ctx.same(a.size, b.size)
+
+
+def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...]) -> TensorMeta:
+    """Return the type of x with these sizes, which it has: the kernel checks that."""
+    if len(shape) != x.rank:
+        raise ctx.fail(f"an array of {x.rank} axes has no shape of {len(shape)}")
+    return TensorMeta(x.dtype, tuple([ctx.resolve(s) for s in shape]))
+
+
+# -- definitions -------------------------------------------------------------------------------------------------
+
+
+def _are_branches(node: Node, param: Any) -> bool:
+    """One or more subgraphs."""
+    return isinstance(param, tuple) and bool(param) and all(kinds.graph(node, g) for g in param)
+
+
+def _most_flops(applied: Applied) -> Size:
+    """Return the operations of the branch that makes the most."""
+    return expr.maximum(*[graph_flops(g, applied.inputs[1:]) for g in applied.params["branches"]])
+
+
+cond_op = define(
+    "cond",
+    _cond_type,
+    params={"branches": _are_branches},
+    operands=(1, 10_000),
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=OpCost(_most_flops, bound=True),
+)
+sized_op = define(
+    "sized", _sized_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
+)
+
+
+def cond(index: Operand, branches: Sequence[Graph], *operands: Operand) -> tuple[Any, ...]:
+    """Return what one of the branches gives for the operands: the second where a boolean is true, else the first.
+
+    An integer index is clamped to the branches that there are.
+    """
+    return apply_all(cond_op, index, *operands, branches=tuple(branches))
+
+
+def sized(x: Operand, shape: Sequence[Size]) -> Any:
+    """Return x with exact sizes. A run raises where it has others."""
+    if meta_of(x).sizes == tuple(shape):
+        return x
+    local, sources = localise(tuple(shape), [x])
+    return apply(sized_op, x, sources=sources, shape=local)
+
+
+def chosen_branch(index: Any, count: int) -> int:
+    """Return the position of the branch that an index chooses."""
+    return min(max(int(index), 0), count - 1)
