@@ -39,6 +39,7 @@ from anyshape.tracing.captured.holders import (
     SMALL,
     UNBOUND,
     Holder,
+    Roots,
     Unwatched,
     dict_of,
     is_public,
@@ -52,10 +53,7 @@ from anyshape.tracing.pytrees import NAMESPACE
 
 LIMIT = 20_000  # objects of one function that are walked over
 
-_ITERATING = (
-    "holds a position that `next` moves",
-    "draw from it outside of the function, or pass what it gives as an argument",
-)
+_ITERATING = "holds a position that `next` moves; draw from it outside of the function, or pass what it gives"
 
 
 def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
@@ -66,7 +64,7 @@ def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 class Walk:
     """Everything that a function reaches: `things` with their paths, the `holders` of them, and code objects."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any] | Roots) -> None:
         self.things: list[tuple[str, Any]] = []
         self.holders: list[Holder] = []
         self.unwatched: list[Unwatched] = []
@@ -74,14 +72,17 @@ class Walk:
         self.names: set[str] = set()
         self.is_full = False
         self._reads_all = False
-        self._home = package(function)
+        roots = function if isinstance(function, Roots) else Roots({"": function})
+        self._home = package(next(iter(roots.values())))
         self.seen: set[int] = set()
-        self._todo: collections.deque[tuple[str, Any]] = collections.deque()
+        self.root, self._opened = function, -1
         self._spaces: dict[int, _Namespace] = {}
         self._waiting: dict[str, list[_Namespace]] = collections.defaultdict(list)
-        self.visit("self" if isinstance(function, types.MethodType) else "", function)
-        while self._todo:
-            self._open(*self._todo.popleft())
+        for label, value in roots.items():
+            self.visit("self" if not label and isinstance(value, types.MethodType) else label, value)
+        while self._opened + 1 < len(self.things):
+            self._opened += 1
+            self._open(*self.things[self._opened])
         self._close()
 
     def _origin(self, module: str | None) -> str:
@@ -98,7 +99,6 @@ class Walk:
             return
         self.seen.add(id(value))
         self.things.append((label, value))  # the reference keeps the id valid
-        self._todo.append((label, value))
 
     def _refuse_more(self, label: str) -> None:
         if not self.is_full:
@@ -120,6 +120,7 @@ class Walk:
         """Record the namespaces, now that every name is known."""
         absent_matters = bool(self.names & ABSENCE)
         for space in self._spaces.values():
+            self._opened = space.of
             if space.names:
                 names = [n for n in list(space.entries) if n in set(space.names)]  # in the order of the namespace
                 self.hold("attributes", space.prefix, space.entries, *names)
@@ -129,13 +130,13 @@ class Walk:
 
     def hold(self, kind: str, label: str, owner: Any, *names: Any) -> None:
         """Record a holder."""
-        self.holders.append(Holder(kind, label, owner, names))
+        self.holders.append(Holder(kind, label, owner, names, self._opened))
 
     # -- namespaces: the attributes that code names
 
     def learn(self, names: Iterable[str]) -> None:
         """Enter what stands under names that the code of the function turns out to have."""
-        for name in names:
+        for name in sorted(names):  # so that every process walks in one order
             if name not in self.names:
                 self.names.add(name)
                 for space in self._waiting.pop(name, ()):
@@ -156,8 +157,9 @@ class Walk:
         if id(space.entries) in self._spaces:
             return
         self._spaces[id(space.entries)] = space
+        space.of = self._opened
         whole = space.is_whole or (self._reads_all and space.may_be_read_whole)
-        for name, value in list(space.entries.items()):
+        for name, value in space.items():
             if not isinstance(name, str) or (space.is_class and name in OF_CLASSES):
                 continue
             if whole or name in self.names or (space.is_class and is_special(name, value)):
@@ -322,7 +324,7 @@ class Walk:
         if is_stream(value) or (kind.__module__ in IMMUTABLE_MODULES and not hasattr(kind, "__next__")):
             return
         if hasattr(kind, "__next__"):
-            self.unwatched.append(Unwatched(label, f"{_article(kind.__name__)} {_ITERATING[0]}; {_ITERATING[1]}"))
+            self.unwatched.append(Unwatched(label, f"{_article(kind.__name__)} {_ITERATING} as an argument"))
         elif kind is not object:
             self.unwatched.append(Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps"))
 
@@ -428,16 +430,9 @@ class _Namespace:
     """Names of an object, a class or a module: `names` are those that matter."""
 
     __slots__ = (
-        "binding_only",
-        "entries",
-        "is_class",
-        "is_object",
-        "is_of_user",
-        "is_whole",
-        "names",
-        "prefix",
+        "binding_only", "entries", "is_class", "is_object", "is_of_user", "is_whole", "names", "of", "prefix",
         "shadowed",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -455,6 +450,12 @@ class _Namespace:
         self.is_of_user, self.shadowed, self.binding_only = is_of_user, shadowed, binding_only
         self.is_object = is_object
         self.names: list[str] = []
+        self.of = 0  # number of its owner in the walk
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return names and values, by name for a class: a pickle changes the order there."""
+        entries = list(self.entries.items())
+        return sorted(entries, key=lambda entry: str(entry[0])) if self.is_class else entries
 
     @property
     def may_be_read_whole(self) -> bool:

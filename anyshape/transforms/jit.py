@@ -45,9 +45,10 @@ from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.explanation import explain_cache, explain_entry
+from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
 from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
 from anyshape.transforms.static_args import StaticArguments, static_arguments, with_static
-from anyshape.transforms.travel import reduce_function
+from anyshape.transforms.travel import StoredMethod, is_packing, reduce_function
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -93,12 +94,13 @@ class Jitted:
         self.name = name if name is not None else function_name(function)
         self.options = options if options is not None else Options()
         self._bound_from = bound_from
-        self._bound_to_classes: dict[type, _Stored] = {}
+        self._bound_to_classes: dict[type, StoredMethod] = {}
         self.order = visible_order(self.__wrapped__)
         self._key = f"<jitted {self.__module__}.{getattr(self, '__qualname__', self.name)}>"
-        self._recipe, self._method = recipe, method
+        self.recipe, self._method = recipe, method
         self._cache = Cache()
         self._lock = Lock()
+        self._plain: Jitted | None = None  # the function, for one whose pickles carry its programs
 
     # -- calls
 
@@ -187,7 +189,20 @@ class Jitted:
             return entry, False
         with self._lock:
             entry = self._cache.find(call.key, call.arrays)  # another thread may have traced it meanwhile
+            entry = self._received(call) if entry is None else entry
             return (self._trace(call), True) if entry is None else (entry, False)
+
+    def _received(self, call: _Call) -> CacheEntry | None:
+        """Return an entry for a program that came with the function, None if none serves the call."""
+        if not self._cache.received:
+            return None
+        made_for = Arguments(call.key, call.arrays, call.static, parameter_names(self))
+        state = CapturedState(self.__wrapped__, self.name)
+        return received_entry(self._cache, made_for, state, self.options.static.key, self._program)
+
+    def _program(self, trace: Trace) -> Program:
+        """Return the program of a trace."""
+        return Program(trace, self.options.max_bytes)
 
     def _trace(self, call: _Call) -> CacheEntry:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""
@@ -201,17 +216,17 @@ class Jitted:
             return trace_call(function, self.name, leaves, names, prepared)
 
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
-        reasons, number, started = self._cache.explain_miss(made_for), self._cache.traces + 1, perf_counter()
+        static_state = made_for.static_state(state)
+        reasons, number, started = self._cache.explain_miss(made_for), self._cache.added + 1, perf_counter()
         _LOG.debug("%s: program %d is needed; %s", self.name, number, ReasonList(reasons))
-        with self._cache.tracing(state) as things:
-            static = [(f"args[{key!r}]", value) for key, value in call.static.items()]
-            trace, scope = refuse_draws(self.name, traced, [*things, *static])
-        restored = self._cache.restore(call.key, trace, reasons)
+        with self._cache.tracing(state, static_state) as things:
+            trace, scope = refuse_draws(self.name, traced, things)
+        restored = self._cache.restore(call.key, trace, reasons, static_state)
         if restored is not None:
             _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)
             return restored
-        program = Program(trace, self.options.max_bytes)
-        entry = CacheEntry(program, state, made_for, number, scope.hints or {}, reasons, scope.reliance_log)
+        program, sizes = self._program(trace), scope.hints or {}
+        entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
         self._cache.add(entry)
         _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
         return entry
@@ -247,7 +262,7 @@ class Jitted:
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""
         with self._lock:
-            self._cache = Cache(self._cache.limit)
+            self._cache.clear()
 
     # -- methods
 
@@ -268,7 +283,7 @@ class Jitted:
             with self._lock:
                 stored = methods.get(key)
                 if stored is None or not stored.method._is_bound(self, instance):
-                    stored = methods[key] = _Stored(self.bound_to(instance))
+                    stored = methods[key] = StoredMethod(self.bound_to(instance))
         return stored.method
 
     def _is_bound(self, method: Jitted, instance: Any) -> bool:
@@ -291,9 +306,22 @@ class Jitted:
         function = bind(self.function, instance) if function is None else function
         like = types.MethodType(self.__wrapped__, instance)
         recipe: tuple[Any, ...] = (_bind_method, (self, instance), {})
-        return Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
+        method = Jitted(function, self.name, like, self.options.bound(), recipe, bound_from=(self, instance))
+        return method if self._plain is None else method.with_programs()
 
     # -- representation, copies and pickles
+
+    def with_programs(self) -> Jitted:
+        """Return this function such that its pickles carry the programs that it has by then.
+
+        A process that unpickles it has the function as ever, and traces nothing for calls that these programs serve.
+        A program serves only where all that the function reads besides its arguments is equal.
+        """
+        plain = self if self._plain is None else self._plain
+        function = Jitted(plain.function, plain.name, plain.__wrapped__, plain.options, plain.recipe, plain._method)
+        function._cache, function._lock, function._bound_from = plain._cache, plain._lock, plain._bound_from
+        function._plain = plain
+        return function
 
     def __repr__(self) -> str:
         return f"<jitted {self.name}>"
@@ -310,14 +338,20 @@ class Jitted:
         return method.__get__(copy.deepcopy(instance, memo))
 
     def __reduce__(self) -> Any:
-        """Pickle by name where a module has it, else by a digest and what makes it again; programs are not pickled."""
+        """Pickle by name where a module has it, else by a digest and what makes it again.
+
+        Programs are pickled for `with_programs` alone, and not inside of the pickle of another jitted function.
+        """
+        if self._plain is not None:
+            with self._lock:
+                return _with_received, (self._plain, *(("", b"") if is_packing() else pack_programs(self._cache)))
         name = self._name_in_module()
         if name and self.__module__ not in ("__main__", "__mp_main__"):
             return name
-        if not self._recipe:
+        if not self.recipe:
             raise pickle.PicklingError(f"{self.name} was made inside of anyshape; pickle the function it was made from")
         try:
-            return reduce_function(self, self._recipe, name)
+            return reduce_function(self, self.recipe, name)
         except MissingPackageError:
             if not name:
                 raise
@@ -330,25 +364,6 @@ class Jitted:
         for part in name.split("."):
             value = getattr(value, part, None)
         return name if value is self else ""
-
-
-class _Stored:
-    """Jitted method that is stored in its object, and is not copied or pickled with it."""
-
-    __slots__ = ("method",)
-
-    def __init__(self, method: Jitted) -> None:
-        self.method = method
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> None:
-        return None
-
-    def __reduce__(self) -> Any:
-        return _nothing, ()
-
-
-def _nothing() -> None:
-    """Return what an unpickled object has in place of a jitted method, until it is called."""
 
 
 class _Call(NamedTuple):
@@ -420,6 +435,12 @@ def jit(
         advice = "give a number of bytes, or None for no limit"
         raise ArgumentError(shown_name, "max_bytes", f"is {max_bytes!r}", advice)
     return Jitted(function, shown_name, None, Options(static, shapes, max_bytes), (jit, (function,), options))
+
+
+def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:
+    """Return a function that was unpickled, which keeps the programs that came with it for its calls."""
+    receive(function._cache, digest, data)
+    return function
 
 
 def _bind_method(method: Jitted, instance: Any) -> Jitted:

@@ -16,12 +16,13 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.support.fork_lock import Lock
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
 
@@ -66,6 +67,11 @@ def reduce_function(function: Any, recipe: Recipe, name: str = "") -> str | tupl
     with _LOCK:
         _ALIVE[digest] = function
     return _load, (digest, payload)
+
+
+def is_packing() -> bool:
+    """Return True while this thread makes the payload of a function."""
+    return _STATE.packing is not None
 
 
 def _digest(payload: bytes) -> str:
@@ -234,6 +240,25 @@ def _loading() -> _Loading:
     if _STATE.loading is None:
         raise ProgramFileError("the pickle of a jitted function", "is damaged", "pickle the function again")
     return _STATE.loading
+
+
+class StoredMethod:
+    """Jitted method that is stored in its object, and is not copied or pickled with it."""
+
+    __slots__ = ("method",)
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        return None
+
+    def __reduce__(self) -> Any:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    """Return what an unpickled object has in place of a jitted method, until it is called."""
 
 
 class _State(threading.local):

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -86,3 +87,132 @@ def test_a_static_default_dict_key_order_counts():
     for names in (("a", "b"), ("b", "a"), ("a", "b")):
         counts[float(f(1.0, names=names))] += 1
     assert counts == {1.0: 2, 0.0: 1}
+
+
+# -- static arguments that change in place
+
+
+class Options:
+    """An object that is compared by identity, with what code of each kind reads of it."""
+
+    scale = 2.0
+    __slots__ = ("__dict__", "slot")
+
+    def __init__(self):
+        self.rate, self.layers, self.w, self.slot = 2.0, [2.0, {"a": 2.0}], np.full(3, 2.0), 2.0
+        self.inner = None
+
+    def __call__(self, x):
+        return x * self.rate
+
+    @property
+    def doubled(self):
+        return self.inner.rate if self.inner else self.rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Partly:
+    name: str
+    items: list = dataclasses.field(default_factory=lambda: [2.0], compare=False)
+
+
+FACTOR = 2.0
+
+
+def helper(x):
+    return x * FACTOR
+
+
+def counting(x, options):
+    options.count = getattr(options, "count", 0) + 1
+    return x * options.rate
+
+
+def set_item(container, key, value=5.0):
+    container[key] = value
+
+
+def set_factor(_, value=5.0):
+    globals()["FACTOR"] = value
+
+
+CHANGES = {
+    "an attribute": (Options, lambda x, o: x * o.rate, lambda o: setattr(o, "rate", 5.0)),
+    "a property": (Options, lambda x, o: x * o.doubled, lambda o: setattr(o, "rate", 5.0)),
+    "an attribute of the class": (Options, lambda x, o: x * o.scale, lambda o: setattr(type(o), "scale", 5.0)),
+    "a slot": (Options, lambda x, o: x * o.slot, lambda o: setattr(o, "slot", 5.0)),
+    "a list": (Options, lambda x, o: x * o.layers[0], lambda o: set_item(o.layers, 0)),
+    "a dict in a list": (Options, lambda x, o: x * o.layers[1]["a"], lambda o: set_item(o.layers[1], "a")),
+    "an array": (Options, lambda x, o: x * float(o.w[0]), lambda o: o.w.fill(5.0)),
+    "its call": (Options, lambda x, o: o(x), lambda o: setattr(o, "rate", 5.0)),
+    "by name": (Options, lambda x, o: x * getattr(o, "ra" + "te"), lambda o: setattr(o, "rate", 5.0)),
+    "an object in it": (Options, lambda x, o: x * o.doubled, lambda o: setattr(o, "inner", Partly("a"))),
+    "in a tuple": (lambda: ((Options(),),), lambda x, o: x * o[0][0].rate, lambda o: setattr(o[0][0], "rate", 5.0)),
+    "a field that is not compared": (lambda: Partly("a"), lambda x, o: x * o.items[0], lambda o: set_item(o.items, 0)),
+    "a global of a function": (lambda: helper, lambda x, f: f(x), set_factor),
+    "a method": (lambda: Options().__call__, lambda x, f: f(x), lambda f: setattr(f.__self__, "rate", 5.0)),
+    "a class": (lambda: type("A", (), {"rate": 2.0}), lambda x, c: x * c.rate, lambda c: setattr(c, "rate", 5.0)),
+    "a partial function": (
+        lambda: functools.partial(lambda w, x: x * w[0], [2.0]), lambda x, f: f(x), lambda f: set_item(f.args[0], 0)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["static_argnums", "static_argnames"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_static_argument_that_changes_in_place_is_noticed(name, how, monkeypatch):
+    make, function, change = CHANGES[name]
+    monkeypatch.setattr(Options, "scale", 2.0)
+    monkeypatch.setitem(globals(), "FACTOR", 2.0)
+    if name == "an object in it":
+        monkeypatch.setattr(Partly, "rate", 5.0, raising=False)
+    static, x = make(), np.arange(3.0)
+    f = jit(function, **{how: 1 if how == "static_argnums" else function.__code__.co_varnames[1]})
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x, static), function(x, static))
+    assert f.cache_info().traces == 1
+    change(static)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x, static), function(x, static))
+    assert f.cache_info().traces == 2 and f(x, static)[1] == 5.0
+
+
+def test_a_static_argument_that_changes_back_shares_its_program():
+    options, x = Options(), np.arange(3.0)
+    f = jit(lambda x, o: x * o.rate, static_argnums=1)
+    for rate in (2.0, 3.0, 2.0, 3.0):
+        options.rate = rate
+        np.testing.assert_array_equal(f(x, options), x * rate)
+    assert (f.cache_info().traces, f.explain().checks) == (2, 2)
+    reasons = [str(r) for p in f.explain().programs for r in p.because]
+    assert "o.rate: 2.0 when traced, 3.0 now" in reasons[-1]
+
+
+def test_other_static_values_keep_their_programs():
+    first, second, x = Options(), Options(), np.arange(3.0)
+    f = jit(lambda x, o: x * o.rate, static_argnums=1)
+    f(x, first), f(x, second)
+    first.rate = 7.0
+    np.testing.assert_array_equal(f(x, second), x * 2.0)
+    assert f.cache_info().traces == 2
+    np.testing.assert_array_equal(f(x, first), x * 7.0)
+    assert f.cache_info().traces == 3
+
+
+def test_what_a_trace_changes_in_a_static_argument_is_its_own():
+    options, x = Options(), np.arange(3.0)
+    f = jit(counting, static_argnums=1)
+    for n in (1, 2, 3):
+        f(np.ones(n), options), f(np.ones((n, n)), options)
+    assert f.cache_info().traces == 2 == options.count
+    options.count = 0
+    f(x, options)
+    assert f.cache_info().traces + f.explain().checks == 3
+
+
+def test_a_static_argument_of_a_derivative_is_watched():
+    options = Options()
+    slope = grad(jit(lambda x, o: x * o.rate, static_argnums=1))
+    assert slope(1.0, options) == 2.0
+    options.rate = 5.0
+    assert slope(1.0, options) == 5.0

@@ -41,6 +41,22 @@ def forget():
 # -- other processes
 
 
+def run_script(tmp_path, *args):
+    """Run the script whose functions travel; return its report."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRACES": str(tmp_path / "traces")}
+    command = [sys.executable, travelling_script.__file__, *args]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("how", ["spawn", "loky"])
+def test_functions_that_carry_their_programs_are_not_traced_elsewhere(tmp_path, how):
+    report = run_script(tmp_path, how, "programs")
+    assert (report.pop("traces"), report.pop("traces of one process") > 10) == (0, True)
+    assert report.pop("processes") and report == {name: [True, 1] for name in CALLS}
+
+
 @pytest.mark.parametrize("how", ["spawn", "loky"])
 def test_each_process_makes_one_object_and_traces_it_once(tmp_path, how):
     """Make 180 calls of 15 functions of a script: closures, lambdas, methods, decorated and transformed functions.
@@ -48,11 +64,7 @@ def test_each_process_makes_one_object_and_traces_it_once(tmp_path, how):
     A payload sets the attributes of a class of the script again. So methods are traced once for each payload that holds
     their class, and there are five.
     """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRACES": str(tmp_path / "traces")}
-    command = [sys.executable, travelling_script.__file__, how]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=300)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = run_script(tmp_path, how)
     assert report.pop("traces") <= (report.pop("traces of one process") + 4 * 4) * report.pop("processes")
     assert report == {name: [True, 1] for name in CALLS}
 

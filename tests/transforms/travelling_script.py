@@ -1,5 +1,6 @@
-"""Script whose functions travel to other processes. Run as `python travelling_script.py spawn|loky`.
+"""Script whose functions travel to other processes. Run as `python travelling_script.py spawn|loky [programs]`.
 
+With `programs` they carry the programs that this process has traced.
 Traces are noted in the file that TRACES names. Prints the numbers of traces and processes. For each
 function it prints whether all results agree, and the largest number of objects that a process made of it.
 """
@@ -127,7 +128,9 @@ def main():
     expected = [function(*args) for function, args in CALLS.values()]
     notes = len(traces.read_text().split())
     traces.write_text("")
-    answers = run([job for _ in range(TASKS) for job in CALLS.values()])
+    carry = sys.argv[2:] == ["programs"]
+    jobs = [(function.with_programs() if carry else function, args) for function, args in CALLS.values()]
+    answers = run([job for _ in range(TASKS) for job in jobs])
     processes = {pid for pid, _, _ in answers}
     report = {"traces": len(traces.read_text().split()), "traces of one process": notes, "processes": len(processes)}
     for number, name in enumerate(CALLS):

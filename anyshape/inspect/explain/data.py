@@ -37,7 +37,7 @@ class Reason:
 
     - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank" or "guard".
     - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
-      the program would serve the call and had been dropped.
+      the program would serve the call and had been dropped, "received" that another process traced it.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
     - `program` is the number of the program.
     """
@@ -52,7 +52,7 @@ class Reason:
     def __str__(self) -> str:
         subject = _SUBJECTS[self.kind].format(self.subject)
         line = f" ({self.where})" if self.where is not None else ""
-        if self.kind == "evicted":
+        if self.kind in ("evicted", "received"):
             return subject
         now = self.now
         if self.kind == "guard" and ", " not in now:  # one size, named once
@@ -70,6 +70,7 @@ _SUBJECTS = {
     "name": "{}",
     "guard": "{}",
     "evicted": "it was dropped, as {} programs are kept at most",
+    "received": "it came with the function from another process",
 }
 
 

@@ -129,7 +129,7 @@ def _argument(argument: Any) -> str:
 
 def because(reasons: Sequence[Any]) -> list[str]:
     """Return why a program was traced, the newest reason first."""
-    lines = [f"program {r.program}: {r}" for r in reversed(reasons)]
+    lines = [str(r) if r.kind == "received" else f"program {r.program}: {r}" for r in reversed(reasons)]
     return few(lines, _COMPARED) or ["there was no program yet"]
 
 

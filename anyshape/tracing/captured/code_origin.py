@@ -14,6 +14,7 @@ import numpy as np
 from anyshape.support.true_types import has_type
 
 TRANSPARENT = {"anyshape", "optree"}  # a trace sees through their objects to the functions of the user
+MAIN = ("__main__", "__mp_main__")  # the script that runs; in a worker its file is that of the pool
 LIBRARIES = {"anyshape", "numpy", "scipy", "builtins", "optree"}
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _INSTALLED = r"[\\/](site|dist)-packages[\\/]"
@@ -60,7 +61,7 @@ def package(function: Any) -> str:
 def origin(module: str | None, home: str) -> str:
     """Return "user", "library", "stdlib" or "installed" for a module; the package `home` is the user's."""
     top = str(module).partition(".")[0]
-    return "user" if top == home and top not in LIBRARIES else _origin(top)
+    return "user" if top in MAIN or (top == home and top not in LIBRARIES) else _origin(top)
 
 
 @functools.lru_cache(1024)
@@ -69,7 +70,7 @@ def _origin(top: str) -> str:
         return "library"
     file = getattr(sys.modules.get(top), "__file__", None)
     if file is None:
-        return "stdlib" if top in sys.stdlib_module_names and top != "__main__" else "user"
+        return "stdlib" if top in sys.stdlib_module_names else "user"
     if re.search(_INSTALLED, file):
         return "installed"
     return "stdlib" if file.startswith(_STDLIB_FOLDER) else "user"

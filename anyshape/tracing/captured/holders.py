@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import types
-from typing import Any, NamedTuple
+from typing import Any
+
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 UNBOUND = object()
 SMALL = 4096  # bytes of an array that is compared by content
@@ -17,18 +19,25 @@ class Holder(NamedTuple):
     - "items" are the members of a container, "iterated" those that an iterator from `names[0]` yields.
     - "type" is the class, "shape" the shape and dtype of an array, "content" its bytes by `names[0]`, and "call" the
       result of a call.
+
+    `of` is the number of the thing in the walk that it was found at.
     """
 
     kind: str
     label: str
     owner: Any
     names: tuple[Any, ...] = ()
+    of: int = 0
 
     def member(self, i: int) -> str:
         """Return the path to the i-th thing that it holds."""
         if self.kind in ("variables", "attributes"):
             return f"{self.label}{self.names[i]}"
         return self.label
+
+
+class Roots(dict[str, Any]):
+    """Function and static arguments of a program by name, watched together: the code of one names parts of another."""
 
 
 class Unwatched(NamedTuple):

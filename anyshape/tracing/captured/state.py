@@ -11,12 +11,12 @@ import threading
 import types
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from anyshape.tracing.captured.code_names import Line, changing_line, naming_line
-from anyshape.tracing.captured.holders import Unwatched
+from anyshape.tracing.captured.holders import Roots, Unwatched
 from anyshape.tracing.captured.watch import Change, Watch, watch
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -30,7 +30,7 @@ _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 class CapturedState:
     """Everything that one function reads besides its arguments; `version` counts the changes from outside."""
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
+    def __init__(self, function: Callable[..., Any] | Roots, name: str) -> None:
         self.function, self.name = function, name
         self.version = 0
         self.watch: Watch | None = None
@@ -72,6 +72,13 @@ class CapturedState:
             self._count(change)
         self.version += 1
         self.watch, self._interfered = None, []
+
+    def take(self) -> Watch:
+        """Return the snapshot; take one if there was none, or if changes from outside began a new version."""
+        if self.watch is None:
+            self.watch = watch(self.function)
+            self._say_unwatched(self.watch)
+        return self.watch
 
     @contextmanager
     def tracing(self) -> Iterator[Sequence[tuple[str, Any]]]:
@@ -147,6 +154,14 @@ class CapturedState:
         if key not in self._said:
             self._said.add(key)
             _LOG.warning(text, *values)
+
+
+def static_state(state: CapturedState, values: Mapping[str, Any]) -> CapturedState:
+    """Return what a function and static arguments reach together; it says nothing that `state` of the function said."""
+    function = state.function if isinstance(state.function, Roots) else {"": state.function}
+    static = CapturedState(Roots({**function, **values}), state.name)
+    static._said = state._said
+    return static
 
 
 def _last_name(change: Change) -> str:

@@ -11,12 +11,13 @@ import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.captured.holders import UNBOUND, Holder, Unwatched
+from anyshape.tracing.captured.holders import UNBOUND, Holder, Roots, Unwatched
 from anyshape.tracing.reachable import Walk
 
 _INLINE = 8  # things of one kind that are compared by a term each; more are compared in bulk
@@ -57,7 +58,7 @@ class Watch:
 
     def __init__(self, walk: Walk) -> None:
         self.holders: Sequence[Holder] = _without_own_code(walk.holders)
-        self.names, self.codes, self.is_full = walk.names, walk.codes, walk.is_full
+        self.root, self.names, self.codes, self.is_full = walk.root, walk.names, walk.codes, walk.is_full
         self.unwatched: tuple[Unwatched, ...] = tuple(walk.unwatched)
         self.ids = walk.seen
         self._things = walk.things  # an id in a snapshot stays that of its object
@@ -70,6 +71,10 @@ class Watch:
     def things(self) -> Sequence[tuple[str, Any]]:
         """Every object that is reached, with its path."""
         return self._things
+
+    def readings(self) -> Iterator[tuple[Holder, Sequence[Any]]]:
+        """Yield each holder with what it held."""
+        return zip(self.holders, self._before, strict=True)
 
     def labels(self) -> list[str]:
         """Return the paths of what is watched, without modules, functions and builtins."""
@@ -160,7 +165,7 @@ def _is_shown(holder: Holder) -> bool:
     return holder.kind in _SHOWN and not any(str(name).startswith("__") for name in holder.names)
 
 
-def watch(function: Callable[..., Any]) -> Watch:
+def watch(function: Callable[..., Any] | Roots) -> Watch:
     """Return a snapshot of what a function reaches."""
     for _ in range(_TRIES):
         try:

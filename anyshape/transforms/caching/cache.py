@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +33,12 @@ class CacheEntry:
     - `reliance_log` holds the size queries of the trace.
     - `guards_hold` is a predicate of a call, None where there is nothing to check. The program serves a call if
       captured state is as it was, the predicate is true, and the run does not return GUARD_FAILED.
+    - `static_state` is what static arguments reach, None if that cannot change.
     """
 
     __slots__ = (
         "_names", "guards_hold", "key", "made_for", "number", "program", "reasons", "reliance_log", "result", "run",
-        "sizes", "state", "used", "visible",
+        "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +50,9 @@ class CacheEntry:
         sizes: Mapping[DimVar, int],
         reasons: Sequence[Reason],
         reliance_log: Sequence[Any] = (),
+        static_state: CapturedState | None = None,
     ) -> None:
+        self.static_state = static_state
         self.program, self.state, self.run, self.result = program, state, program.run, program.result
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
@@ -62,7 +65,10 @@ class CacheEntry:
     def timed(self, timers: Timers) -> CacheEntry:
         """Return an entry for the same calls whose runs record their times in `timers`."""
         program = self.program.timed(timers)
-        return CacheEntry(program, self.state, self.made_for, self.number, self.sizes, self.reasons)
+        made_for, static_state = self.made_for, self.static_state
+        return CacheEntry(
+            program, self.state, made_for, self.number, self.sizes, self.reasons, static_state=static_state
+        )
 
     @property
     def names(self) -> DisplayNames:
@@ -73,12 +79,17 @@ class CacheEntry:
 
     def is_stale(self) -> bool:
         """Return True if captured state has changed, so that the program serves no call any more."""
-        return self.state is not None and not self.state.holds()
+        return any(not state.holds() for state in self.states)
 
     def state_changes(self) -> list[Reason]:
         """List the changes of captured state."""
-        changes = [] if self.state is None else self.state.changes()
+        changes = [change for state in self.states for change in state.changes()]
         return [Reason("name", change.label, *change.texts(), self.number) for change in changes]
+
+    @property
+    def states(self) -> list[CapturedState]:
+        """Everything that the program depends on besides arguments: of the function, and of static arguments."""
+        return [state for state in (self.state, self.static_state) if state is not None]
 
     def is_made_by(self, trace: Trace, visible: frozenset[int]) -> bool:
         """Return True if a trace gives this program: equal graphs, with constants that can never differ."""
@@ -155,8 +166,13 @@ class Cache:
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
-        self.traces = self.hits = self.evictions = self.checks = 0
+        self.added = self.traces = self.hits = self.evictions = self.checks = 0
         self.removed: deque[RemovedEntry] = deque(maxlen=_MAX_REMEMBERED)
+        self.received: dict[str, Any] = {}  # programs that came with the function from other processes, by digest
+
+    def clear(self) -> None:
+        """Remove every program, and reset the numbers."""
+        Cache.__init__(self, self.limit)
 
     def entries(self) -> list[CacheEntry]:
         """Return every entry, oldest first."""
@@ -169,7 +185,8 @@ class Cache:
                 return None
             self.state_holds = self.state.test()
         for entry in self.by_key.get(key, ()):
-            if entry.program.accepts(*leaves):
+            static_holds = entry.static_state is None or entry.static_state.holds()
+            if static_holds and entry.program.accepts(*leaves):
                 entry.used = True
                 return entry
         return None
@@ -201,10 +218,11 @@ class Cache:
         if read is not None:
             self.fast_paths = (FastPath(read, entries), *self.fast_paths[: MAX_FAST_PATHS - 1])
 
-    def add(self, entry: CacheEntry) -> None:
+    def add(self, entry: CacheEntry, traced: bool = True) -> None:
         """Add an entry, and evict entries beyond the limit."""
         self._keep(entry)
-        self.traces += 1
+        self.added += 1
+        self.traces += traced
 
     def _keep(self, entry: CacheEntry) -> None:
         self.by_key.setdefault(entry.key, []).append(entry)
@@ -214,40 +232,47 @@ class Cache:
     # -- captured state
 
     @contextmanager
-    def tracing(self, state: CapturedState) -> Iterator[Sequence[tuple[str, Any]]]:
+    def tracing(
+        self, state: CapturedState, static_state: CapturedState | None = None
+    ) -> Iterator[Sequence[tuple[str, Any]]]:
         """Trace for the captured state as it is now, and compare later calls with what it is afterwards.
 
-        Yields everything that the function reaches, with the paths.
+        Yields everything that the function and static arguments reach, with the paths.
         """
+        state = self.settle(state)
+        try:
+            with state.tracing() as things, nullcontext(()) if static_state is None else static_state.tracing() as more:
+                yield [*things, *more]
+        finally:
+            self.state_holds = state.test()
+
+    def settle(self, state: CapturedState) -> CapturedState:
+        """Return the captured state of the function, `state` if there was none yet; remove entries of an earlier one."""
         if self.state is None:
             self.state = state
         self.drop_stale()
-        try:
-            with self.state.tracing() as things:
-                yield things
-        finally:
-            self.state_holds = self.state.test()
+        return self.state
 
     def drop_stale(self) -> None:
-        """Remove every entry if captured state has changed; for a while their programs can be restored."""
-        if self.state is None or self.state.holds():
-            return
-        stale = self.entries()
+        """Remove entries whose captured state has changed; for a while their programs can be restored."""
+        stale = [entry for entry in self.entries() if entry.is_stale()]
         for entry in stale:
             changes = "; ".join(map(str, entry.state_changes()))
             self.removed.append(RemovedEntry(entry.number, entry.reasons, changes, entry.key))
-        for entries in list(self.by_key.values()):
-            entries.clear()
+            self.by_key[entry.key].remove(entry)
         self.stale += stale
-        self.state.renew()
+        if self.state is not None and not self.state.holds():
+            self.state.renew()
 
-    def restore(self, key: Key, trace: Trace, reasons: Sequence[Reason]) -> CacheEntry | None:
+    def restore(
+        self, key: Key, trace: Trace, reasons: Sequence[Reason], static_state: CapturedState | None = None
+    ) -> CacheEntry | None:
         """Take back the entry of an earlier state whose program a new trace makes again, if there is one."""
         visible = _visible(trace, self.state)
         entry = next((e for e in self.stale if e.key == key and e.is_made_by(trace, visible)), None)
         if entry is not None:
             self.stale.remove(entry)
-            entry.reasons = tuple(reasons)
+            entry.reasons, entry.static_state = tuple(reasons), static_state
             removed = [r for r in self.removed if r.number != entry.number]
             self.removed = deque(removed, maxlen=_MAX_REMEMBERED)
             self._keep(entry)

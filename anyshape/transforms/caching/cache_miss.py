@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
+from anyshape.tracing.captured.state import CapturedState, static_state
 from anyshape.tracing.display_names import DisplayNames, show_call, show_order, show_tree, tree_difference
 from anyshape.tracing.pytrees import Order, same_but_for_order
 
@@ -56,6 +59,11 @@ class Arguments:
     static: Mapping[int | str, Any]
     names: Sequence[str]
 
+    def static_state(self, state: CapturedState) -> CapturedState | None:
+        """Return what a function and static arguments reach together, None if none of these can change in place."""
+        values = {self.static_name(position): x for position, x in self.static.items() if not _is_atom(x)}
+        return static_state(state, values) if values else None
+
     def static_name(self, position: int | str) -> str:
         """Return the parameter of a static argument."""
         if isinstance(position, str):
@@ -75,6 +83,11 @@ def different_arguments(number: int, program: Program, made_for: Arguments, call
             yield Reason("static", call.static_name(position), was, is_now, number)
     for path, old, new in zip(program.trace.labels, before.leaves, now.leaves, strict=True):
         yield from _different_leaf(number, path, old, new)
+
+
+def _is_atom(x: Any) -> bool:
+    """Return True for a value that never changes, at any depth."""
+    return type(x) in ATOMS or is_scalar(x) or (type(x) in (tuple, frozenset) and all(map(_is_atom, x)))
 
 
 def _different_structure(number: int, made_for: Arguments, call: Arguments) -> Reason:

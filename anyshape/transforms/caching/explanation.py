@@ -36,7 +36,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
     graph = program.graph
     arguments = tuple(_arguments(entry))
     metas = graph.results
-    watched = () if entry.state is None else tuple(entry.state.labels())
+    watched = tuple([label for state in entry.states for label in state.labels()])
     static = {made_for.static_name(position): shorten(repr(value)) for position, value in made_for.static.items()}
     structure = show_call(entry.key.tree, made_for.names, made_for.static)
     conditions = tuple([_condition(c, names) for c in graph.conditions])
@@ -53,7 +53,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         retraces=_retraces(conditions, arguments, structure, static, watched),
         watched=watched,
         stale=tuple(map(str, entry.state_changes())),
-        unwatched=() if entry.state is None else tuple(map(str, entry.state.unwatched())),
+        unwatched=tuple([str(u) for state in entry.states for u in state.unwatched()]),
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,
