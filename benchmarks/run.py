@@ -29,6 +29,7 @@ from benchmarks import (
     comparison,
     compiling,
     dynamic,
+    first_calls,
     importing,
     peers,
     sizes,
@@ -47,10 +48,14 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, calls, small, speed, chain, dynamic, attention)
+MODULES = (importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
-SMALLER: dict[str, dict[str, Any]] = {"calls": {"libraries": ()}, "chain": {"size": 10_000}}  # in a quick run
+SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
+    "calls": {"libraries": ()},
+    "chain": {"size": 10_000},
+    "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
+}
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
 
 

@@ -18,6 +18,8 @@ from benchmarks import (
     comparison,
     compiling,
     dynamic,
+    first_call,
+    first_calls,
     importing,
     libraries,
     peers,
@@ -74,6 +76,44 @@ def test_calls_are_timed_and_traced_once():
     hit, guards, *_, shapes, batch = [*calls.overhead(QUICK), *calls.traces(20)]
     assert hit.limit == 2 and guards.limit == 1, "the guards of the benchmark are not those it names"
     assert shapes.within_limit and batch.within_limit
+
+
+@pytest.mark.parametrize("name", first_call.PROGRAMS)
+def test_first_calls_give_the_value_of_numpy(name):
+    program, size = first_call.PROGRAMS[name], 10
+    expected = program.function(np, size)(*program.arguments(np.random.default_rng(0), size))
+    for gradient, declared in ((False, False), (True, False), (True, True)):
+        measured = first_call.measure("anyshape", name, size, gradient, declared)
+        assert measured["value"] == pytest.approx(expected)
+        assert measured["first"] > 0 and measured["megabytes"] >= 0
+
+
+def test_first_calls_run_in_processes_of_their_own():
+    call = first_calls.first_call("anyshape", "ten", 10, "--gradient")
+    assert call.first > 0 and call.later > 0 and call.overhead is not None
+
+
+def test_first_calls_have_a_line_for_each_limit(monkeypatch):
+    call = first_calls.FirstCall(0.1, 20.0, 1e-3, 5.0, 1e-4)
+    monkeypatch.setattr(first_calls, "first_call", lambda *args, times=1: call)
+    monkeypatch.setattr(first_calls, "import_to_gradient", lambda times: timing.Result("import", 90.0, "ms", 150))
+    results = first_calls.run(QUICK, libraries=())
+    limits = [r.limit for r in results if r.limit is not None]
+    assert limits[:6] == [0.5, 5.0, 1.2, 200, 2.5, 150] and {0.25, 1.3, 6.0, 2, 0.015, 0.1, 150} <= {*limits}
+    assert [r.value for r in results if r.name.startswith("first call,")] == [pytest.approx(0.01)] * 8
+
+
+def test_a_first_call_that_takes_too_long_is_named_and_no_longer_one_is_tried(monkeypatch):
+    asked = []
+
+    def stuck(library, program, size, *options, times=1):
+        asked.append(size)
+        return None if size > 10 else first_calls.FirstCall(0.1, 20.0, 1e-3, 5.0, None)
+
+    monkeypatch.setattr(first_calls, "first_call", stuck)
+    lines = list(first_calls.growth((10, 100, 1000), ()))
+    assert 100 in asked and 1000 not in asked and all("1000: too long" in r.detail for r in lines)
+    assert all(r.within_limit is False for r in first_calls.chains((10, 1_000), 1) if r.limit == 0.5)
 
 
 def test_a_cold_start_is_measured_in_a_process_of_its_own():
