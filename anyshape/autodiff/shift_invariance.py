@@ -8,6 +8,7 @@ op ends the proof, and the derivative is taken as usual.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -46,26 +47,38 @@ def shift_invariant_extremes(graph: Graph, scope: Scope) -> set[Value]:
     """Return the maxima and minima on which no result of the graph depends, except by rounding."""
     extremes = [n.outputs[0] for n in graph.nodes if n.op in (rd.reduce_max_op, rd.reduce_min_op)]
     real = [v for v in extremes if v.meta.dtype.kind == "f"]
-    return {v for v in real if ShiftAnalysis(graph, scope).is_invariant(v)} if real else set()
+    if not real:
+        return set()
+    analysis = ShiftAnalysis(graph, scope)
+    return {v for v in real if analysis.is_invariant(v)}
 
 
 class ShiftAnalysis:
-    """Follows the change of each value of a graph."""
+    """Follows the change of each value of a graph, from reader to reader: a graph may have many extremes."""
 
     def __init__(self, graph: Graph, scope: Scope) -> None:
         self.graph, self.ctx = graph, ShapeGuardContext(scope, "extreme", rule="jvp")
         self.maker = {v: n for n in graph.nodes for v in n.outputs}
+        self.readers: dict[Value, list[int]] = {}  # positions of the nodes that read a value
+        for position, node in enumerate(graph.nodes):
+            for v in node.inputs:
+                self.readers.setdefault(v, []).append(position)
 
     def is_invariant(self, extreme: Value) -> bool:
         """Return whether it is proved that no output changes with the extreme."""
         changed = {extreme: Change(False, 1.0, tuple(range(self.ctx.rank(extreme))))}
+        pending, last = [*self.readers.get(extreme, ())], -1
         try:
-            for node in self.graph.nodes:
-                changes = [changed.get(v) for v in node.inputs]
-                if any(c is not None for c in changes):
-                    change = self._after(node, changes)
-                    if change.times:
-                        changed[node.outputs[0]] = change
+            while pending:
+                position = heapq.heappop(pending)
+                if position == last:  # it reads two changed values, or one twice
+                    continue
+                last, node = position, self.graph.nodes[position]
+                change = self._after(node, [changed.get(v) for v in node.inputs])
+                if change.times:
+                    changed[node.outputs[0]] = change
+                    for reader in self.readers.get(node.outputs[0], ()):
+                        heapq.heappush(pending, reader)
         except _NotProved:
             return False
         return changed.keys().isdisjoint(self.graph.outputs)
