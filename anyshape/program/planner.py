@@ -31,12 +31,14 @@ from anyshape.inspect import cost
 from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.specialize import CallPatterns, broadcast_groups
+from anyshape.support.interruption import restores_thread
 from anyshape.tracing.trace import Trace
 
 
 class Planner:
     """Lowers and compiles the graph of one trace, within `max_bytes` if that is a number."""
 
+    @restores_thread
     def __init__(self, trace: Trace, max_bytes: int | None) -> None:
         self.trace, self.max_bytes = trace, max_bytes
         self.graph: Graph = optimize(trace.graph)
@@ -118,6 +120,7 @@ class Planner:
         size = shape_constant_bytes(plan)
         return self.unhoisted(graph) if isinstance(size, int) and size > MAX_BYTES else plan
 
+    @restores_thread
     def _lower(self, graph: Graph, hoist: bool = False) -> Plan:
         plan = lower(graph, hoist)
         return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
@@ -134,6 +137,7 @@ class Planner:
 
     # -- functions
 
+    @restores_thread
     def compile(
         self,
         graph: Graph,

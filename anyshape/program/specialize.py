@@ -35,6 +35,7 @@ from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
 from anyshape.program.contraction_choice import ContractionPaths, Paths
+from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _PLAN = logging.getLogger("anyshape.plan")
@@ -75,6 +76,7 @@ def _is_readable(call: Call, solved: set[DimVar]) -> bool:
     return all(solved.issuperset(expr.variables(size)) and not may_divide_by_zero(size) for size in call.args)
 
 
+@restores_thread
 def specialised(graph: Graph, groups: Sequence[Group], ones: frozenset[Size]) -> Graph:
     """Return the graph for calls in which exactly `ones`, of the sizes that broadcast together, are 1."""
     runtime = graph.runtime.keys()  # the replay makes new data-dependent sizes and states their conditions again

@@ -5,30 +5,26 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from types import TracebackType
+from typing import Any
+
+_RLock: Any = type(threading.RLock())
 
 
-class Lock:
-    """Reentrant lock that is free in a forked process."""
+class Lock(_RLock):  # type: ignore[misc]
+    """Reentrant lock that is free in a forked process.
+
+    Its `__enter__` and `__exit__` are C's, so Ctrl-C cannot come between them and the block, and leave it held.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         _LOCKS.add(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.release()
 
     def renew(self) -> None:
         """Release the lock unless the current thread, the one that forked, holds it."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
+        if self.acquire(blocking=False):
+            self.release()
         else:
-            self._lock = threading.RLock()
+            self._at_fork_reinit()  # as the locks of the standard library do
 
 
 _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()

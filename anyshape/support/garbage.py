@@ -14,8 +14,8 @@ def collection_paused() -> Iterator[None]:
     Loaded modules stay: to look for garbage in them, again and again, took a fifth of the import time.
     """
     enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if gc.get_freeze_count() == 0:  # else the user froze objects, which have to stay so

@@ -9,13 +9,20 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from anyshape.errors import MissingPackageError
 from anyshape.support.garbage import collection_paused
+from anyshape.support.interruption import restores_thread
 
 _LOCK = threading.RLock()
+
+
+@restores_thread
+def _load(name: str) -> Any:
+    """Import a module, without looking for garbage meanwhile."""
+    with collection_paused():
+        return importlib.import_module(name)
 
 
 class Package:
@@ -28,8 +35,7 @@ class Package:
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            with nullcontext() if self._loaded else collection_paused():
-                module = importlib.import_module(self._name)
+            module = importlib.import_module(self._name) if self._loaded else _load(self._name)
         except ModuleNotFoundError as error:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:

@@ -202,12 +202,23 @@ def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, 
     before = [s.read() for s in watched]
     try:
         result = trace()
-    except Exception:
-        _restore(watched, before)
+        moved = _moved(watched, before)
+        if moved:
+            _refuse_if_drawn(name, trace, watched, before, moved)
+    except BaseException:  # Ctrl-C too
+        try:
+            _restore(watched, before)
+        except KeyboardInterrupt:
+            _restore(watched, before)
+            raise
         raise
-    moved = _moved(watched, before)
-    if not moved:
-        return result
+    return result
+
+
+def _refuse_if_drawn(
+    name: str, trace: Callable[[], T], watched: Sequence[Stream], before: Sequence[Any], moved: Sequence[Stream]
+) -> None:
+    """Raise FrozenDrawError unless other threads moved the streams: a second trace finds out."""
     alone = threading.active_count() == 1
     first = 0 if alone else _GLOBAL  # other threads may use numbers of the global generators meanwhile
     _restore(watched[first:], before[first:])
@@ -215,8 +226,7 @@ def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, 
         np.random.random_sample(), random.random()  # so that setting a seed again is seen
     cause = _Search(watched).run(trace)
     if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
-        return result  # another thread drew from a global generator
-    _restore(watched, before)
+        return  # another thread drew from a global generator
     stream, where = cause or (moved[0], None)
     raise FrozenDrawError(name, stream.label, is_random=stream.is_random, where=where)
 
@@ -254,8 +264,8 @@ class _Search:
     def run(self, trace: Callable[[], Any]) -> tuple[Stream, SourceLine] | None:
         """Return the first stream that a trace moves, and the line; None if it moves none."""
         before = sys.gettrace()
-        sys.settrace(self._enter)
         try:
+            sys.settrace(self._enter)
             with contextlib.suppress(Exception):  # it may find other states than the first trace
                 trace()
         finally:

@@ -23,6 +23,7 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.sizes.symdim import symdim
+from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
@@ -137,6 +138,7 @@ def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
     return builder, metas
 
 
+@restores_thread
 def trace_in(
     builder: Builder,
     function: Callable[..., Any],

@@ -23,6 +23,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
+from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
 from anyshape.tracing.captured.state import CapturedState
@@ -204,6 +205,7 @@ class Jitted:
         """Return the program of a trace."""
         return Program(trace, self.options.max_bytes)
 
+    @restores_thread
     def _trace(self, call: _Call) -> CacheEntry:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""
         names = parameter_names(self)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.fp_warnings import WarningCollector
+from anyshape.support.interruption import restores_thread
 from anyshape.support.packages import queue
 
 if TYPE_CHECKING:
@@ -169,6 +170,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_POOL.reset)
 
 
+@restores_thread  # of the state that collects NumPy's warnings
 def run_tiles(work: Work, count: int, per: int = 1, most: int | None = None) -> None:
     """Call `work` on the tiles 0..count-1: once in this thread, and in others with the tiles that they take.
 

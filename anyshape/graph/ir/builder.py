@@ -22,6 +22,7 @@ from anyshape.graph.signature.guards import drop_implied
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.freezing import freeze
+from anyshape.support.interruption import is_thread_state
 
 _LOG = logging.getLogger("anyshape.shapes")
 
@@ -275,16 +276,31 @@ def record_hidden(error: Exception) -> None:
         builder.hidden_error = error
 
 
+def _leave(builder: Builder, depth: int) -> None:
+    """Take a builder and all above it off the stack, unless that is done: after Ctrl-C a block may end late."""
+    if _STACK.builders[depth : depth + 1] == [builder]:
+        del _STACK.builders[depth:]
+
+
+def _cut(depth: int) -> None:
+    """Take all builders above a depth off the stack."""
+    del _STACK.builders[depth:]
+
+
+is_thread_state(lambda: len(_STACK.builders), _cut)
+
+
 @contextlib.contextmanager
 def activate(builder: Builder) -> Iterator[Builder]:
     """Make `builder` the innermost one. It is closed on exit, also after an error."""
-    _STACK.builders.append(builder)
+    depth = len(_STACK.builders)
     try:
+        _STACK.builders.append(builder)
         yield builder
     finally:
         builder.closed = True
         builder.scope.closed = builder.parent is None
-        _STACK.builders.pop()
+        _leave(builder, depth)
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.symbols import RuntimeScalar
+from anyshape.support.interruption import is_thread_state
 from anyshape.support.packages import islpy as isl
 
 _OPERATIONS = 10_000  # of isl, for one query: a good part of a second at the worst
@@ -80,6 +81,7 @@ class _Thread(threading.local):
 
 
 _THREAD = _Thread()
+is_thread_state(lambda: _THREAD.deadline, lambda deadline: setattr(_THREAD, "deadline", deadline))
 
 
 class OutOfBudgetError(Exception):
@@ -93,11 +95,13 @@ def time_limit(seconds: float) -> Iterator[None]:
     A block inside another has at most the rest of the outer one.
     """
     before = _THREAD.deadline
-    _THREAD.deadline = min(before, time.thread_time() + seconds)
+    until = min(before, time.thread_time() + seconds)
     try:
+        _THREAD.deadline = until
         yield
     finally:
-        _THREAD.deadline = before
+        if _THREAD.deadline == until:  # else Ctrl-C ended the block, and this comes late
+            _THREAD.deadline = before
 
 
 def out_of_time() -> bool:
@@ -118,11 +122,13 @@ class TimeBudget:
             yield
             return
         start = time.thread_time()
-        _THREAD.deadline = start + max(self.least, min(self.each, self.left))
+        until = start + max(self.least, min(self.each, self.left))
         try:
+            _THREAD.deadline = until
             yield
         finally:
-            _THREAD.deadline = math.inf
+            if _THREAD.deadline == until:  # else Ctrl-C ended the block, and this comes late
+                _THREAD.deadline = math.inf
             self.left -= time.thread_time() - start
 
 
@@ -275,8 +281,8 @@ class IntegerSet:
         context = _THREAD.start()
         self._until, self._operations = math.inf, operations
         context.reset_operations()
-        context.set_max_operations(operations)
         try:
+            context.set_max_operations(operations)
             yield
         except isl.Error as error:
             raise OutOfBudgetError from error

@@ -220,9 +220,9 @@ class Cache:
 
     def add(self, entry: CacheEntry, traced: bool = True) -> None:
         """Add an entry, and evict entries beyond the limit."""
-        self._keep(entry)
         self.added += 1
         self.traces += traced
+        self._keep(entry)
 
     def _keep(self, entry: CacheEntry) -> None:
         self.by_key.setdefault(entry.key, []).append(entry)
