@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import Any
 
 from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run, compile_plan
+from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.lower import lower, size_bindings
-from anyshape.backend.compiler.passes.pipeline import optimize
+from anyshape.backend.compiler.passes.pipeline import Tier, optimize
 from anyshape.backend.compiler.peak_memory import Budget, peak_bytes, shape_constant_bytes
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.block_cache import keep_heap_end
@@ -30,17 +31,20 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.memory_limited import MemoryLimitedPlans
-from anyshape.program.specialize import CallPatterns, broadcast_groups
+from anyshape.program.specialize import BroadcastPattern, CallPatterns, broadcast_groups
 from anyshape.support.interruption import restores_thread
 from anyshape.tracing.trace import Trace
 
 
 class Planner:
-    """Lowers and compiles the graph of one trace, within `max_bytes` if that is a number."""
+    """Lowers and compiles the graph of one trace, within `max_bytes` if that is a number.
+
+    `tier` is that of the plans which calls have in the end.
+    """
 
     @restores_thread
-    def __init__(self, trace: Trace, max_bytes: int | None) -> None:
-        self.trace, self.max_bytes = trace, max_bytes
+    def __init__(self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED) -> None:
+        self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
         self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
         self.threads = None if max_bytes is None else config.num_threads
@@ -87,42 +91,51 @@ class Planner:
     def plan_for(self, arrays: Sequence[Any]) -> Plan:
         """Return the plan for these arrays, hoisted if their shape-only values are small enough to cache."""
         patterns = self.patterns
-        graph = self.graph if patterns is None else optimize(patterns.graph_for(patterns.of_call(arrays)))
+        graph = self.graph if patterns is None else self._graph_for(patterns.of_call(arrays))
         plan = self._hoisted(graph)
         return plan if self._caches_constants(plan, arrays) else self.unhoisted(graph)
 
     def plan_at(self, sizes: Mapping[DimVar, int]) -> Plan:
         """Return the plan for these sizes, without hoisting."""
         patterns = self.patterns
-        return self.plan if patterns is None else self._lower(optimize(patterns.graph_for(patterns.of_dims(sizes))))
+        return self.plan if patterns is None else self.unhoisted(self._graph_for(patterns.of_dims(sizes)))
 
     def plans(self) -> list[Plan]:
         """Return the general plan, and the plan for calls in which sizes that broadcast together are equal."""
         patterns = self.patterns
         if patterns is None:
             return [self.plan]
-        return [self.plan, self._lower(optimize(patterns.graph_for(patterns.default)))]
+        return [self.plan, self.unhoisted(self._graph_for(patterns.default))]
+
+    def _graph_for(self, pattern: BroadcastPattern) -> Graph:
+        """Return the graph of the plan for a pattern, which first plans share."""
+        assert self.patterns is not None
+        if self.tier is Tier.OPTIMISED:
+            return optimize(self.patterns.graph_for(pattern))
+        graph = self.patterns.graph_along(pattern.paths)
+        return graph if graph is self.graph else optimize(graph)
 
     @property
     def shape_constant_bytes(self) -> Size:
         """Upper bound of the bytes that one call caches of shape-only values."""
         return expr.minimum(shape_constant_bytes(self._hoisted(self.graph)), MAX_BYTES)
 
-    def unhoisted(self, graph: Graph) -> Plan:
+    def unhoisted(self, graph: Graph, tier: Tier | None = None) -> Plan:
         """Return the plan of a graph that computes shape-only values at each call."""
-        return self.plan if graph is self.graph else self._lower(graph)
+        is_general = graph is self.graph and tier in (None, self.tier)
+        return self.plan if is_general else self._lower(graph, tier=tier)
 
-    def _hoisted(self, graph: Graph) -> Plan:
+    def _hoisted(self, graph: Graph, tier: Tier | None = None) -> Plan:
         """Return the plan of a graph with cached shape-only values, unless they are too large or memory is limited."""
         if self.max_bytes is not None:
-            return self.unhoisted(graph)
-        plan = self._lower(graph, hoist=True)
+            return self.unhoisted(graph, tier)
+        plan = self._lower(graph, hoist=True, tier=tier)
         size = shape_constant_bytes(plan)
-        return self.unhoisted(graph) if isinstance(size, int) and size > MAX_BYTES else plan
+        return self.unhoisted(graph, tier) if isinstance(size, int) and size > MAX_BYTES else plan
 
     @restores_thread
-    def _lower(self, graph: Graph, hoist: bool = False) -> Plan:
-        plan = lower(graph, hoist)
+    def _lower(self, graph: Graph, hoist: bool = False, tier: Tier | None = None) -> Plan:
+        plan = lower(graph, hoist, self.tier if tier is None else tier)
         return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
 
     def _caches_constants(self, plan: Plan, arrays: Sequence[Any]) -> bool:
@@ -145,6 +158,8 @@ class Planner:
         over_limit: Run | None = None,
         *,
         timers: Timers | None = None,
+        tier: Tier | None = None,
+        meter: Meter | None = None,
     ) -> Run:
         """Compile this graph or a specialization of it.
 
@@ -154,21 +169,22 @@ class Planner:
         keep_heap_end()
         if graph is not self.graph:
             graph = optimize(graph)
-        plan = self._hoisted(graph)
+        plan = self._hoisted(graph, tier)
         before = [GuardedFallback(self._guard_claims)] if self.checks_own_guards else []
         size = shape_constant_bytes(plan)
         after = []
         if not isinstance(size, int):
-            after.append(GuardedFallback((at_least(MAX_BYTES, size),), self._compiled_at_need(graph, timers)))
+            recomputing = self._compiled_at_need(graph, timers, tier, meter)
+            after.append(GuardedFallback((at_least(MAX_BYTES, size),), recomputing))
         budget = self._budget(graph, plan, over_limit, timers)
-        return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads)
+        return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads, meter)
 
-    def _compiled_at_need(self, graph: Graph, timers: Timers | None) -> Run:
+    def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""
 
         @functools.cache
         def compiled() -> Run:
-            return compile_plan(self.unhoisted(graph), timers=timers)
+            return compile_plan(self.unhoisted(graph, tier), timers=timers, meter=meter)
 
         def run(*arrays: Any) -> Any:
             return compiled()(*arrays)

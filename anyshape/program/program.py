@@ -7,13 +7,15 @@ import inspect
 import itertools
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from anyshape.backend.compiler.codegen.execute import Run, log_calls
 from anyshape.backend.compiler.codegen.timers import Timers
+from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
+from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
@@ -27,11 +29,14 @@ from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
+from anyshape.inspect.explain.data import TierInfo
+from anyshape.program import tiers
 from anyshape.program.file import save_trace
 from anyshape.program.inline import call_inside, check_meta, is_symbolic
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
+from anyshape.program.tiers import Tiers
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
@@ -51,23 +56,86 @@ class Program:
         self,
         trace: Trace,
         max_bytes: int | None = None,
+        optimize: str | None = None,
         *,
         planner: Planner | None = None,
         timers: Timers | None = None,
     ) -> None:
         """Compile a trace, with the planner of another program of it if there is one; runs record times in `timers`."""
-        self.trace, self.max_bytes = trace, max_bytes
-        self.planner = Planner(trace, max_bytes) if planner is None else planner
+        self.trace, self.max_bytes, self.optimize = trace, max_bytes, optimize
+        mode, why = _mode(config.optimize if optimize is None else optimize, max_bytes, timers)
+        last = Tier.FIRST if mode == "off" else Tier.OPTIMISED
+        self.planner = Planner(trace, max_bytes, last) if planner is None else planner
         self.graph: Graph = self.planner.graph
-        compile_graph = functools.partial(self.planner.compile, timers=timers)
+        self._compile = functools.partial(self.planner.compile, timers=timers)
         patterns = self.planner.patterns
-        self.specializer = None if patterns is None else Specializer(patterns, compile_graph)
-        run = self.specializer or compile_graph(self.graph)
-        self.run: Run = run if timers is not None else log_calls(run, self.name, self.prologue.names)
+        self.specializer: Specializer | None = None
+        self._optimised: Run | None = None
+        if patterns is None:
+            self.tiers = Tiers(self.name, mode, why, self._make_optimised)
+            run = self._first_run()
+        else:
+            self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
+            run = self.specializer = Specializer(patterns, self._compile, self.tiers)
+        self.run: Run = run if timers is not None else self._logged(run)
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
-        return Program(self.trace, self.max_bytes, planner=self.planner, timers=timers)
+        return Program(self.trace, self.max_bytes, self.optimize, planner=self.planner, timers=timers)
+
+    def _logged(self, run: Run) -> Run:
+        return log_calls(run, self.name, self.prologue.names)
+
+    # -- tiers
+
+    @property
+    def tier(self) -> TierInfo:
+        """Tell whether calls run the first plan or the optimised one, and why.
+
+        >>> import numpy as np
+        >>> import anyshape
+        >>> f = anyshape.jit(lambda x: np.sum(np.tanh(x)), optimize="now")
+        >>> _ = f(np.ones(3))
+        >>> print(f.programs()[0].tier)
+        the optimised plan: made at once, by optimize="now"
+        """
+        return self.tiers.info()
+
+    def optimise_for(self, *args: Any, **kwargs: Any) -> None:
+        """Make the optimised plan for such arguments now, unless the program is to have none."""
+        self.optimise_flat(self._checked(self._flat(args, kwargs)))
+
+    def optimise_flat(self, leaves: Sequence[Any]) -> None:
+        """Make the optimised plan for these leaves of arguments, which the caller has checked."""
+        if self.tiers.mode == "auto":
+            self.tiers.optimise(self.tiers.pattern_of(*leaves))
+
+    def _first_run(self) -> Run:
+        """Compile the plan that serves the first call."""
+        started, meter = tiers.clock(), self.tiers.meter(self._run_optimised)
+        run: Run = self._compile(self.graph, tier=self.tiers.first, meter=meter)
+        self.tiers.made_first(tiers.clock() - started, len(self.graph.nodes))
+        return run
+
+    def _run_optimised(self, *arrays: Any) -> Any:
+        """Run the optimised plan, for a call that began with the first one."""
+        assert self._optimised is not None
+        return self._optimised(*arrays)
+
+    def _make_optimised(self, pattern: Hashable) -> Callable[[], None]:
+        """Compile the optimised plan, and return what makes it serve."""
+        run = self._compile(self.graph, tier=Tier.OPTIMISED)
+
+        def install() -> None:
+            self._optimised = run
+            self.run = self._logged(run)
+
+        return install
+
+    def _make_for_pattern(self, pattern: Any) -> Callable[[], None]:
+        """Compile the optimised plan for a pattern of calls, and return what makes it serve."""
+        assert self.specializer is not None
+        return self.specializer.make(pattern)
 
     # -- plans
 
@@ -331,13 +399,22 @@ class Program:
         return to_dot(self.graph)
 
     def __reduce__(self) -> Any:
-        return Program, (self.trace, self.max_bytes)
+        return Program, (self.trace, self.max_bytes, self.optimize)
 
     def __repr__(self) -> str:
         return f"<program {str(self.graph).partition(chr(10))[0]}>"
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+def _mode(optimize: str, max_bytes: int | None, timers: Timers | None) -> tuple[str, str]:
+    """Return when optimised plans are made, and why then."""
+    if optimize == "auto" and max_bytes is not None:
+        return "now", "as max_bytes bounds its arrays"
+    if optimize == "auto" and timers is not None:
+        return "now", "for a profile"
+    return optimize, f'by optimize="{optimize}"'
 
 
 def _is_name(text: str) -> bool:

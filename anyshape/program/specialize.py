@@ -5,8 +5,8 @@ which are 1 broadcasts nothing at run time. It also contracts each product along
 call.
 
 The function is not traced again. Its graph is replayed under the assumptions of the pattern. A pattern gets a plan
-after some calls, or at once for large arrays. The number of patterns is bounded. All other calls use the general plan,
-which assumes nothing and takes the default paths.
+when that pays (`tiers.py`), or at once if plans are optimised at once. The number of patterns is bounded: the plan made
+first goes first. All other calls use a first plan, which assumes nothing and has the contraction paths of the call.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Protocol
 
 from anyshape.autodiff.jvp import inline
 from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run
+from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
+from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, activate
 from anyshape.graph.ir.graph import Graph
@@ -34,16 +35,16 @@ from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_f
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
+from anyshape.program import tiers as clocks
 from anyshape.program.contraction_choice import ContractionPaths, Paths
+from anyshape.program.tiers import Tiers
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _PLAN = logging.getLogger("anyshape.plan")
 MAX_SIZES = 16  # that a call compares with 1
-MAX_PATTERNS = 8  # with plans of their own
-PATIENCE = 16  # calls with small arrays before a plan of its own pays: it takes as long as a first call
+MAX_PATTERNS = 32  # with plans of their own
 MAX_REMEMBERED = 4096  # sizes of calls whose pattern is remembered
-LARGE = 1 << 14  # elements of an argument for which a plan of its own pays at once
 
 Group = tuple[Size, ...]  # sizes that broadcast together
 
@@ -136,7 +137,7 @@ class BroadcastPattern(NamedTuple):
 
 
 class CallPatterns:
-    """Patterns of the calls of one program: how to read them off the arguments, their graphs and which have plans.
+    """Patterns of the calls of one program: how to read them off the arguments, and their graphs.
 
     It holds no compiled function, so a program and its timed copy share it.
     """
@@ -146,8 +147,6 @@ class CallPatterns:
         self.sizes = list(dict.fromkeys(s for group in groups for s in group if not isinstance(s, int)))
         self.read = self._reader()
         self.pattern_by_reading: dict[Any, BroadcastPattern] = {}
-        self.planned: set[BroadcastPattern] = set()  # patterns with plans of their own
-        self.calls: dict[BroadcastPattern, int] = {}
 
     def _reader(self) -> Callable[..., Any]:
         """Generate a function of the arguments: a bit for each size that is 1, or all sizes if they choose paths."""
@@ -186,6 +185,10 @@ class CallPatterns:
         """Pattern of calls in which no size is 1, with the default paths."""
         return BroadcastPattern(0, self.paths.default)
 
+    def graph_along(self, paths: Paths) -> Graph:
+        """Return the graph with these contraction paths, which assumes nothing of the sizes."""
+        return self.graph if paths == self.paths.default else to_pairs(self.graph, self.paths.by_value(paths))
+
     def graph_for(self, pattern: BroadcastPattern) -> Graph:
         """Return the graph of the plan for a pattern."""
         graph = to_pairs(self.graph, self.paths.by_value(pattern.paths))
@@ -204,22 +207,6 @@ class CallPatterns:
         ones = self.ones(pattern)
         return tuple([Claim("==" if s in ones else "!=", s, 1) for s in self.sizes])
 
-    def deserves_plan(self, pattern: BroadcastPattern, arrays: Sequence[Any]) -> bool:
-        """Count a call without a plan of its own, and return True if its pattern is to have one.
-
-        A pattern with other than default paths gets one at once: the first call of some sizes then gives the same bits
-        as the next.
-        """
-        if pattern in self.planned:
-            return True
-        calls = self.calls[pattern] = self.calls.get(pattern, 0) + 1
-        default_paths = pattern.paths == self.paths.default
-        too_early = calls <= PATIENCE and default_paths and all(x.size < LARGE for x in arrays)
-        if too_early or len(self.planned) >= MAX_PATTERNS or (default_paths and not self.sizes):
-            return False
-        self.planned.add(pattern)
-        return True
-
 
 # -- functions for patterns --------------------------------------------------------------------------------------
 
@@ -227,7 +214,15 @@ class CallPatterns:
 class Compile(Protocol):
     """Function that compiles a graph, with what to run where a claim fails or the memory limit is exceeded."""
 
-    def __call__(self, graph: Graph, fallbacks: Sequence[GuardedFallback] = (), over_limit: Run | None = None) -> Run:
+    def __call__(
+        self,
+        graph: Graph,
+        fallbacks: Sequence[GuardedFallback] = (),
+        over_limit: Run | None = None,
+        *,
+        tier: Tier,
+        meter: Meter | None = None,
+    ) -> Run:
         """Return the compiled function."""
 
 
@@ -238,15 +233,11 @@ class Specializer:
     choose contraction paths, each call is dispatched.
     """
 
-    def __init__(self, patterns: CallPatterns, compile_graph: Compile) -> None:
-        self.patterns, self.compile = patterns, compile_graph
+    def __init__(self, patterns: CallPatterns, compile_graph: Compile, tiers: Tiers) -> None:
+        self.patterns, self.compile, self.tiers = patterns, compile_graph, tiers
         self.runs: dict[BroadcastPattern, Run] = {}
+        self.first_runs: dict[Paths, Run] = {}
         self.latest: Run = self.dispatch
-
-    @cached_property
-    def general(self) -> Run:
-        """Function of the plan that assumes nothing."""
-        return self.compile(self.patterns.graph)
 
     def __call__(self, *arrays: Any) -> Any:
         return self.latest(*arrays)
@@ -256,13 +247,37 @@ class Specializer:
         pattern = self.patterns.of_call(arrays)
         run = self.runs.get(pattern)
         if run is None:
-            run = self._compiled(pattern) if self.patterns.deserves_plan(pattern, arrays) else self.general
+            run = self._missing(pattern)
         elif not self.patterns.paths:
             self.latest = run
         return run(*arrays)
 
-    def _compiled(self, pattern: BroadcastPattern) -> Run:
-        """Compile the plan for a pattern.
+    def _missing(self, pattern: BroadcastPattern) -> Run:
+        """Return the function for a pattern without an optimised plan, which is made now if it pays."""
+        if self.tiers.first is Tier.OPTIMISED:
+            self.make(pattern)()
+            return self.runs[pattern]
+        first = self._first(pattern.paths)
+        self.tiers.count_small(pattern)
+        return self.runs.get(pattern, first)
+
+    def _first(self, paths: Paths) -> Run:
+        """Return the function of the first plan with these contraction paths."""
+        run = self.first_runs.get(paths)
+        if run is None:
+            over_limit = None if paths == self.patterns.paths.default else self._run_default_paths
+            started, graph, meter = clocks.clock(), self.patterns.graph_along(paths), self.tiers.meter(self.dispatch)
+            run = self.compile(graph, (), over_limit, tier=Tier.FIRST, meter=meter)
+            self.tiers.made_first(clocks.clock() - started, len(graph.nodes))
+            _drop_oldest(self.first_runs)
+            self.first_runs[paths] = run
+        return run
+
+    def _run_default_paths(self, *arrays: Any) -> Any:
+        return self._first(self.patterns.paths.default)(*arrays)
+
+    def make(self, pattern: BroadcastPattern) -> Callable[[], None]:
+        """Compile the optimised plan for a pattern, and return what makes it serve.
 
         The path with the least work may take more memory than the default one, which then runs if memory is limited.
         """
@@ -270,14 +285,32 @@ class Specializer:
         default = pattern._replace(paths=patterns.paths.default)
 
         def run_default_paths(*arrays: Any) -> Any:
-            run = self.runs.get(default) or self._compiled(default)
+            run = self.runs.get(default)
+            if run is None:
+                self.make(default)()
+                run = self.runs[default]
             return run(*arrays)
+
+        def install() -> None:
+            for dropped in _drop_oldest(self.runs):
+                self.tiers.made.pop(dropped, None)
+            self.runs.setdefault(pattern, run)
 
         fallbacks = [GuardedFallback(patterns.claims(pattern), self.dispatch)] if patterns.sizes else []
         over_limit = None if pattern == default else run_default_paths
-        return self.runs.setdefault(pattern, self.compile(patterns.graph_for(pattern), fallbacks, over_limit))
+        run = self.compile(patterns.graph_for(pattern), fallbacks, over_limit, tier=Tier.OPTIMISED)
+        return install
 
     @property
     def __source__(self) -> str:
         """Source of all functions compiled so far."""
-        return "\n".join(run.__source__ for run in (self.general, *self.runs.values()))  # type: ignore[attr-defined]
+        runs = (*self.first_runs.values(), *self.runs.values())
+        return "\n".join(run.__source__ for run in runs)  # type: ignore[attr-defined]
+
+
+def _drop_oldest(runs: dict[Any, Run]) -> list[Any]:
+    """Make room for one more function; return what was dropped."""
+    dropped = list(runs)[: max(0, len(runs) - MAX_PATTERNS + 1)]
+    for key in dropped:
+        runs.pop(key, None)
+    return dropped

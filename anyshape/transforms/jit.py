@@ -9,9 +9,8 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
-from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.true_types import has_type
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
@@ -47,24 +45,12 @@ from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.explanation import explain_cache, explain_entry
 from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
-from anyshape.transforms.dynamic_shapes import DynamicShapes, dynamic_shapes_of
-from anyshape.transforms.static_args import StaticArguments, static_arguments, with_static
+from anyshape.transforms.dynamic_shapes import dynamic_shapes_of
+from anyshape.transforms.options import Options
+from anyshape.transforms.static_args import static_arguments, with_static
 from anyshape.transforms.travel import StoredMethod, is_packing, reduce_function
 
 _LOG = logging.getLogger("anyshape.trace")
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `jit` for one function."""
-
-    static: StaticArguments = field(default_factory=StaticArguments)
-    shapes: DynamicShapes | None = None
-    max_bytes: int | None = None
-
-    def bound(self) -> Options:
-        """Return the options of a method that is bound to an object."""
-        return replace(self, static=self.static.bound())
 
 
 class Jitted:
@@ -120,7 +106,7 @@ class Jitted:
                 guards_hold = entry.guards_hold
                 if guards_hold is None or guards_hold(*leaves):
                     try:
-                        outputs = entry.run(*leaves)
+                        outputs = entry.program.run(*leaves)
                     except BaseException:
                         cache.count_hit(entry)
                         raise
@@ -203,7 +189,7 @@ class Jitted:
 
     def _program(self, trace: Trace) -> Program:
         """Return the program of a trace."""
-        return Program(trace, self.options.max_bytes)
+        return Program(trace, self.options.max_bytes, self.options.optimize)
 
     @restores_thread
     def _trace(self, call: _Call) -> CacheEntry:
@@ -232,6 +218,12 @@ class Jitted:
         self._cache.add(entry)
         _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
         return entry
+
+    def optimise_for(self, *args: Any, **kwargs: Any) -> None:
+        """Make the optimised plan for these arguments now; a missing program is traced."""
+        call = self._read(args, kwargs)
+        entry, _ = self._entry_for(call)
+        entry.program.optimise_flat(call.arrays)
 
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
@@ -393,6 +385,7 @@ def jit(
     dynamic_shapes: Any = None,
     on_decision: str = "guard",
     max_bytes: int | None = None,
+    optimize: str | None = None,
     name: str | None = None,
 ) -> Any:
     """Trace `function` once per structure, dtypes and ranks of its arguments, and run it at any size.
@@ -407,6 +400,8 @@ def jit(
       SpecializationError, on all axes but AUTO and STATIC ones.
     - `max_bytes` bounds the arrays of a call, beside its arguments. A call that might take more recomputes cheap values
       instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
+    - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it
+      pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`.
 
     >>> import numpy as np
     >>> from anyshape import Dim
@@ -425,6 +420,7 @@ def jit(
         "dynamic_shapes": dynamic_shapes,
         "on_decision": on_decision,
         "max_bytes": max_bytes,
+        "optimize": optimize,
         "name": name,
     }
     if function is None:
@@ -433,10 +429,8 @@ def jit(
     shown_name = name if name is not None else function_name(function)
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
-    if max_bytes is not None and (has_type(max_bytes, bool) or not has_type(max_bytes, int) or max_bytes < 0):
-        advice = "give a number of bytes, or None for no limit"
-        raise ArgumentError(shown_name, "max_bytes", f"is {max_bytes!r}", advice)
-    return Jitted(function, shown_name, None, Options(static, shapes, max_bytes), (jit, (function,), options))
+    given = Options(static, shapes, max_bytes, optimize)
+    return Jitted(function, shown_name, None, given.checked(shown_name), (jit, (function,), options))
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:
@@ -467,12 +461,14 @@ def jit_transform(
 
     - `recipe` is the transform and the arguments that this was made from.
     - `keep` says which options of `like` hold for the result too: "static" arguments, or the shapes of "all" arguments.
+      When plans are optimised holds always.
     - `without_object` serves methods of objects that are not trees of arrays. The first option in the recipe counts
       arguments; it returns that option for the arguments without the object, or None if there is none.
     """
     check_callable(name.partition("(")[0], like)
     options = like.options if keep and isinstance(like, Jitted) else Options()
-    inherited = options if keep == "all" else Options(options.static)
+    wrapped = like.options if isinstance(like, Jitted) else options
+    inherited = options if keep == "all" else Options(options.static, optimize=wrapped.optimize)
 
     def method(instance: Any) -> Callable[..., Any] | None:
         transform, _, option, *rest = recipe

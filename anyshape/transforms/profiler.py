@@ -34,7 +34,11 @@ def _median(seconds: Sequence[float]) -> float:
 
 
 def measure(target: Jitted | Program, args: tuple[Any, ...], kwargs: dict[str, Any], repeat: int | None) -> Profile:
-    """Call the target as it is and with timers, alternating, and return the profile."""
+    """Call the target as it is and with timers, alternating, and return the profile.
+
+    The optimised plan is made before, so that all calls run one plan.
+    """
+    target.optimise_for(*args, **kwargs)
     value = target(*args, **kwargs)
     timers = Timers()
     timed = target.timed(timers) if isinstance(target, Program) else target.timed(timers, *args, **kwargs)

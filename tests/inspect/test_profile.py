@@ -143,13 +143,14 @@ def test_what_threads_add_up_is_divided_among_the_steps_of_a_group(monkeypatch):
 
 
 def test_the_plan_that_is_timed_is_the_one_that_runs():
-    step = grad(lambda b, x: np.sum(np.tanh(x + b)))
-    few = [np.ones(3), np.ones((4, 3))]
-    assert "sum_to" in names(of(step, *few)), "for few small calls the plan is the one that assumes nothing"
-    large = [np.ones(200), np.ones((2000, 200))]
-    inside = [row.name for whole in of(step, *large).rows for row in (whole.steps or (whole,))]
-    assert "sum_to" not in inside and "reduce_sum" in inside
-    assert "sum_to" not in names(of(step, *few, repeat=40)), "after some calls small ones have a plan of their own"
+    few, large = [np.ones(3), np.ones((4, 3))], [np.ones(200), np.ones((2000, 200))]
+    for optimize in ("now", "auto", "off"):
+        step = grad(jit(lambda b, x: np.sum(np.tanh(x + b)), optimize=optimize))
+        for arguments in (few, large):
+            inside = [row.name for whole in of(step, *arguments).rows for row in (whole.steps or (whole,))]
+            assert ("sum_to" in inside) == (optimize == "off"), "a first plan assumes nothing of the sizes"
+            assert ("reduce_sum" in inside) == (optimize != "off")
+        assert step.programs()[0].tier.tier == ("first" if optimize == "off" else "optimised")
 
 
 # -- what can be profiled ----------------------------------------------------------------------------------------

@@ -8,6 +8,9 @@ import warnings
 
 from anyshape.errors import ArgumentError
 
+MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
+DEFAULT_MODE = "now"
+
 
 class Config:
     """Settings that may change while programs run.
@@ -15,13 +18,17 @@ class Config:
     - `num_threads`: threads that one call may use. With 1, everything runs in the calling thread.
     - `reassociate`: whether sums of products of floating-point numbers become contractions. BLAS adds these up in its
       own order, not pairwise. The setting applies to plans made afterwards.
+    - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
     - `kept_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("_kept_bytes", "_num_threads", "_reassociate")
+    __slots__ = ("_kept_bytes", "_num_threads", "_optimize", "_reassociate")
 
-    def __init__(self, num_threads: int, reassociate: bool = False, kept_bytes: int = 1 << 25) -> None:
+    def __init__(
+        self, num_threads: int, reassociate: bool = False, kept_bytes: int = 1 << 25, optimize: str = DEFAULT_MODE
+    ) -> None:
         self.num_threads, self.reassociate, self.kept_bytes = num_threads, reassociate, kept_bytes
+        self.optimize = optimize
 
     @property
     def num_threads(self) -> int:
@@ -49,8 +56,24 @@ class Config:
             raise ArgumentError("config", "reassociate", f"is {value!r}", "give True or False")
         self._reassociate = value
 
+    @property
+    def optimize(self) -> str:
+        return self._optimize
+
+    @optimize.setter
+    def optimize(self, mode: str) -> None:
+        self._optimize = checked_mode(mode, "config")
+
     def __repr__(self) -> str:
-        return f"Config(num_threads={self.num_threads}, reassociate={self.reassociate}, kept_bytes={self.kept_bytes})"
+        names = ("num_threads", "reassociate", "kept_bytes", "optimize")
+        return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
+
+
+def checked_mode(mode: object, name: str) -> str:
+    """Return the mode, or raise ArgumentError if there is none of this name."""
+    if isinstance(mode, str) and mode in MODES:
+        return mode
+    raise ArgumentError(name, "optimize", f"is {mode!r:.50}", 'give "now", "auto" or "off"')
 
 
 def _at_least(minimum: int, number: object, setting: str, unit: str) -> int:
@@ -84,4 +107,13 @@ def _default_threads() -> int:
     return cores
 
 
-config = Config(_default_threads())
+def _default_mode() -> str:
+    """Return the value of ANYSHAPE_OPTIMIZE, else the default."""
+    text = os.environ.get("ANYSHAPE_OPTIMIZE", "").strip()
+    if text and text not in MODES:
+        problem = f"ANYSHAPE_OPTIMIZE is {text!r}, not one of {', '.join(MODES)}; it is {DEFAULT_MODE!r}"
+        warnings.warn(problem, RuntimeWarning, stacklevel=2)
+    return text if text in MODES else DEFAULT_MODE
+
+
+config = Config(_default_threads(), optimize=_default_mode())

@@ -159,6 +159,7 @@ class ProgramInfo:
     watched: tuple[str, ...]
     stale: tuple[str, ...]
     unwatched: tuple[str, ...] = ()
+    plan: TierInfo | None = None
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)
@@ -193,6 +194,25 @@ class ProgramInfo:
         """Return all of it as dicts, lists, texts and numbers."""
         public = {f.name: to_plain(getattr(self, f.name)) for f in fields(self) if not f.name.startswith("_")}
         return public | {"reliances": [to_plain(r) for r in self.reliances]} if reliances else public
+
+
+@dataclass(frozen=True)
+class TierInfo:
+    """Plan that runs, "first" or "optimised", and why.
+
+    `calls`, their `seconds`, the `saving` expected of an optimised plan and its `cost` are those at the decision.
+    """
+
+    tier: str
+    mode: str
+    calls: int
+    seconds: float
+    saving: float
+    cost: float
+    why: str
+
+    def __str__(self) -> str:
+        return f"the {self.tier} plan: {self.why}"
 
 
 @dataclass(frozen=True)

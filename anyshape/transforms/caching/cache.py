@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
 from anyshape.program.program import Program
 from anyshape.program.pytree_codegen import Reader, reader
+from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.display_names import DisplayNames
 from anyshape.tracing.trace import Trace
@@ -37,7 +38,7 @@ class CacheEntry:
     """
 
     __slots__ = (
-        "_names", "guards_hold", "key", "made_for", "number", "program", "reasons", "reliance_log", "result", "run",
+        "_names", "guards_hold", "key", "made_for", "number", "program", "reasons", "reliance_log", "result",
         "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
@@ -53,7 +54,7 @@ class CacheEntry:
         static_state: CapturedState | None = None,
     ) -> None:
         self.static_state = static_state
-        self.program, self.state, self.run, self.result = program, state, program.run, program.result
+        self.program, self.state, self.result = program, state, program.result
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array

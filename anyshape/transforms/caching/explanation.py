@@ -54,6 +54,7 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         watched=watched,
         stale=tuple(map(str, entry.state_changes())),
         unwatched=tuple([str(u) for state in entry.states for u in state.unwatched()]),
+        plan=program.tier,
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,

@@ -12,7 +12,6 @@ from anyshape import jit
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.interpreter import evaluate
 from anyshape.backend.runtime.config import config
-from anyshape.program import specialize
 from tests.laws.sweep import check_equal, is_error, outcome, rows
 
 TILE = 6
@@ -24,7 +23,7 @@ def small_tiles(monkeypatch):
     """Run every group in tiles of very few elements, on two threads."""
     monkeypatch.setattr(tiles, "forced", (1, TILE))
     monkeypatch.setattr(config, "num_threads", 2)
-    monkeypatch.setattr(specialize, "PATIENCE", 0)
+    monkeypatch.setattr(config, "optimize", "now")
 
 
 def total(row):

@@ -5,7 +5,6 @@ from unittest.mock import patch
 
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.runtime.config import config
-from anyshape.program import specialize
 
 
 @contextmanager
@@ -14,16 +13,15 @@ def tiled(tile=6, least=1, threads=2):
 
     `least` and `tile` are read when a program is made, `threads` when it is called.
     """
-    before = config.num_threads
+    before = config.num_threads, config.optimize
     with ExitStack() as stack:
         stack.enter_context(patch.object(tiles, "forced", (least, tile)))
         stack.enter_context(patch.object(tiles, "MIN_BLOCKS", 2))
-        stack.enter_context(patch.object(specialize, "PATIENCE", 0))
-        config.num_threads = threads
+        config.num_threads, config.optimize = threads, "now"
         try:
             yield
         finally:
-            config.num_threads = before
+            config.num_threads, config.optimize = before
 
 
 def untiled():

@@ -13,7 +13,6 @@ import optree
 import pytest
 
 import anyshape
-from anyshape.backend.compiler import lower
 from anyshape.backend.compiler.passes.row_parallel import RowAnalysis
 from anyshape.backend.compiler.plan import Group
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -56,14 +55,14 @@ def prices(p, x):
 def parts_of(function, sizes, monkeypatch):
     """Return the parts of the plan of value and gradient, and the analysis that partitions their rows."""
     partitions = []
-    fuse = lower.fuse
+    fuse = pipeline.fuse
 
     def watched(steps, outputs, scope, runtime):
         parts = fuse(steps, outputs, scope, runtime)
         partitions.append((parts, RowAnalysis(ShapeGuardContext(scope, "fuse", rule="pass"))))
         return parts
 
-    monkeypatch.setattr(lower, "fuse", watched)
+    monkeypatch.setattr(pipeline, "fuse", watched)
     tensor = lambda *shape: anyshape.ShapeDtypeStruct(shape and ", ".join(shape), np.float64)
     width, hidden = ("d", "h") if sizes == "named" else ("8", "16")
     shapes = dict.fromkeys(("s1", "s2", "b1", "b2"), (width,))

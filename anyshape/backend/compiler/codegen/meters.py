@@ -1,0 +1,77 @@
+"""Meters: lines of a first plan that measure calls with large arrays, or leave such a call to the optimised plan.
+
+A call with small arrays compares sizes with a number and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS
+from anyshape.backend.compiler.plan import Plan, variables_in
+from anyshape.graph.shapes.shape_rules import numel
+from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero
+from anyshape.graph.sizes.expr import Size
+from anyshape.support.lazy_dataclass import dataclass
+
+LARGE = 4 * MIN_ELEMENTS  # elements of an array below which no group runs in tiles
+_MAX_COMPARED = 4  # numbers of elements that a call compares with LARGE
+_USUAL = 64  # size by which numbers of elements are ordered
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Functions that a first plan calls where arrays are large.
+
+    - `begin` takes the elements of the largest array and the inputs. It returns the time at which the call starts, or
+      None where `instead` is to run.
+    - `end` takes that time when the call ends.
+    """
+
+    begin: Callable[..., float | None]
+    end: Callable[[float], None]
+    instead: Callable[..., Any]
+
+
+def largest_arrays(plan: Plan) -> list[Size]:
+    """Return the numbers of elements of the largest arrays of a plan, as far as inputs give them; few of many."""
+    read = {s.variable for s in plan.dims}
+    metas = [*plan.input_metas, *[m for step in plan.steps for m in step.results]]
+    products = dict.fromkeys([numel(shape) for shape in dict.fromkeys(m.sizes for m in metas if m.sizes)])
+    known = [n for n in products if read.issuperset(_variables(n)) and not may_divide_by_zero(n)]
+    largest: list[Size] = []
+    for number in sorted(known, key=_usual_number, reverse=True):
+        if not any(_variables(number) <= _variables(larger) for larger in largest):
+            largest.append(number)
+    return largest[:_MAX_COMPARED]
+
+
+def _usual_number(number: Size) -> int:
+    """Return the number of elements where every size is the usual one."""
+    return evaluate(number, lambda leaf: _USUAL)
+
+
+def _variables(number: Size) -> set[Any]:
+    return set(variables_in((number,)))
+
+
+def begin_lines(elements: Iterable[str], inputs: Iterable[str]) -> list[str]:
+    """Return the lines before the first step, for texts of the numbers of elements of the largest arrays."""
+    texts, arrays = list(elements), ", ".join(inputs)
+    test = " or ".join([f"{text} >= {LARGE}" for text in texts]) or "True"
+    largest = f"max({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "0"
+    return [
+        "_started = None",
+        f"if {test}:",
+        f"    _started = _begin({largest}, {arrays})",
+        f"    if _started is None: return _instead({arrays})",
+    ]
+
+
+END_LINES = ("if _started is not None: _end(_started)",)
+
+
+def names(meter: Meter) -> dict[str, Any]:
+    """Return the objects that names in these lines are bound to."""
+    return {"_begin": meter.begin, "_end": meter.end, "_instead": meter.instead}

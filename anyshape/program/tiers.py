@@ -1,0 +1,165 @@
+"""Tiers of one program: which plan runs, and when the optimised one is made.
+
+A first call runs the first plan, which one linear walk over the graph makes. Groups, views and specialization save time
+where arrays are large, or where calls are many. So the calls so far decide: once what they would have saved reaches
+what optimising takes, the optimised plan is made at the beginning of a call, and serves that call and all later ones.
+That is never within `np.errstate`, whose block sees one plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.compiler.codegen.meters import Meter
+from anyshape.backend.compiler.passes.pipeline import Tier
+from anyshape.inspect.explain.data import TierInfo
+from anyshape.support.fork_lock import Lock
+
+_PLAN = logging.getLogger("anyshape.plan")
+SAVED_SHARE = 0.5  # of the time of calls, which optimised plans save where they save much
+COST_RATIO = 2.0  # between the time of making an optimised plan and a first one
+SECONDS_PER_STEP = 1e-6  # of a step on small arrays: the call of a NumPy function
+SECONDS_PER_ELEMENT = 1e-9  # of a step on large arrays
+MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no first plan runs: it has no tiles
+
+Make = Callable[[Hashable], Callable[[], None]]  # makes the plan of a pattern; returns what installs it
+clock = perf_counter
+_AMBIENT = np.geterr()  # at import; an `np.seterr` before it is no block
+_DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+class Tiers:
+    """Tiers of one program.
+
+    - `mode`: "now" makes optimised plans at once, "auto" when they pay, "off" never.
+    - `why`: the reason for a mode that nobody asked for.
+    - `make` makes an optimised plan for a pattern of calls. `pattern_of` tells the pattern of arrays.
+    """
+
+    def __init__(
+        self, name: str, mode: str, why: str, make: Make, pattern_of: Callable[..., Hashable] | None = None
+    ) -> None:
+        self.name, self.mode, self.why, self.make = name, mode, why, make
+        self.pattern_of = (lambda *arrays: None) if pattern_of is None else pattern_of
+        self.steps, self.cost = 1, 0.0
+        self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
+        self.made: dict[Hashable, TierInfo] = {}
+        self.making: set[Hashable] = set()
+        self.failed: dict[Hashable, str] = {}
+        self.waits = False  # for a call outside of np.errstate
+        self.lock = Lock()
+
+    @property
+    def first(self) -> Tier:
+        """Tier of the plan for a first call."""
+        return Tier.OPTIMISED if self.mode == "now" else Tier.FIRST
+
+    def meter(self, instead: Callable[..., Any]) -> Meter | None:
+        """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""
+        return Meter(self.begin, self.end, instead) if self.mode == "auto" else None
+
+    def made_first(self, seconds: float, steps: int) -> None:
+        """Note how long the first plan took, and its steps."""
+        self.cost, self.steps = COST_RATIO * seconds, max(1, steps)
+
+    # -- calls of first plans
+
+    def begin(self, elements: int, *arrays: Any) -> float | None:
+        """Return the time at which a call with a large array begins, or None if the optimised plan is to serve it."""
+        pattern = self.pattern_of(*arrays)
+        if pattern in self.made:
+            return None
+        if self._pays(elements) and self._is_due_now() and self.optimise(pattern):
+            return None
+        return clock()
+
+    def end(self, started: float) -> None:
+        """Count a call of the first plan that began then."""
+        self.calls += 1
+        self.seconds += clock() - started
+
+    def count_small(self, pattern: Hashable) -> bool:
+        """Count a call with any arrays, as if they were small; return True if its pattern now has an optimised plan."""
+        if pattern in self.made or self.mode != "auto":
+            return pattern in self.made
+        self.calls += 1
+        self.seconds += self.steps * SECONDS_PER_STEP
+        return self._pays() and self._is_due_now() and self.optimise(pattern)
+
+    @property
+    def saving(self) -> float:
+        """Seconds that optimised plans would have saved of the calls so far."""
+        return SAVED_SHARE * self.seconds
+
+    def _pays(self, elements: int = 0) -> bool:
+        """Return True if an optimised plan pays for the calls so far, or for one with so large an array alone."""
+        work = elements * self.steps
+        alone = work >= MAX_ELEMENTS or SAVED_SHARE * work * SECONDS_PER_ELEMENT >= self.cost
+        return alone or self.saving >= self.cost
+
+    def _is_due_now(self) -> bool:
+        """Return True unless the call is within np.errstate, after other calls."""
+        self.waits = self.calls > 0 and np.geterr() not in (_AMBIENT, _DEFAULTS)
+        return not self.waits
+
+    # -- optimised plans
+
+    def optimise(self, pattern: Hashable) -> bool:
+        """Make the optimised plan for a pattern; return False if another thread does or it fails, which is logged."""
+        with self.lock:
+            if pattern in self.made:
+                return True
+            if pattern in self.making or pattern in self.failed:
+                return False
+            self.making.add(pattern)
+        started = clock()
+        try:
+            install = self.make(pattern)
+        except Exception as error:  # the first plan is right too
+            self.failed[pattern] = f"{type(error).__name__}: {error}"
+            _PLAN.exception("%s: the optimised plan could not be made; the first one serves on", self.name)
+            return False
+        finally:
+            self.making.discard(pattern)
+        taken = clock() - started
+        with self.lock:
+            install()
+            self.made[pattern] = self._info("optimised", f"made in {_time(taken)}, {self._so_far('had taken')}")
+            self.calls, self.seconds, self.waits = 0, 0.0, False
+        _PLAN.debug("%s: the optimised plan is %s", self.name, self.made[pattern].why)
+        return True
+
+    # -- explanations
+
+    def info(self) -> TierInfo:
+        """Return which plan runs, and why."""
+        if self.mode == "now":
+            return self._info("optimised", f"made at once, {self.why}")
+        if self.mode == "off":
+            return self._info("first", f"no other is made, {self.why}")
+        if self.made:
+            return list(self.made.values())[-1]
+        if self.failed:
+            return self._info("first", f"the optimised one could not be made: {list(self.failed.values())[-1]}")
+        if self.waits:
+            return self._info("first", "the optimised one waits for a call outside of np.errstate")
+        if self.saving < self.cost / 10:
+            return self._info("first", "calls so far are too short for an optimised one to pay")
+        estimate = f"an optimised one would have saved {_time(self.saving)} and takes {_time(self.cost)} to make"
+        return self._info("first", f"{self._so_far('took')}; {estimate}")
+
+    def _so_far(self, took: str) -> str:
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{'after' if took != 'took' else ''} {calls} {took} {_time(self.seconds)}".strip()
+
+    def _info(self, tier: str, why: str) -> TierInfo:
+        return TierInfo(tier, self.mode, self.calls, self.seconds, self.saving, self.cost, why)
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,358 @@
+"""Tests of tiers: which plan runs, when the optimised one takes its place, and that both give the same."""
+
+import contextlib
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import anyshape
+import anyshape.numpy as anp
+from anyshape import grad, jit, vmap
+from anyshape.backend.compiler.codegen import meters, tiles
+from anyshape.backend.compiler.passes import pipeline
+from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
+from anyshape.backend.runtime.config import MODES, config
+from anyshape.errors import ArgumentError
+from anyshape.program import tiers
+from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
+from tests.laws.sweep import cases as swept_cases
+
+DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+LARGE = np.linspace(0.0, 1.0, meters.LARGE)
+
+
+def bumps(x):
+    return np.sum(np.tanh(np.exp(-x * x) + 1.0) * x - np.sin(x) / (1.0 + x * x))
+
+
+class Clock:
+    """Clock that goes on by so many seconds at each second reading: calls take that long, and planning takes none."""
+
+    def __init__(self, seconds):
+        self.seconds, self.now, self.readings = seconds, 0.0, 0
+
+    def __call__(self):
+        self.readings += 1
+        self.now += self.seconds if self.readings % 2 == 0 else 0.0
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def ambient_error_handling():
+    """Tests run under np.errstate, within which no plan takes the place of another."""
+    with np.errstate(**DEFAULTS):
+        yield
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock by which everything takes a second."""
+    made = Clock(1.0)
+    monkeypatch.setattr(tiers, "clock", made)
+    monkeypatch.setattr(tiers, "SECONDS_PER_ELEMENT", 0.0)
+    return made
+
+
+def only(function):
+    (program,) = function.programs()
+    return program
+
+
+# -- when the optimised plan is made --------------------------------------------------------------------------------
+
+
+def test_the_optimised_plan_is_made_once_half_the_time_of_calls_reaches_its_cost(clock):
+    slope = jit(bumps, optimize="auto")
+    seen = []
+    for _ in range(6):
+        slope(LARGE)
+        seen.append((only(slope).tier.tier, only(slope).tier.calls))
+    # the first plan took a second to make, so the optimised one is taken to take two: four calls of a second pay for it
+    assert seen == [("first", 1), ("first", 2), ("first", 3), ("first", 4), ("optimised", 4), ("optimised", 4)]
+    info = only(slope).tier
+    assert (info.seconds, info.saving, info.cost) == (4.0, 2.0, 2.0)
+    assert str(info) == "the optimised plan: made in 1 s, after 4 calls had taken 4 s"
+
+
+def test_small_arrays_read_no_clock_and_keep_the_first_plan(clock):
+    function = jit(bumps, optimize="auto")
+    function(np.ones(3))
+    readings = clock.readings
+    for n in (0, 1, 7, meters.LARGE - 1):
+        for _ in range(50):
+            function(np.ones(n))
+    assert clock.readings == readings
+    assert str(only(function).tier) == "the first plan: calls so far are too short for an optimised one to pay"
+
+
+def test_one_call_that_is_long_enough_gets_the_optimised_plan_at_once(clock, monkeypatch):
+    monkeypatch.setattr(tiers, "SECONDS_PER_ELEMENT", 1.0)
+    function = jit(bumps, optimize="auto")
+    function(LARGE)
+    assert only(function).tier.tier == "optimised" and only(function).tier.calls == 0
+
+
+def test_arrays_that_would_fill_the_memory_never_run_without_tiles(clock, monkeypatch):
+    function = jit(bumps, optimize="auto")
+    function(np.ones(3))
+    monkeypatch.setattr(tiers, "MAX_ELEMENTS", meters.LARGE)
+    function(LARGE)
+    assert only(function).tier.tier == "optimised"
+
+
+def test_intermediate_arrays_count_as_large(clock):
+    function = jit(lambda x: np.sum(np.sin(x[:, None] * x)), optimize="auto")
+    x = np.linspace(0, 1, 200)  # 40,000 products
+    for _ in range(6):
+        function(x)
+    assert only(function).tier.tier == "optimised"
+
+
+def test_calls_of_one_pattern_pay_for_its_plan(clock, monkeypatch):
+    monkeypatch.setattr(tiers, "SECONDS_PER_STEP", 0.1)
+    function = jit(grad(lambda x, w: np.sum(np.tanh(x * w))), optimize="auto")
+    few, ones = (np.ones(3), np.ones(3)), (np.ones(3), np.ones(1))
+    while only_if_any(function) != "optimised":
+        function(*few)
+    program = only(function)
+    assert len(program.specializer.runs) == 1
+    for _ in range(3):
+        function(*ones)
+    assert len(program.specializer.runs) == 1, "another pattern has not paid for a plan yet"
+    while len(program.specializer.runs) == 1:
+        function(*ones)
+    assert function.cache_info().traces == 1
+
+
+def only_if_any(function):
+    return only(function).tier.tier if function.programs() else None
+
+
+@pytest.mark.parametrize("optimize", ["now", "off"])
+def test_now_and_off_never_change_their_plan(optimize, clock):
+    function = jit(bumps, optimize=optimize)
+    results = {function(LARGE).tobytes() for _ in range(12)}
+    assert len(results) == 1
+    assert only(function).tier.tier == {"now": "optimised", "off": "first"}[optimize]
+    assert only(function).tier.calls == 0
+
+
+@pytest.mark.parametrize("optimize", ["now", "off"])
+def test_bits_do_not_depend_on_the_calls_before(optimize):
+    rng = np.random.default_rng(0)
+    x, w, outer = rng.normal(size=(300, 1)), rng.normal(size=400), rng.normal(size=(300, 400))
+    loss = lambda x, w, y: np.sum((np.tanh(x * w) - y) ** 2)
+    fresh = [leaves(jit(grad(loss, (0, 1)), optimize=optimize)(x, w, outer))[1].tobytes() for _ in range(2)]
+    used = jit(grad(loss, (0, 1)), optimize=optimize)
+    for shape in ((3, 1), (1, 4), (3, 4), (1, 1)):
+        for _ in range(20):
+            used(np.ones((shape[0], 1)), np.ones(shape[1]), np.ones(shape))
+    later = [leaves(used(x, w, outer))[1].tobytes() for _ in range(20)]
+    assert len({*fresh, *later}) == 1
+
+
+# -- how it takes the place of the first ---------------------------------------------------------------------------
+
+
+def test_no_plan_takes_the_place_of_another_within_errstate(clock):
+    function = jit(bumps, optimize="auto")
+    with np.errstate(all="ignore"):
+        for _ in range(9):
+            function(LARGE)
+        assert only(function).tier.tier == "first"
+        assert "waits for a call outside of np.errstate" in str(only(function).tier)
+    function(LARGE)
+    assert only(function).tier.tier == "optimised"
+
+
+def test_a_profile_measures_the_optimised_plan_alone(capsys):
+    function = jit(bumps, optimize="auto")
+    anyshape.profile(function, repeat=2)(np.ones(5))
+    assert only(function).tier.tier == "optimised"
+    run = only(function).run
+    anyshape.profile(function, repeat=2)(np.tile(LARGE, 16))
+    assert only(function).run is run and "steps in tiles" in capsys.readouterr().out
+
+
+def test_a_failure_to_optimise_is_logged_and_the_first_plan_goes_on(clock, monkeypatch, caplog):
+    function = jit(bumps, optimize="auto")
+    expected = function(LARGE)
+
+    def fails(self):
+        raise RuntimeError("no groups today")
+
+    broken = tuple(p._replace(run=fails) if p.run is pipeline.PlanSteps.fuse else p for p in PLAN_PASSES)
+    monkeypatch.setattr(pipeline, "PLAN_PASSES", broken)
+    for _ in range(9):
+        np.testing.assert_array_equal(function(LARGE), expected)
+    assert [r.name for r in caplog.records if "could not be made" in r.message] == ["anyshape.plan"]
+    assert str(only(function).tier) == (
+        "the first plan: the optimised one could not be made: RuntimeError: no groups today"
+    )
+
+
+def test_ctrl_c_while_optimising_leaves_the_first_plan(clock, monkeypatch):
+    function = jit(bumps, optimize="auto")
+    expected = function(LARGE)
+    program = only(function)
+    make = program.tiers.make
+
+    def interrupted(pattern):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program.tiers, "make", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(9):
+            function(LARGE)
+    monkeypatch.setattr(program.tiers, "make", make)
+    np.testing.assert_allclose(function(LARGE), expected, rtol=1e-13)
+    assert program.tier.tier == "optimised"
+
+
+def test_threads_use_one_plan_or_the_other():
+    function = jit(lambda x, w: (np.tanh(x * w), np.sum(np.sin(x) * w)), optimize="auto")
+    x = np.linspace(0, 1, 2 * meters.LARGE)
+    ways = [[y.tobytes() for y in leaves(jit(function.function, optimize=o)(x, x))] for o in ("now", "off")]
+    wrong, barrier = [], threading.Barrier(4)
+
+    def work():
+        barrier.wait()
+        for _ in range(30):
+            got = [y.tobytes() for y in leaves(function(x, x))]
+            if got not in ways:
+                wrong.append(got)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and function.cache_info().traces == 1
+    assert only(function).tier.tier == "optimised"
+
+
+def test_program_objects_swap_like_functions(clock):
+    program = only_traced = anyshape.trace(jit(bumps, optimize="auto"))(anyshape.ShapeDtypeStruct("n"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "optimize", "auto")
+        program = pickle.loads(pickle.dumps(only_traced))
+        for _ in range(6):
+            program(LARGE)
+    assert program.tier.tier == "optimised"
+
+
+# -- options --------------------------------------------------------------------------------------------------------
+
+
+def test_transforms_keep_the_choice_and_config_gives_the_default(monkeypatch):
+    monkeypatch.setattr(config, "optimize", "off")
+    x = np.ones(3)
+    for make in (grad, anyshape.value_and_grad, lambda f: vmap(f, in_axes=None, axis_size=2)):
+        for choice in (None, *MODES):
+            made = make(jit(bumps, optimize=choice))
+            made(x)
+            assert only(made).tier.mode == (choice or "off")
+    plain = jit(bumps)
+    plain(x)
+    assert only(plain).tier.mode == "off" and "no other is made" in str(only(plain).tier)
+
+
+def test_a_memory_limit_optimises_at_once():
+    function = jit(bumps, optimize="auto", max_bytes=10**9)
+    function(np.ones(3))
+    assert str(only(function).tier) == "the optimised plan: made at once, as max_bytes bounds its arrays"
+    first = jit(bumps, optimize="off", max_bytes=10**9)
+    np.testing.assert_allclose(first(LARGE), function(LARGE), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["later", True, 3, None])
+def test_other_modes_are_refused(mode):
+    if mode is not None:
+        with pytest.raises(ArgumentError, match=r'give "now", "auto" or "off"'):
+            jit(bumps, optimize=mode)
+    with pytest.raises(ArgumentError, match="optimize"):
+        config.optimize = mode
+
+
+def test_explanations_tell_the_plan_and_why(clock):
+    function = jit(bumps, optimize="auto")
+    function(LARGE)
+    info = function.explain().programs[0].plan
+    assert (info.tier, info.mode, info.calls, info.seconds) == ("first", "auto", 1, 1.0)
+    text = "the first plan: 1 call took 1 s; an optimised one would have saved 500 ms and takes 2 s to make"
+    assert str(info) == text and text in str(function.explain())
+    assert function.explain().to_dict()["programs"][0]["plan"]["saving"] == 0.5
+
+
+def test_every_pass_has_a_tier():
+    first = [p.run.__name__ for p in PLAN_PASSES if p.tier is Tier.FIRST]
+    assert first == ["fold_into_contractions", "hoist_shape_only"]
+    plan = anyshape.trace(bumps)(anyshape.ShapeDtypeStruct("n")).planner
+    assert plan._lower(plan.graph, tier=Tier.OPTIMISED).groups and not plan._lower(plan.graph, tier=Tier.FIRST).groups
+
+
+# -- every sample in both tiers -------------------------------------------------------------------------------------
+
+SUMS = {"reduce_sum", "sum_to", "dot_general", "einsum", "scatter_add", "segment_sum"}
+EVERY = swept_cases(("float64", "complex128", "int64"))
+
+
+def bits(result):
+    return [(y.dtype, y.shape, np.asarray(y, order="C").tobytes()) for y in leaves(result)]
+
+
+def gradient(row):
+    """The gradient of the sum of all results of a sample, in every argument."""
+
+    def total(*xs):
+        results = row.function(anp, *xs)
+        return sum(anp.sum(anp.real(y) * 1.0) for y in (results if isinstance(results, (tuple, list)) else (results,)))
+
+    return total
+
+
+def check_tiers(function, row, dtype, forced):
+    """Compare the tiers at several sizes: elementwise results bit by bit, all within rounding, errors word for word."""
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        if forced:
+            patch.setattr(tiles, "forced", (1, 6))
+        first, optimised = (jit(function, optimize=mode) for mode in ("off", "now"))
+        for sizes in few_combinations(row):
+            xs = arrays_of(row, sizes, dtype)
+            got, expected = outcome(first, *xs), outcome(optimised, *xs)
+            note = f"{row.name} at {sizes}"
+            if is_error(expected):
+                assert is_error(got) and str(got) == str(expected), note
+                continue
+            assert not is_error(got), f"{note}: {got}"
+            if bits(got) != bits(expected):
+                ops = {node.op.name for program in optimised.programs() for node in program.graph.nodes}
+                assert SUMS & ops, f"{note}: the tiers differ, without sums"
+                for a, b in zip(leaves(got), leaves(expected), strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12, err_msg=note)
+
+
+@pytest.mark.parametrize("family", sorted({family for family, _, _ in EVERY}))
+def test_a_sample_of_each_family_gives_the_same_in_both_tiers(family):
+    for row, dtype in [(row, dtype) for name, row, dtype in EVERY if name == family][::8]:
+        check_tiers(lambda *xs, row=row: row.function(anp, *xs), row, dtype, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forced", [False, True], ids=["whole", "tiled"])
+@pytest.mark.parametrize("family", sorted({family for family, _, _ in EVERY}))
+def test_samples_give_the_same_in_both_tiers(family, forced):
+    for row, dtype in [(row, dtype) for name, row, dtype in EVERY if name == family]:
+        check_tiers(lambda *xs, row=row: row.function(anp, *xs), row, dtype, forced)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", sorted({family for family, row in rows() if row.grad is True}))
+def test_gradients_of_samples_give_the_same_in_both_tiers(family):
+    for row in [row for name, row in rows() if name == family and row.grad is True]:
+        example = arrays_of(row, few_combinations(row)[0], "float64")
+        moving = tuple(i for i, x in enumerate(example) if np.asarray(x).dtype.kind == "f")
+        with contextlib.suppress(StopIteration):
+            check_tiers(grad(gradient(row), moving), row, "float64", True)
