@@ -20,10 +20,12 @@ with collection_paused():
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
     from anyshape.transforms.control import check, statically_known, stop_gradient
+    from anyshape.transforms.custom_rules import custom_jvp, custom_vjp
     from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
     from anyshape.transforms.explain import explain
     from anyshape.transforms.export import export, load
     from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+    from anyshape.transforms.implicit_solves import custom_linear_solve, custom_root
     from anyshape.transforms.jit import jit
     from anyshape.transforms.profile import profile
     from anyshape.transforms.specs import eval_shape, symbolic_args_specs, trace
@@ -45,6 +47,10 @@ __all__ = [
     "check_grads",
     "checkpoint",
     "config",
+    "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
+    "custom_vjp",
     "errors",
     "eval_shape",
     "explain",

@@ -15,6 +15,8 @@ _NUMPY_NAMES = {
     "callback": "pure_callback",
     "complex": "astype",
     "convert": "astype",
+    "custom_argument": "custom_jvp",
+    "custom_vjp_tangent": "custom_vjp",
     "cummax": "maximum.accumulate",
     "cummin": "minimum.accumulate",
     "div": "divide",

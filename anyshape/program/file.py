@@ -36,6 +36,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.callback import callback_op
+from anyshape.ops.custom_rules import with_names_of_rules
 from anyshape.ops.core.node_validation import claims, problem
 from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
 from anyshape.support.version import __version__
@@ -96,7 +97,7 @@ def pack(trace: Trace, graph: Graph) -> bytes:
     if functions:
         advice = "call it outside the program, and pass what it gives as an argument"
         raise ArgumentError(graph.name, f"the function {functions[0]}", "is called back, and no file holds it", advice)
-    body, arrays = encode_graph(graph)
+    body, arrays = encode_graph(with_names_of_rules(graph))
     constants = [_npy(a) for a in arrays]
     program = {
         "graph": body,

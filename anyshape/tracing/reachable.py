@@ -288,7 +288,11 @@ class Walk:
         kind = type(value)
         where = self._origin(kind.__module__)
         if kind.__module__.partition(".")[0] in TRANSPARENT:
-            self.visit(label, getattr(value, "__dict__", {}).get("__wrapped__"))
+            reads = getattr(kind, "reads", ())  # of a function with a derivative rule, which may get another one
+            if reads:
+                self.hold("fields", label, value, *reads)
+            for name in reads or ("__wrapped__",):
+                self.visit(f"{label}.{name}" if reads else label, getattr(value, "__dict__", {}).get(name))
             return
         self.visit(kind.__name__, kind)
         slots = slots_of(kind)

@@ -26,6 +26,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
+from anyshape.support.progress import phase
 from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")
@@ -158,7 +159,7 @@ def trace_in(
     dims = builder.dims
     bindings = lambda: [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()]
     builder.scope.name_sizes_by(lambda: size_names(bindings(), labels))
-    with activate(builder):
+    with phase(f"tracing {name}"), activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:
             results, out_tree = run_traced(function, name, args, kwargs)
@@ -185,6 +186,16 @@ def _kind(x: Any, meta: TensorMeta) -> type | None:
     if isinstance(x, NDArray) and meta.rank == x.meta.rank:
         return None
     return dtype_of(x) if x.weak else np.generic
+
+
+def kind_of(x: Any) -> type | None:
+    """Return the kind of number that a traced value stands for, None for an array."""
+    return _kind(x, x.meta)
+
+
+def standing_for(x: Any, kind: type | None) -> Any:
+    """Return a traced value as one that stands for an array, or for a number of a kind."""
+    return _standing_for(x.builder, x.value, kind)
 
 
 @dataclass(frozen=True)

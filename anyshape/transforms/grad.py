@@ -340,7 +340,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         outputs, derivative = linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
         if linear:
-            _require_linear(builder, name, [xs[i] for i in wrt], derivative)
+            require_linear(builder, name, [xs[i] for i in wrt], derivative)
         shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)
         return unflatten(inner.out_tree, outputs), values, Static(shape)
 
@@ -350,7 +350,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
 _transpose_of = functools.partial(_linearize_of, linear=True)
 
 
-def _require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
+def require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
     """Raise ArgumentError if the derivative reads more than sizes of values computed from the primals."""
     made = {builder.adopt(x) for x in xs}
     for node in builder.nodes:

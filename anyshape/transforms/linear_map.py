@@ -60,13 +60,13 @@ class LinearMapSpec:
 
     @cached_property
     def tokens(self) -> tuple[DimVar, ...]:
-        """Dimension variables that are not an axis of a residual; each gets a size carrier."""
+        """Dimension variables that are neither an axis of a residual nor made by the graph; each gets a size carrier."""
         metas = [*self.xs, *self.ys, *[v.meta for v in self.graph.numbering]]
         wanted = dict.fromkeys(
             v for m in metas for e in m.extents if isinstance(e, Exact) for v in expr.variables(e.size)
         )
         carried = _axis_variables(self.residuals)
-        return tuple(v for v in wanted if v not in carried)
+        return tuple(v for v in wanted if v not in carried and v not in self.graph.runtime)
 
     @cached_property
     def pushing(self) -> Program:

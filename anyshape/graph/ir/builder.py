@@ -23,6 +23,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.freezing import freeze
 from anyshape.support.interruption import is_thread_state
+from anyshape.support.progress import count_op
 
 _LOG = logging.getLogger("anyshape.shapes")
 
@@ -209,6 +210,7 @@ class Builder:
     def append(self, node: Node) -> None:
         """Append a finished node, whose array types are known to hold here."""
         self.nodes.append(node)
+        count_op()
         if self.logs:
             _LOG.debug("%s%s", "  " * self.depth, node)
 
@@ -311,3 +313,25 @@ def at_line(builder: Builder, where: SourceLine | None) -> Iterator[None]:
         yield
     finally:
         builder.where = before
+
+
+@contextlib.contextmanager
+def resume(builder: Builder) -> Iterator[None]:
+    """Make `builder`, which is not finished, the innermost one for a while, and leave it open."""
+    depth = len(_STACK.builders)
+    try:
+        _STACK.builders.append(builder)
+        yield
+    finally:
+        _leave(builder, depth)
+
+
+@contextlib.contextmanager
+def at_own_lines(builder: Builder) -> Iterator[None]:
+    """Give nodes that are emitted meanwhile the lines that emit them, not a line that is replayed."""
+    with contextlib.ExitStack() as stack:
+        current: Builder | None = builder
+        while current is not None:
+            stack.enter_context(at_line(current, None))
+            current = current.parent
+        yield

@@ -21,7 +21,6 @@ from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import checks_enabled, config
-from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.dead_code import remove_dead_code
 from anyshape.graph.ir.graph import Graph, Op, Value, replace_subgraphs
 from anyshape.graph.ir.validate import check_sizes_defined
@@ -29,8 +28,6 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
 from anyshape.ops.custom_rules import (
-    FORWARD_MODE_ADVICE,
-    NO_FORWARD_MODE,
     custom_argument_op,
     custom_jvp_op,
     custom_linear_solve_op,
@@ -38,6 +35,7 @@ from anyshape.ops.custom_rules import (
     custom_vjp_tangent_op,
 )
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.progress import show_if_due
 
 _LOG = logging.getLogger("anyshape.passes")
 
@@ -92,12 +90,12 @@ def prepare_to_run(graph: Graph) -> Graph:
 def _without_custom_rules(graph: Graph) -> Graph:
     """Return the graph, and its subgraphs, without the marks around functions that have derivative rules.
 
-    Raises UnsupportedFunctionError for forward mode through a function that has a rule for cotangents alone.
+    Raises UnsupportedFunctionError for forward mode through a function that has a rule for cotangents alone, and for
+    a derivative in a value that such a function closes over.
     """
     tangent = next((n for n in graph.nodes if n.op is custom_vjp_tangent_op), None)
     if tangent is not None:
-        name = f"custom_vjp({dict(tangent.params)['rule']})"
-        raise UnsupportedFunctionError(name, NO_FORWARD_MODE, FORWARD_MODE_ADVICE, tangent.where)
+        raise dict(tangent.params)["rule"].refusal(tangent.where)
     plain = {id(g): _without_custom_rules(g) for inner in graph.subgraphs.values() for g in inner}
     if any(plain[id(g)] is not g for inner in graph.subgraphs.values() for g in inner):
         renewed = [replace_subgraphs(n, plain) if n in graph.subgraphs else n for n in graph.nodes]
@@ -198,4 +196,5 @@ def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[S
         skipped = each.run is PlanSteps.hoist_shape_only and not hoist
         if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):
             each.run(plan)
+            show_if_due()
     return plan.hoisted, plan.parts or plan.steps

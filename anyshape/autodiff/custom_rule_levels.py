@@ -1,0 +1,63 @@
+"""Apply a function of one example, such as a derivative rule of the user, inside of vmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.vmap import batch
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, resume
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.core.apply import choose_builder
+from anyshape.ops.movement import broadcast_in_dim
+from anyshape.ops.reduction import reduce_sum
+
+Function = Callable[..., Sequence[Any]]
+
+
+def at_examples(
+    function: Function, operands: Sequence[Any], levels: Sequence[Sequence[bool]], sizes: Sequence[Size]
+) -> list[Any]:
+    """Return the results of a function of one example for all examples.
+
+    `levels`, outermost first, say for each vmap which operands have its axis, the first. `sizes` are the sizes of these
+    axes. All results have all of them. The function runs in the innermost graph of its operands.
+    """
+    builder = choose_builder(operands) or active()
+    if builder is None:
+        raise RuntimeError("a derivative rule ran outside of a trace")
+    if not levels:
+        with resume(builder), at_own_lines(builder):
+            return list(function(*operands))
+    inner = Builder(builder.scope, parent=builder, handle=builder.handle)
+    with resume(builder), activate(inner):
+        metas = [_of_example(x.meta) if flag else x.meta for x, flag in zip(operands, levels[0], strict=True)]
+        results = at_examples(function, [inner.input(meta) for meta in metas], levels[1:], sizes[1:])
+        graph = inner.finish(results, "rule")
+    captured: list[Traced] = inner.captures()
+    outputs = batch(builder, graph, [*operands, *captured], [*levels[0], *[False] * len(captured)], sizes[0])
+    ctx = ShapeGuardContext(builder.scope, "rule", rule="batching")
+    return [y if flag else stretch(ctx, sizes[0], y) for y, flag in outputs]
+
+
+def _of_example(meta: TensorMeta) -> TensorMeta:
+    return TensorMeta(meta.dtype, meta.extents[1:])
+
+
+def stretch_to_levels(ctx: ShapeGuardContext, x: Any, flags: Sequence[bool], sizes: Sequence[Size]) -> Any:
+    """Return x with the axes of all levels in front; the flags say which it has."""
+    if all(flags):
+        return x
+    own = [level for level, flag in enumerate(flags) if flag]
+    shape = ctx.shape(x)[len(own) :]
+    axes = [*own, *range(len(flags), len(flags) + len(shape))]
+    return broadcast_in_dim(x, (*sizes, *shape), axes)
+
+
+def sum_over_levels(x: Any, flags: Sequence[bool]) -> Any:
+    """Return x, which has the axes of all levels, summed over the levels whose flag is not set."""
+    axes = tuple([level for level, flag in enumerate(flags) if not flag])
+    return reduce_sum(x, axes) if axes else x
