@@ -33,6 +33,7 @@ from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, broadcast_groups
 from anyshape.support.interruption import restores_thread
+from anyshape.support.progress import phase
 from anyshape.tracing.trace import Trace
 
 
@@ -45,7 +46,8 @@ class Planner:
     @restores_thread
     def __init__(self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED) -> None:
         self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
-        self.graph: Graph = optimize(trace.graph)
+        with phase(f"planning {trace.graph.name}"):
+            self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
         self.threads = None if max_bytes is None else config.num_threads
         groups, paths = broadcast_groups(self.graph), ContractionPaths(self.graph)
@@ -169,7 +171,8 @@ class Planner:
         keep_heap_end()
         if graph is not self.graph:
             graph = optimize(graph)
-        plan = self._hoisted(graph, tier)
+        with phase(f"planning {self.graph.name}"):
+            plan = self._hoisted(graph, tier)
         before = [GuardedFallback(self._guard_claims)] if self.checks_own_guards else []
         size = shape_constant_bytes(plan)
         after = []
@@ -177,7 +180,8 @@ class Planner:
             recomputing = self._compiled_at_need(graph, timers, tier, meter)
             after.append(GuardedFallback((at_least(MAX_BYTES, size),), recomputing))
         budget = self._budget(graph, plan, over_limit, timers)
-        return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads, meter)
+        with phase(f"generating code of {self.graph.name}"):
+            return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads, meter)
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""

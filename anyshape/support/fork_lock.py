@@ -10,7 +10,7 @@ from typing import Any
 _RLock: Any = type(threading.RLock())
 
 
-class Lock(_RLock):  # type: ignore[misc]
+class Lock(_RLock):
     """Reentrant lock that is free in a forked process.
 
     Its `__enter__` and `__exit__` are C's, so Ctrl-C cannot come between them and the block, and leave it held.

@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _STATES: list[tuple[Callable[[], Any], Callable[[Any], object]]] = [
     (np.geterr, lambda modes: np.seterr(**modes)),
     (np.geterrcall, np.seterrcall),
-    (gc.isenabled, lambda was_enabled: was_enabled and gc.enable()),  # another thread may pause it
+    (gc.isenabled, lambda was_enabled: gc.enable() if was_enabled else None),  # another thread may pause it
 ]
 
 

@@ -1,4 +1,4 @@
-"""Turn on loggers by name: `ANYSHAPE_LOGS=trace,guards,shapes,passes,plan,run`, or `all`.
+"""Turn on loggers by name: `ANYSHAPE_LOGS=trace,guards,shapes,passes,plan,run,progress`, or `all`.
 
 The variable is read once, at import. Each name stands for the logger `anyshape.<name>` of the standard library, which
 `logging` configures like any other. Without the variable no handler is installed.
@@ -10,7 +10,7 @@ import logging
 import os
 import warnings
 
-NAMES = ("trace", "guards", "shapes", "passes", "plan", "run")
+NAMES = ("trace", "guards", "shapes", "passes", "plan", "run", "progress")
 _HANDLER = "ANYSHAPE_LOGS"
 
 

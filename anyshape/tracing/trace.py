@@ -27,6 +27,7 @@ from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
 from anyshape.support.progress import phase
+from anyshape.support.progress import phase
 from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
 
 _LOG = logging.getLogger("anyshape.trace")

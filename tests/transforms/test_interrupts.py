@@ -200,16 +200,16 @@ def test_a_block_that_ends_late_takes_nothing_from_another_trace():
     expected, interrupt = survey("gradient")
     (line,) = [line for line in interrupt.visits if _source(line).strip() == "_STACK.builders.append(builder)"][:1]
     make, args = PROGRAMS["gradient"]
-    kept = []
+    errors = []
     try:
         with Interrupt((line, 1)):
             make()(*args)
     except KeyboardInterrupt as error:
-        kept.append(error)
-    assert kept and not active_builders()
+        errors.append(error)
+    assert errors and not active_builders()
 
     def f(x, w):
-        kept.clear()
+        errors.clear()
         gc.collect()
         return loss(x, w)
 

@@ -29,6 +29,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
 from anyshape.ops.movement import broadcast_in_dim_op
+from anyshape.support.progress import count_op
 
 Operand = Value | Literal
 
@@ -139,6 +140,7 @@ class _Lowering:
         return tuple([v for v, (value, _) in self.graph.runtime.items() if self.producer[value] in self.live])
 
     def _step(self, node: Node) -> Step:
+        count_op()
         start = len(self.slot)
         self.slot |= {v: names.value_slot(start + i) for i, v in enumerate(node.outputs)}
         operands = self.operands[node]

@@ -24,6 +24,7 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.freezing import freeze
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import count_op
+from anyshape.support.progress import count_op
 
 _LOG = logging.getLogger("anyshape.shapes")
 

@@ -32,6 +32,7 @@ from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.symbols import RuntimeScalar
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.packages import islpy as isl
+from anyshape.support.progress import show_if_due
 
 _OPERATIONS = 10_000  # of isl, for one query: a good part of a second at the worst
 _FEW_ENTRIES = 500  # up to which the answer never depends on a clock
@@ -121,6 +122,7 @@ class TimeBudget:
         if _THREAD.deadline < math.inf:
             yield
             return
+        show_if_due()
         start = time.thread_time()
         until = start + max(self.least, min(self.each, self.left))
         try:

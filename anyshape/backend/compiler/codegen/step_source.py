@@ -18,6 +18,7 @@ from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
 from anyshape.ops.core.apply import KERNELS, CallSite
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.progress import count_op
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class StepSource:
 
     def call_kernel(self, step: Step) -> None:
         """Write the call of a step."""
+        count_op()
         computed, self.sources = self.computed, step.sources
         if step.sources:
             self.computed = dict(computed)  # sizes read from these arrays are for this step alone

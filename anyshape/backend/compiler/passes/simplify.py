@@ -20,6 +20,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
 from anyshape.support.freezing import freeze
+from anyshape.support.progress import count_op
 
 MAX_ROUNDS = 8  # identities that feed each other, such as a transpose of a stretched literal, end well before
 
@@ -45,6 +46,7 @@ class Simplifier:
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
+            count_op()
             self._visit(replace(node, inputs=self._current(node.inputs), sources=self._current(node.sources)))
         return replace(self.graph, nodes=tuple(self.nodes), outputs=self._current(self.graph.outputs))
 
