@@ -19,7 +19,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 
 
-def _as_matrices(name: str, *xs: Any) -> list[Any]:
+def _in_one_dtype(name: str, *xs: Any) -> list[Any]:
     """Return operands in the one dtype that numpy.linalg computes in: integers and booleans count as float64."""
     traced = [as_traced(asarray(x)) for x in xs]
     dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64) for x in traced]
@@ -31,7 +31,15 @@ def _as_matrices(name: str, *xs: Any) -> list[Any]:
     return [x if x.dtype == dtype else ew.convert(x, dtype) for x in traced]
 
 
-def _square(name: str, a: Any) -> Any:
+def as_matrices(name: str, a: Any) -> Any:
+    """Return matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
+    x = as_traced(asarray(a))
+    if x.meta.rank < 2:
+        raise context_of(name, x).fail("the operand is no matrix", "pass an array of two axes or more")
+    return _in_one_dtype(name, x)[0]
+
+
+def as_squares(name: str, a: Any) -> Any:
     """Return square matrices in the dtype of numpy.linalg. As in NumPy, axes are checked before the dtype."""
     x = as_traced(asarray(a))
     ctx = context_of(name, x)
@@ -39,7 +47,7 @@ def _square(name: str, a: Any) -> Any:
         raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
     rows, columns = sizes(x)[-2:]
     ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
-    return _as_matrices(name, x)[0]
+    return _in_one_dtype(name, x)[0]
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
@@ -57,7 +65,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """
     if not is_traced(a):
         return np.linalg.cholesky(a, upper=upper)
-    x = _square("cholesky", a)
+    x = as_squares("cholesky", a)
     if not upper:
         return la.cholesky(x)
     return _adjoint(la.cholesky(_adjoint(x)))
@@ -78,7 +86,7 @@ def inv(a: Any) -> Any:
 
     Integers count as float64. A singular matrix is NumPy's LinAlgError when the program runs.
     """
-    return la.inv(_square("inv", a)) if is_traced(a) else np.linalg.inv(a)
+    return la.inv(as_squares("inv", a)) if is_traced(a) else np.linalg.inv(a)
 
 
 def det(a: Any) -> Any:
@@ -86,7 +94,7 @@ def det(a: Any) -> Any:
 
     The first derivative is exact for singular matrices too. A second one inverts the matrix.
     """
-    return la.det(_square("det", a)) if is_traced(a) else np.linalg.det(a)
+    return la.det(as_squares("det", a)) if is_traced(a) else np.linalg.det(a)
 
 
 def slogdet(a: Any) -> Any:
@@ -96,7 +104,7 @@ def slogdet(a: Any) -> Any:
     """
     if not is_traced(a):
         return np.linalg.slogdet(a)
-    return SlogdetResult(*la.slogdet(_square("slogdet", a)))
+    return SlogdetResult(*la.slogdet(as_squares("slogdet", a)))
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -107,7 +115,7 @@ def solve(a: Any, b: Any) -> Any:
     """
     if not is_traced(a, b):
         return np.linalg.solve(a, b)
-    matrix, right = _as_matrices("solve", _square("solve", a), b)
+    matrix, right = _in_one_dtype("solve", as_squares("solve", a), b)
     if not right.meta.rank:
         raise context_of("solve", matrix, right).fail("the right-hand side is a scalar", "pass a vector or a matrix")
     if right.meta.rank == 1:

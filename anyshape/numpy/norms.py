@@ -1,4 +1,4 @@
-"""Define the norms of numpy.linalg that need no decomposition."""
+"""Define the norms of numpy.linalg."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.errors import ArgumentError
+from anyshape.numpy.decompositions import largest
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
 from anyshape.numpy.operands.reduction_args import count_along, restore_axes, squared_magnitude
 from anyshape.numpy.reduction import max as maximum
 from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 
@@ -62,7 +63,11 @@ def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
         left -= summed < left
         return maximum(sums, left, initial=0) if order > 0 else rd.reduce_min(sums, (left,))
     if order in (2, -2, "nuc"):
-        raise UnsupportedFunctionError("norm", f"ord={order!r} of a traced matrix", "use ord='fro'", user_line())
+        rest = [axis for axis in range(x.meta.rank) if axis not in (rows, columns)]
+        values = la.svdvals(mv.transpose(x, (*rest, rows, columns)))
+        if order == "nuc":
+            return rd.reduce_sum(values, (len(rest),))
+        return largest(values) if order == 2 else rd.reduce_min(values, (len(rest),))
     raise ValueError("Invalid norm order for matrices.")
 
 
@@ -70,7 +75,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """Return the norm of vectors along one axis, or of matrices in two.
 
     Without an axis and order it is the Euclidean norm of all elements. `keepdims` keeps reduced axes with size 1.
-    For a traced matrix the orders 2, -2 and "nuc" raise UnsupportedFunctionError: they need a decomposition.
     """
     if not is_traced(x):
         return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
@@ -114,7 +118,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """Return the norm of the matrices in the last two axes, by default the Frobenius norm.
 
-    `keepdims` keeps reduced axes with size 1. For a traced matrix the orders 2, -2 and "nuc" raise
-    UnsupportedFunctionError: they need a decomposition.
+    `keepdims` keeps reduced axes with size 1.
     """
     return norm(x, ord, (-2, -1), keepdims)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, apply_all
-from anyshape.ops.core.definition import define, itself, refuse
+from anyshape.ops.core.definition import PROBE_ONES, define, itself, refuse
 from anyshape.ops.core.flop_counts import Applied, OpCost, elements
 
 PIVOT = np.dtype(np.int32)
@@ -24,14 +24,25 @@ LAPACK = "fdFD"  # the dtypes of LAPACK, as characters
 FORMS = ("N", "T", "C")  # a matrix itself, its transpose, its conjugate transpose
 
 
-def _require_matrices(ctx: ShapeGuardContext, a: TensorMeta, at: int = 0) -> None:
-    """Require square matrices of a dtype that LAPACK knows."""
+def _require_matrices(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[Size, Size]:
+    """Require matrices of a dtype that LAPACK knows, and return their numbers of rows and of columns."""
     if a.dtype.char not in LAPACK:
         raise ctx.bad_dtype(f"array type {a.dtype} is unsupported in linalg", "convert it with astype(float)")
     if a.rank < 2:
         raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
-    rows, columns = (ctx.exact(a, axis, field=f"operand {at}") for axis in (a.rank - 2, a.rank - 1))
+    rows, columns = (ctx.exact(a, axis, field="operands") for axis in (a.rank - 2, a.rank - 1))
+    return rows, columns
+
+
+def _require_squares(ctx: ShapeGuardContext, a: TensorMeta) -> None:
+    """Require square matrices of a dtype that LAPACK knows."""
+    rows, columns = _require_matrices(ctx, a)
     ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of absolute values."""
+    return np.dtype(dtype.char.lower())
 
 
 def _require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None:
@@ -46,28 +57,69 @@ def _require_sides(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta) -> None
 
 
 def _square_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    _require_matrices(ctx, a)
+    _require_squares(ctx, a)
     return a
 
 
 def _slogdet_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
-    _require_matrices(ctx, a)
+    _require_squares(ctx, a)
     batch = a.extents[:-2]
-    return TensorMeta(a.dtype, batch), TensorMeta(np.dtype(a.dtype.char.lower()), batch)
+    return TensorMeta(a.dtype, batch), TensorMeta(_real(a.dtype), batch)
 
 
 def _det_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
-    _require_matrices(ctx, a)
+    _require_squares(ctx, a)
     return TensorMeta(a.dtype, a.extents[:-2])
 
 
+def _eigvalsh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> TensorMeta:
+    _require_squares(ctx, a)
+    return TensorMeta(_real(a.dtype), a.extents[:-1])
+
+
+def _eigh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> tuple[TensorMeta, TensorMeta]:
+    return _eigvalsh_type(ctx, a, lower=lower), a
+
+
+def _svdvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
+    count = expr.minimum(*_require_matrices(ctx, a))
+    return TensorMeta(_real(a.dtype), (*a.extents[:-2], Exact(count)))
+
+
+def _svd_type(ctx: ShapeGuardContext, a: TensorMeta, *, full: bool) -> tuple[TensorMeta, TensorMeta, TensorMeta]:
+    rows, columns = _require_matrices(ctx, a)
+    count, batch = expr.minimum(rows, columns), a.extents[:-2]
+    left, right = (rows, columns) if full else (count, count)
+    u = TensorMeta(a.dtype, (*batch, Exact(rows), Exact(left)))
+    vh = TensorMeta(a.dtype, (*batch, Exact(right), Exact(columns)))
+    return u, TensorMeta(_real(a.dtype), (*batch, Exact(count))), vh
+
+
+def _qr_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    rows, columns = _require_matrices(ctx, a)
+    count, batch = Exact(expr.minimum(rows, columns)), a.extents[:-2]
+    q = TensorMeta(a.dtype, (*batch, Exact(rows), count))
+    return q, TensorMeta(a.dtype, (*batch, count, Exact(columns)))
+
+
+def _pinv_type(ctx: ShapeGuardContext, a: TensorMeta, cutoff: TensorMeta) -> TensorMeta:
+    rows, columns = _require_matrices(ctx, a)
+    batch = a.extents[:-2]
+    if cutoff.dtype != np.float64 or cutoff.rank != len(batch):
+        raise ctx.fail("the cutoff must be a number for each matrix")
+    for axis in range(len(batch)):
+        left, right = (ctx.exact(x, axis, field="operands") for x in (a, cutoff))
+        ctx.require_equal(left, right, f"axis {axis} of the operands has sizes {left} and {right}")
+    return TensorMeta(a.dtype, (*batch, Exact(columns), Exact(rows)))
+
+
 def _lu_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
-    _require_matrices(ctx, a)
+    _require_squares(ctx, a)
     return a, TensorMeta(PIVOT, a.extents[:-1])
 
 
 def _solve_type(ctx: ShapeGuardContext, a: TensorMeta, b: TensorMeta, *, form: str) -> TensorMeta:
-    _require_matrices(ctx, a)
+    _require_squares(ctx, a)
     _require_sides(ctx, a, b)
     return b
 
@@ -92,6 +144,16 @@ def _cubes(count: int) -> OpCost:
     return OpCost(lambda a: expr.mul(count, expr.mul(elements(a.inputs[0]), a.inputs[0][-1])))
 
 
+def _thin(count: int) -> OpCost:
+    """Count so many times the elements of each matrix for each of its shorter side."""
+
+    def flops(a: Applied) -> Size:
+        *_, rows, columns = a.inputs[0]
+        return expr.mul(count, expr.mul(elements(a.inputs[0]), expr.minimum(rows, columns)))
+
+    return OpCost(flops)
+
+
 def _substitution(a: Applied) -> Size:
     """Count 2 n operations per element of the right-hand sides, forwards and backwards."""
     return expr.mul(2, expr.mul(a.inputs[0][-1], elements(a.outputs[0])))
@@ -102,13 +164,8 @@ def _elimination(a: Applied) -> Size:
     return expr.add(expr.mul(elements(a.inputs[0]), a.inputs[0][-1]), _substitution(a))
 
 
-def _identity_matrices(shape: Any, dtype: Any) -> Any:
-    """Fill matrices on which no kernel fails."""
-    return np.ones(shape, dtype)
-
-
 _FORM = kinds.one_of(*FORMS)
-_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": _identity_matrices}
+_COMMON: dict[str, Any] = {"jointly": None, "claims": None, "probe": PROBE_ONES}
 
 cholesky_op = define("cholesky", _square_type, params={}, cost=_cubes(1), **_COMMON)
 inv_op = define("inv", _square_type, params={}, cost=_cubes(2), **_COMMON)
@@ -116,6 +173,12 @@ det_op = define("det", _det_type, params={}, cost=_cubes(1), **_COMMON)
 adjugate_op = define("adjugate", _square_type, params={}, cost=_cubes(12), **_COMMON)
 slogdet_op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **_COMMON)
 lu_factor_op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **_COMMON)
+eigvalsh_op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **_COMMON)
+eigh_op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **_COMMON)
+svdvals_op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **_COMMON)
+svd_op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **_COMMON)
+qr_op = define("qr", _qr_type, params={}, cost=_thin(4), **_COMMON)
+pinv_op = define("pinv", _pinv_type, params={}, cost=_thin(14), **_COMMON)
 solve_op = define("solve", _solve_type, params={"form": _FORM}, cost=OpCost(_elimination), **_COMMON)
 lu_solve_op = define("lu_solve", _lu_solve_type, params={"form": _FORM}, cost=OpCost(_substitution), **_COMMON)
 triangular_solve_op = define(
@@ -126,6 +189,7 @@ triangular_solve_op = define(
     **_COMMON,
 )
 refuse(itself, cholesky_op, inv_op, lu_factor_op, solve_op, triangular_solve_op)
+refuse(itself, eigvalsh_op, eigh_op, svdvals_op, svd_op, pinv_op)  # they may not converge, for NaN in particular
 
 
 def cholesky(a: Operand) -> Any:
@@ -173,3 +237,36 @@ def lu_solve(a: Operand, lu: Operand, pivots: Operand, b: Operand, form: str = "
 def triangular_solve(a: Operand, b: Operand, *, lower: bool, form: str = "N", unit: bool = False) -> Any:
     """Return what `solve` does for triangular matrices; the other triangle is not read, with `unit` no diagonal."""
     return apply(triangular_solve_op, a, b, lower=lower, form=form, unit=unit)
+
+
+def eigvalsh(a: Operand, *, lower: bool = True) -> Any:
+    """Return the eigenvalues of Hermitian matrices in ascending order; one triangle is read."""
+    return apply(eigvalsh_op, a, lower=lower)
+
+
+def eigh(a: Operand, *, lower: bool = True) -> tuple[Any, Any]:
+    """Return the eigenvalues of Hermitian matrices in ascending order, and eigenvectors as columns."""
+    values, vectors = apply_all(eigh_op, a, lower=lower)
+    return values, vectors
+
+
+def svdvals(a: Operand) -> Any:
+    """Return the singular values of matrices in descending order."""
+    return apply(svdvals_op, a)
+
+
+def svd(a: Operand, *, full: bool = False) -> tuple[Any, Any, Any]:
+    """Return u, s and v^H with u s v^H = a; with `full`, u and v^H are square."""
+    u, s, vh = apply_all(svd_op, a, full=full)
+    return u, s, vh
+
+
+def qr(a: Operand) -> tuple[Any, Any]:
+    """Return q with orthonormal columns and upper triangular r with q r = a; their inner axis is the shorter side."""
+    q, r = apply_all(qr_op, a)
+    return q, r
+
+
+def pinv(a: Operand, cutoff: Operand) -> Any:
+    """Return the pseudo-inverses of matrices; singular values up to `cutoff` times the largest count as 0."""
+    return apply(pinv_op, a, cutoff)

@@ -168,6 +168,10 @@ def _of_matrices():
         "slogdet": Row(lambda np, x: np.linalg.slogdet(regular(np, x))[1], 1, _rank(1)),
         "cholesky": Row(lambda np, x: np.linalg.cholesky(regular(np, x)), 1, _rank(1)),
         "solve": Row(lambda np, x: np.linalg.solve(regular(np, x), bounded(np, x)[..., None]), 1, _rank(1)),
+        "eigvalsh": Row(lambda np, x: np.linalg.eigvalsh(regular(np, x)), 1, _rank(1), smooth=False),
+        "svdvals": Row(lambda np, x: np.linalg.svdvals(regular(np, x)), 1, _rank(1), smooth=False),
+        "norm 2": Row(lambda np, x: np.linalg.norm(regular(np, x), 2, axis=(-2, -1)), 1, _rank(1), smooth=False),
+        "pinv": Row(lambda np, x: np.linalg.pinv(regular(np, x)), 1, _rank(1)),
         "multi_dot": Row(lambda np, x: np.linalg.multi_dot([m := bounded(np, x), m.T, m]), 1, _rank(2, 2)),
         "cross": Row(
             lambda np, x, y: np.cross(bounded(np, x)[..., [0, -1, 0]], bounded(np, y)[..., [-1, 0, 0]]), 2, _rank(1)

@@ -57,6 +57,11 @@ WANTED = (
         "^error class|^refused: (DTypeError|ArgumentError)",
         "a mask is boolean, a start is a number",
     ),
+    D(
+        "linalg.pinv",
+        "^dtype: float64|not inexact",
+        "integers count as float64, also in empty matrices and for rtol=None",
+    ),
     D("trim_zeros", "UnsupportedFunctionError", "zeros are trimmed from vectors"),
     D("quantile|percentile", "an option of a traced array", "the method of quantiles is linear"),
     D("searchsorted", "option 'sorter'", "sort the array before"),

@@ -2,6 +2,7 @@
 
 import numpy
 
+from tests.samples.reduction import ties
 from tests.samples.sample import Sample, draw
 
 EACH = ("float64", "float32", "complex128")
@@ -16,6 +17,15 @@ def regular(rng, shapes, dtype):
     ]
 
 
+def apart(rng, shapes, dtype):
+    """Return matrices whose singular values, and eigenvalues of their Hermitian parts, are far apart."""
+    arrays = [numpy.asarray(draw(rng, s, dtype, (-0.3, 0.3))) for s in shapes]
+    for x in arrays:
+        for i in range(min(x.shape[-2:])):
+            x[..., i, i] += 2 * (i + 1)
+    return arrays
+
+
 def singular(rng, shapes, dtype):
     """Return matrices whose last row is the first: twice it for a single row, so 0."""
     arrays = regular(rng, shapes, dtype)
@@ -26,6 +36,12 @@ def singular(rng, shapes, dtype):
 
 def hermitian(np, x):
     return (x + np.conj(np.swapaxes(x, -1, -2))) / 2
+
+
+def squared(np, x):
+    """Return matrices with the squares of the singular values in place of these."""
+    u, s, vh = numpy.linalg.svd(x, full_matrices=False)
+    return np.matmul(u * s[..., None, :] ** 2, vh)
 
 
 def rows(name, function, shapes, ops, **options):
@@ -47,6 +63,67 @@ SAMPLES = [
         ("m, n, n",),
         ("cholesky", "triangular_solve"),
         order=1,
+    ),
+    rows(
+        "eigvalsh",
+        lambda np, x: numpy.linalg.eigvalsh(hermitian(np, x)),
+        ("n, n",),
+        ("eigvalsh", "eigh"),
+        make=apart,
+        dtypes=EACH,
+    ),
+    rows(
+        "eigh", lambda np, x: tuple(numpy.linalg.eigh(hermitian(np, x), "U")), ("n, n",), ("eigh",), make=apart, order=1
+    ),
+    rows(
+        "turns of complex eigenvectors",
+        lambda np, x: np.abs(numpy.linalg.eigh(hermitian(np, x))[1]) ** 2,
+        ("3, 3",),
+        ("eigh",),
+        make=apart,
+        dtypes=("complex128",),
+        order=1,
+    ),
+    rows("eigh of stacks", lambda np, x: numpy.linalg.eigh(hermitian(np, x))[0], ("m, 3, 3",), ("eigh",), make=apart),
+    rows(
+        "svdvals",
+        lambda np, x: numpy.linalg.svdvals(x),
+        ("n, m",),
+        ("svdvals", "svd"),
+        make=apart,
+        dtypes=EACH,
+        order=1,
+    ),
+    rows(
+        "svd",
+        lambda np, x: tuple(numpy.linalg.svd(x, full_matrices=False)),
+        ("n, m",),
+        ("svd",),
+        make=apart,
+        order=1,
+    ),
+    rows("full svd", lambda np, x: numpy.linalg.svd(x)[1:], ("n, 2",), ("svd",), make=apart, smallest=2, order=1),
+    rows(
+        "product of svd of stacks",
+        squared,
+        ("m, 3, 2",),
+        ("svd",),
+        make=apart,
+        dtypes=("complex128",),
+        order=1,
+    ),
+    rows("qr", lambda np, x: tuple(numpy.linalg.qr(x)), ("n, m",), ("qr",), make=apart, dtypes=EACH, order=1),
+    rows("qr of stacks", lambda np, x: numpy.linalg.qr(x, "r"), ("m, 3, 2",), ("qr",), make=apart),
+    rows("pinv", lambda np, x: numpy.linalg.pinv(x), ("n, m",), ("pinv",), make=apart, dtypes=EACH),
+    rows("pinv of stacks", lambda np, x: numpy.linalg.pinv(x, rtol=None), ("m, 2, 3",), ("pinv",), make=apart),
+    rows("matrix_rank", lambda np, x: numpy.linalg.matrix_rank(x), ("n, m",), ("svdvals",), make=ties, grad=False),
+    rows("cond", lambda np, x: numpy.linalg.cond(x), ("n, m",), ("svdvals",), make=apart, smallest=1),
+    rows(
+        "norms by singular values",
+        lambda np, x: numpy.linalg.norm(x, 2) + numpy.linalg.norm(x, "nuc"),
+        ("n, m",),
+        ("svdvals",),
+        make=apart,
     ),
     rows("inv", lambda np, x: numpy.linalg.inv(x), ("n, n",), ("inv",), dtypes=EACH),
     rows("inv of stacks", lambda np, x: numpy.linalg.inv(x), ("m, n, n",), ("inv",)),

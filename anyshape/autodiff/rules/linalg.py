@@ -7,12 +7,14 @@ A solution keeps the factors of its matrix, which solve for its tangent and cota
 operand, so that the derivative in it is known; its factors have none.
 """
 
+import numpy as np
+
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, no_shift, zero
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
-from anyshape.ops.creation import iota
+from anyshape.ops.creation import iota, size_value
 from anyshape.ops.reduction import reduce_sum
 
 
@@ -74,8 +76,7 @@ def _cholesky_jvp(ctx, tangents, out, a):
     Only Hermitian tangents keep a Cholesky factor: others count as their Hermitian part, as in JAX and PyTorch.
     """
     (t,) = tangents
-    hermitian = ew.mul(ew.add(t, _adjoint(ctx, t)), ew.lift(0.5, t))
-    left = la.triangular_solve(out, hermitian, lower=True)
+    left = la.triangular_solve(out, _hermitian_part(ctx, t), lower=True)
     both = _adjoint(ctx, la.triangular_solve(out, _adjoint(ctx, left), lower=True))
     return _product(ctx, out, _triangle(ctx, both, lower=True, diagonal=0.5))
 
@@ -111,6 +112,181 @@ def _slogdet_jvp(ctx, tangents, out, a):
     return ew.mul(sign, turn), ew.real(slope)
 
 
+# -- eigenvalues and singular values
+
+
+def _gaps(ctx, values):
+    """Return 1 / (x_j - x_i) for each pair of values, 0 on the diagonal, and NaN for equal values."""
+    rank = ctx.rank(values)
+    (count,) = ctx.shape(values)[-1:]
+    shape = (*ctx.shape(values), count)
+    rows = mv.broadcast_in_dim(values, shape, tuple(range(rank)))
+    columns = mv.broadcast_in_dim(values, shape, (*range(rank - 1), rank))
+    gaps = ew.sub(columns, rows)
+    nan, zero_ = ew.lift(np.nan, gaps), ew.lift(0, gaps)
+    safe = ew.select(ew.eq(gaps, zero_), ew.lift(1, gaps), gaps)
+    inverse = ew.select(ew.eq(gaps, zero_), nan, ew.div(ew.lift(1, gaps), safe))
+    return ew.select(ew.eq(*_positions(shape)), zero_, inverse)
+
+
+def _by_columns(ctx, x, values):
+    """Return values, one for each column, as matrices like x in its dtype."""
+    rank = ctx.rank(x)
+    return _as(x, mv.broadcast_in_dim(values, ctx.shape(x), (*range(rank - 2), rank - 1)))
+
+
+def _as(x, y):
+    """Return y in the dtype of x."""
+    return y if x.dtype == y.dtype else ew.convert(y, x.dtype)
+
+
+def _hermitian_part(ctx, t):
+    return ew.mul(ew.add(t, _adjoint(ctx, t)), ew.lift(0.5, t))
+
+
+def _diagonal(ctx, a):
+    """Return the real parts of the diagonals of square matrices."""
+    rank = ctx.rank(a)
+    on_diagonal = ew.eq(*_positions(ctx.shape(a)))
+    return ew.real(reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (rank - 2,)))
+
+
+def _eigh_jvp(ctx, tangents, out, a, *, lower):
+    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have slope NaN: they are not differentiable."""
+    values, vectors = out
+    inner = _product(ctx, _adjoint(ctx, vectors), _product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
+    turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
+    return _diagonal(ctx, inner), _product(ctx, vectors, turn)
+
+
+def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
+    _, vectors = la.eigh(a, lower=lower)
+    moved = _product(ctx, _hermitian_part(ctx, tangents[0]), vectors)
+    return ew.real(reduce_sum(ew.mul(_conjugate(vectors), moved), (ctx.rank(a) - 2,)))
+
+
+def _svdvals_jvp(ctx, tangents, out, a):
+    u, _, vh = la.svd(a)
+    moved = _product(ctx, tangents[0], _adjoint(ctx, vh))
+    return ew.real(reduce_sum(ew.mul(_conjugate(u), moved), (ctx.rank(a) - 2,)))
+
+
+def _svd_jvp(ctx, tangents, out, a, *, full):
+    """Townsend, "Differentiating the singular value decomposition", 2016; vectors of equal values have slope NaN.
+
+    So have vectors beyond the shorter side of a full decomposition, as they may turn freely.
+    """
+    (t,) = tangents
+    u, s, vh = out
+    if not full:
+        return _thin_svd_slopes(ctx, t, u, s, vh)
+    count = ctx.shape(s)[-1]
+    rows = _swapped(ctx, _first_columns(ctx, _swapped(ctx, vh), count))
+    du, _, dvh = _thin_svd_slopes(ctx, t, _first_columns(ctx, u, count), s, rows)
+    ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further slopes have no free columns
+    return _with_free_columns(ctx, t, du, u), ds, _swapped(ctx, _with_free_columns(ctx, t, _swapped(ctx, dvh), vh))
+
+
+def _with_free_columns(ctx, t, slopes, like):
+    """Return the slopes of square matrices: of the first columns, then NaN for the others, linear in t."""
+    *batch, size = ctx.shape(like)[:-1]
+    count = ctx.shape(slopes)[-1]
+    if size == count:
+        return slopes
+    rank = ctx.rank(t)
+    total = reduce_sum(t, (rank - 2, rank - 1))
+    free = mv.broadcast_in_dim(total, (*batch, size, size - count), tuple(range(rank - 2)))
+    return mv.concatenate([slopes, ew.mul(free, ew.lift(np.nan, free))], rank - 1)
+
+
+def _thin_svd_slopes(ctx, t, u, s, vh):
+    v = _adjoint(ctx, vh)
+    right = _product(ctx, t, v)
+    inner = _product(ctx, _adjoint(ctx, u), right)
+    scaled = ew.mul(inner, _by_columns(ctx, inner, s))
+    scaled_rows = _adjoint(ctx, ew.mul(_adjoint(ctx, inner), _by_columns(ctx, inner, s)))
+    gaps = _square_gaps(ctx, inner, s)
+    turn_u = ew.mul(gaps, ew.add(scaled, _adjoint(ctx, scaled)))
+    turn_v = ew.mul(gaps, ew.add(scaled_rows, _adjoint(ctx, scaled_rows)))
+    if t.dtype.kind == "c":
+        turn_u = ew.add(turn_u, _phase(ctx, inner, s))
+    du = ew.add(_product(ctx, u, turn_u), _outside(ctx, u, right, s))
+    dv = ew.add(_product(ctx, v, turn_v), _outside(ctx, v, _product(ctx, _adjoint(ctx, t), u), s))
+    return du, _diagonal(ctx, inner), _adjoint(ctx, dv)
+
+
+def _square_gaps(ctx, like, s):
+    """Return 1 / (s_j^2 - s_i^2) for each pair of singular values, as `_gaps` does."""
+    columns = mv.broadcast_in_dim(s, ctx.shape(like), (*range(ctx.rank(s) - 1), ctx.rank(s)))
+    rows = mv.broadcast_in_dim(s, ctx.shape(like), tuple(range(ctx.rank(s))))
+    total = ew.add(rows, columns)
+    one = ew.lift(1, total)
+    return _as(like, ew.mul(_gaps(ctx, s), ew.div(one, ew.select(ew.eq(*_positions(ctx.shape(like))), one, total))))
+
+
+def _phase(ctx, inner, s):
+    """Return the turn of left vectors in the complex plane that keeps the singular values real."""
+    turn = ew.mul(ew.sub(inner, _adjoint(ctx, inner)), ew.lift(0.5, inner))
+    on_diagonal = ew.eq(*_positions(ctx.shape(inner)))
+    return ew.select(on_diagonal, ew.div(turn, _by_columns(ctx, inner, s)), ew.lift(0, inner))
+
+
+def _outside(ctx, vectors, moved, s):
+    """Return what leaves the span of the vectors, which only vectors of the longer side can."""
+    rows, count = ctx.shape(vectors)[-2:]
+    rest = ew.sub(moved, _product(ctx, vectors, _product(ctx, _adjoint(ctx, vectors), moved)))
+    slope = ew.div(rest, _by_columns(ctx, rest, s))
+    is_longer = ew.gt(size_value(rows), size_value(count))
+    return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(slope), ()), slope, ew.lift(0, slope))
+
+
+def _qr_jvp(ctx, tangents, out, a):
+    """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018, for full rank.
+
+    The first columns, as many as q has, determine q; they have an inverse r.
+    """
+    (t,) = tangents
+    q, r = out
+    first_t, first_r = (_first_columns(ctx, x, ctx.shape(q)[-1]) for x in (t, r))
+    moved = _swapped(ctx, la.triangular_solve(first_r, _swapped(ctx, first_t), lower=False, form="T"))
+    inner = _product(ctx, _adjoint(ctx, q), moved)
+    below = _triangle(ctx, inner, lower=True, diagonal=0)
+    turn = ew.sub(below, _adjoint(ctx, below))
+    if a.dtype.kind == "c":
+        on_diagonal = ew.eq(*_positions(ctx.shape(inner)))
+        imaginary = ew.mul(ew.sub(inner, ew.conj(inner)), ew.lift(0.5, inner))
+        turn = ew.add(turn, ew.select(on_diagonal, imaginary, ew.lift(0, inner)))
+    dq = ew.add(moved, _product(ctx, q, ew.sub(turn, inner)))
+    return dq, ew.sub(_product(ctx, _adjoint(ctx, q), t), _product(ctx, turn, r))
+
+
+def _first_columns(ctx, x, count):
+    """Return the first columns of matrices."""
+    shape = ctx.shape(x)
+    return x if shape[-1] == count else mv.slice(x, [0] * len(shape), (*shape[:-1], count))
+
+
+def _pinv_jvp(ctx, tangents, out, a, cutoff):
+    """Golub and Pereyra, 1973: the slope where the rank stays as it is."""
+    t = tangents[0]
+    if t is None:
+        return None
+    p, back, p_adjoint = out, _adjoint(ctx, t), _adjoint(ctx, out)
+    inside = _product(ctx, p, _product(ctx, t, p))
+    left = ew.sub(back, _product(ctx, back, _product(ctx, a, p)))
+    right = ew.sub(back, _product(ctx, p, _product(ctx, a, back)))
+    outside = ew.add(
+        _product(ctx, p, _product(ctx, p_adjoint, left)), _product(ctx, _product(ctx, right, p_adjoint), p)
+    )
+    return ew.sub(outside, inside)
+
+
+JVPS[la.eigvalsh_op] = _eigvalsh_jvp
+JVPS[la.eigh_op] = _eigh_jvp
+JVPS[la.svdvals_op] = _svdvals_jvp
+JVPS[la.svd_op] = _svd_jvp
+JVPS[la.qr_op] = _qr_jvp
+JVPS[la.pinv_op] = _pinv_jvp
 JVPS[la.cholesky_op] = _cholesky_jvp
 JVPS[la.inv_op] = _inv_jvp
 JVPS[la.det_op] = _det_jvp
@@ -163,4 +339,5 @@ for _op, _function, _factors, _matrix in (
 no_shift(
     la.cholesky_op, la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
+    la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from anyshape.ops.core.apply import kernel
 from anyshape.support.packages import lapack
 
 _TRANS = {form: i for i, form in enumerate(la.FORMS)}
+_TRIANGLES = {True: "L", False: "U"}
 _PREFIXES = dict(zip(la.LAPACK, "sdcz", strict=True))  # of routines, by character of the dtype
 
 
@@ -69,6 +70,16 @@ def _adjugate(a):
     return (phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))).astype(a.dtype, copy=False)
 
 
+def _eigh(a, *, lower):
+    return tuple(np.linalg.eigh(a, _TRIANGLES[lower]))
+
+
+kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))
+kernel(la.eigh_op, _eigh)
+kernel(la.svdvals_op, np.linalg.svdvals)
+kernel(la.svd_op, lambda a, *, full: tuple(np.linalg.svd(a, full_matrices=full)))
+kernel(la.qr_op, lambda a: tuple(np.linalg.qr(a)))
+kernel(la.pinv_op, np.linalg.pinv)
 kernel(la.cholesky_op, np.linalg.cholesky)
 kernel(la.inv_op, np.linalg.inv)
 kernel(la.det_op, np.linalg.det)

@@ -1,0 +1,91 @@
+"""Test decompositions beyond the samples: equal values, free vectors, ranks, options and errors."""
+
+import numpy as np
+import pytest
+
+import anyshape
+from anyshape.errors import ArgumentError, SizeMismatchError, UnsupportedFunctionError
+
+RNG = np.random.default_rng(5)
+A = RNG.normal(size=(4, 3))
+S = A.T @ A
+
+
+def test_the_slope_of_an_eigenvalue_is_the_square_of_its_vector():
+    slope = anyshape.grad(lambda a: np.linalg.eigvalsh(a)[-1])(S)
+    vector = np.linalg.eigh(S)[1][:, -1]
+    np.testing.assert_allclose(slope, np.outer(vector, vector))
+
+
+def test_vectors_of_equal_values_have_no_slope_and_their_values_do():
+    vectors = anyshape.jvp(lambda a: np.linalg.eigh(a)[1], (np.eye(2),), (np.ones((2, 2)),))[1]
+    assert np.isnan(vectors).any()
+    total = anyshape.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(2) * 3)
+    np.testing.assert_allclose(total, 6 * np.eye(2), atol=1e-12)
+    left = anyshape.jvp(lambda a: np.linalg.svd(a)[0], (np.eye(2),), (np.array([[0.0, 1], [0, 0]]),))[1]
+    assert np.isnan(left).any()
+    np.testing.assert_allclose(anyshape.grad(lambda a: np.linalg.norm(a, "nuc"))(np.eye(2)), np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("a", [A, A.T, A[:3]], ids=["tall", "wide", "square"])
+def test_vectors_beyond_the_shorter_side_alone_have_no_slope(a):
+    _, slopes = anyshape.jvp(lambda x: tuple(np.linalg.svd(x)), (a,), (np.ones(a.shape),))
+    _, thin = anyshape.jvp(lambda x: tuple(np.linalg.svd(x, full_matrices=False)), (a,), (np.ones(a.shape),))
+    rows, columns = a.shape
+    count = min(rows, columns)
+    np.testing.assert_allclose(slopes[0][:, :count], thin[0])
+    np.testing.assert_allclose(slopes[1], thin[1])
+    np.testing.assert_allclose(slopes[2][:count], thin[2])
+    assert np.isnan(slopes[0][:, count:]).all() and np.isnan(slopes[2][count:]).all()
+
+
+def test_singular_values_of_a_full_decomposition_have_every_derivative():
+    def entropy(x):
+        _, s, _ = np.linalg.svd(x)
+        return np.sum(s * np.log(s))
+
+    anyshape.check_grads(entropy, (A,), order=2)
+    assert np.isfinite(anyshape.hessian(entropy)(A)).all()
+
+
+def test_one_program_serves_tall_wide_and_square_matrices():
+    for function in (lambda x: np.linalg.svd(x), lambda x: np.linalg.qr(x), lambda x: (np.linalg.pinv(x),)):
+        program = anyshape.jit(function)
+        for shape in ((4, 3), (3, 4), (3, 3), (1, 5), (5, 1), (0, 3), (3, 0)):
+            a = RNG.normal(size=shape)
+            for result, right in zip(program(a), function(a), strict=True):
+                np.testing.assert_allclose(result, right, atol=1e-12)
+        assert program.cache_info().traces == 1
+
+
+def test_the_pseudo_inverse_of_a_lower_rank_has_the_slope_of_that_rank():
+    basis = RNG.normal(size=(4, 2))
+
+    def of_rank_two(x):
+        return np.sum(np.linalg.pinv(basis @ x) * np.arange(12.0).reshape(3, 4))
+
+    anyshape.check_grads(of_rank_two, (RNG.normal(size=(2, 3)),), order=1, modes=("fwd", "rev"))
+
+
+def test_results_have_the_classes_of_numpy():
+    for function in (np.linalg.eigh, np.linalg.svd, np.linalg.qr):
+        assert type(anyshape.jit(function)(S)) is type(function(S))
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "words"),
+    [
+        (lambda a: np.linalg.eigh(a, "X"), ValueError, "UPLO"),
+        (lambda a: np.linalg.eigvalsh(a[:2]), SizeMismatchError, "must equal"),
+        (lambda a: np.linalg.qr(a, "complete"), UnsupportedFunctionError, "mode 'complete'"),
+        (lambda a: np.linalg.qr(a, "full"), ArgumentError, "is no mode"),
+        (lambda a: np.linalg.svd(a, hermitian=True), UnsupportedFunctionError, "hermitian"),
+        (lambda a: np.linalg.pinv(a, 0.1, rtol=0.1), ValueError, "both given"),
+        (lambda a: np.linalg.cond(a, 1), UnsupportedFunctionError, "p=1"),
+        (lambda a: np.linalg.cond(a[:, :0]), ValueError, "empty matrix"),
+        (lambda a: np.linalg.svdvals(a * np.nan), np.linalg.LinAlgError, "did not converge"),
+    ],
+)
+def test_errors_name_the_problem(function, kind, words):
+    with pytest.raises(kind, match=words):
+        anyshape.jit(function)(S)
