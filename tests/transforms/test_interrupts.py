@@ -19,7 +19,7 @@ import pytest
 import anyshape
 from anyshape import Dim, grad, jit, vmap
 from anyshape.graph.ir.builder import active_builders
-from anyshape.graph.prover.integer_sets import _THREAD
+from anyshape.support.interruption import _STATES
 
 # Python drops an exception in a callback of its own
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -87,8 +87,8 @@ PROGRAMS = {
 STATEFUL = {  # modules that change state which outlives a trace
     f"{name}.py"
     for name in (
-        *("builder", "cache", "draws", "integer_sets", "interruption", "jit", "lazy_dataclass", "planner", "program"),
-        *("progress", "scope", "specialize", "state", "tiers", "trace"),
+        *("builder", "cache", "draws", "interruption", "jit", "lazy_dataclass", "planner", "program"),
+        *("progress", "scope", "search_budget", "specialize", "state", "tiers", "trace"),
     )
 }
 
@@ -103,10 +103,8 @@ def signals():
 def state():
     """All that a first call might leave behind, in this thread and in global state."""
     np_random, py_random = np.random.get_state()[1].tobytes(), random.getstate()
-    return (
-        len(active_builders()), _THREAD.deadline, np.geterr(), gc.isenabled(), np_random, py_random,
-        repr(STREAM.bit_generator.state), threading.active_count(),
-    )  # fmt: skip
+    states = [read() for read, _ in _STATES]
+    return *states, np_random, py_random, repr(STREAM.bit_generator.state), threading.active_count()
 
 
 def outcome(function, args):

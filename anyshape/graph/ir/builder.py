@@ -24,7 +24,6 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.support.freezing import freeze
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import count_op
-from anyshape.support.progress import count_op
 
 _LOG = logging.getLogger("anyshape.shapes")
 
@@ -82,7 +81,7 @@ class Builder:
     ) -> None:
         """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
-        self.verdicts = {} if parent is None else scope.verdicts()  # at its beginning
+        self.verdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []
