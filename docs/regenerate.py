@@ -20,6 +20,7 @@ import textwrap
 import warnings
 from pathlib import Path
 
+os.environ["ANYSHAPE_OPTIMIZE"] = "now"  # pages show optimised plans
 os.environ["ANYSHAPE_CHECK"] = "0"  # the generated code of a plan holds no checks by default
 
 import numpy as np

@@ -145,7 +145,7 @@ class Program:
         return self.planner.plan
 
     def plan_for(self, *args: Any, **kwargs: Any) -> Plan:
-        """Return the plan for such arguments if they are large or come often: it knows which sizes are equal or 1.
+        """Return the optimised plan for such arguments: it knows which sizes are equal or 1.
 
         >>> import numpy as np
         >>> import anyshape

@@ -9,6 +9,7 @@ That is never within `np.errstate`, whose block sees one plan.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Hashable
 from time import perf_counter
 from typing import Any
@@ -49,7 +50,7 @@ class Tiers:
         self.steps, self.cost = 1, 0.0
         self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
         self.made: dict[Hashable, TierInfo] = {}
-        self.making: set[Hashable] = set()
+        self.making: dict[Hashable, int] = {}  # with the process: a fork has no thread that goes on
         self.failed: dict[Hashable, str] = {}
         self.waits = False  # for a call outside of np.errstate
         self.lock = Lock()
@@ -111,21 +112,24 @@ class Tiers:
 
     def optimise(self, pattern: Hashable) -> bool:
         """Make the optimised plan for a pattern; return False if another thread does or it fails, which is logged."""
-        with self.lock:
-            if pattern in self.made:
-                return True
-            if pattern in self.making or pattern in self.failed:
-                return False
-            self.making.add(pattern)
-        started = clock()
+        is_mine = False
         try:
+            with self.lock:
+                if pattern in self.made:
+                    return True
+                if self.making.get(pattern) == os.getpid() or pattern in self.failed:
+                    return False
+                is_mine = True
+                self.making[pattern] = os.getpid()
+            started = clock()
             install = self.make(pattern)
         except Exception as error:  # the first plan is right too
             self.failed[pattern] = f"{type(error).__name__}: {error}"
             _PLAN.exception("%s: the optimised plan could not be made; the first one serves on", self.name)
             return False
         finally:
-            self.making.discard(pattern)
+            if is_mine:
+                self.making.pop(pattern, None)
         taken = clock() - started
         with self.lock:
             install()

@@ -401,7 +401,7 @@ def jit(
     - `max_bytes` bounds the arrays of a call, beside its arguments. A call that might take more recomputes cheap values
       instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
     - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it
-      pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`.
+      pays, "off" never. Plans differ in how sums are added up. None takes `anyshape.config.optimize`, which is "auto".
 
     >>> import numpy as np
     >>> from anyshape import Dim

@@ -193,7 +193,7 @@ def test_programs_traced_loaded_and_exported(tmp_path):
 
 
 def test_a_profile_leaves_the_function_as_it_was():
-    step = jit(wave)
+    step = jit(wave, optimize="now")
     step(np.ones(3))
     (program,) = step.programs()
     source = program.run.__source__

@@ -153,6 +153,16 @@ def test_bits_do_not_depend_on_the_calls_before(optimize):
     assert len({*fresh, *later}) == 1
 
 
+def test_sizes_that_stretch_to_other_constants_are_compared():
+    def windows(x, y):
+        return np.sum(np.tanh(x[4:] * y[:1] + x[:-4]) - y.mean(), axis=0)
+
+    for optimize in MODES:
+        made = jit(windows, optimize=optimize)
+        for n in (4, 9, 64, meters.LARGE + 7):
+            np.testing.assert_allclose(made(np.ones(n), np.ones(3)), windows(np.ones(n), np.ones(3)), rtol=1e-12)
+
+
 # -- how it takes the place of the first ---------------------------------------------------------------------------
 
 

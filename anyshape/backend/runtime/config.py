@@ -9,7 +9,7 @@ import warnings
 from anyshape.errors import ArgumentError
 
 MODES = ("now", "auto", "off")  # optimised plans are made at once, when they pay, or never
-DEFAULT_MODE = "now"
+DEFAULT_MODE = "auto"
 
 
 class Config:

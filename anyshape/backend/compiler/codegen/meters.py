@@ -5,19 +5,18 @@ A call with small arrays compares sizes with a number and reads no clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS
 from anyshape.backend.compiler.plan import Plan, variables_in
 from anyshape.graph.shapes.shape_rules import numel
-from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero
+from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
 from anyshape.support.lazy_dataclass import dataclass
 
 LARGE = 4 * MIN_ELEMENTS  # elements of an array below which no group runs in tiles
 _MAX_COMPARED = 4  # numbers of elements that a call compares with LARGE
-_USUAL = 64  # size by which numbers of elements are ordered
 
 
 @dataclass(frozen=True)
@@ -38,18 +37,19 @@ def largest_arrays(plan: Plan) -> list[Size]:
     """Return the numbers of elements of the largest arrays of a plan, as far as inputs give them; few of many."""
     read = {s.variable for s in plan.dims}
     metas = [*plan.input_metas, *[m for step in plan.steps for m in step.results]]
-    products = dict.fromkeys([numel(shape) for shape in dict.fromkeys(m.sizes for m in metas if m.sizes)])
+    shapes = sorted(dict.fromkeys(m.sizes for m in metas if m.sizes), key=_long_axes, reverse=True)
+    products = dict.fromkeys(map(numel, shapes))
     known = [n for n in products if read.issuperset(_variables(n)) and not may_divide_by_zero(n)]
     largest: list[Size] = []
-    for number in sorted(known, key=_usual_number, reverse=True):
+    for number in known:
         if not any(_variables(number) <= _variables(larger) for larger in largest):
             largest.append(number)
     return largest[:_MAX_COMPARED]
 
 
-def _usual_number(number: Size) -> int:
-    """Return the number of elements where every size is the usual one."""
-    return evaluate(number, lambda leaf: _USUAL)
+def _long_axes(shape: Sequence[Size]) -> tuple[int, int]:
+    """Return the number of axes that are not of length 1, and of variables in them."""
+    return sum(size != 1 for size in shape), len(_variables(numel(shape)))
 
 
 def _variables(number: Size) -> set[Any]:
