@@ -44,7 +44,9 @@ def largest_arrays(plan: Plan) -> list[Size]:
     for number in known:
         if not any(_variables(number) <= _variables(larger) for larger in largest):
             largest.append(number)
-    return largest[:_MAX_COMPARED]
+        if len(largest) == _MAX_COMPARED:
+            break
+    return largest
 
 
 def _long_axes(shape: Sequence[Size]) -> tuple[int, int]:
