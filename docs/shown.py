@@ -97,6 +97,7 @@ MISTAKES = {
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
     "UnhashableError": lambda: anyshape.jit(lambda x: {x: 1})(X),
     "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
+    "DivisionCheckError": lambda: anyshape.jit(lambda x, w: np.average(x, weights=w))(X, 0 * X),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {

@@ -11,6 +11,10 @@ from anyshape.errors import messages
 from anyshape.errors.base import AnyshapeError
 
 
+# Checks and reasons of conditions that do not hold where NumPy divides by zero.
+DIVISIONS = {"average: the weights sum to zero", "there is nothing to give, which NumPy calls a division by zero"}
+
+
 class ShapeError(AnyshapeError, ValueError, IndexError):
     """Raised where the sizes of operands do not fit each other."""
 
@@ -154,7 +158,7 @@ class InputSizeError(SizeMismatchError):
 
 
 class ZeroDivisorError(SizeMismatchError, ZeroDivisionError):
-    """Raised where Python divides by a size that is 0 at this call."""
+    """Raised where Python or NumPy divides by a size that is 0 at this call."""
 
 
 class SpecError(AnyshapeError, ValueError):

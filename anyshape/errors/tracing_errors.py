@@ -89,6 +89,10 @@ class CheckError(AnyshapeError, ValueError):
         super().__init__(f"{message}{false}{messages.at(where)}\n  call it with what is demanded")
 
 
+class DivisionCheckError(CheckError, ZeroDivisionError):
+    """Raised where a check fails after which NumPy would divide by zero."""
+
+
 class BranchMismatchError(AnyshapeError, TypeError):
     """Raised where the branches of a conditional give results of different trees, ranks or dtypes.
 

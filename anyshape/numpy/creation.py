@@ -27,6 +27,7 @@ from anyshape.numpy.operands.promotion import (
     is_int,
     is_traced,
     new_shape,
+    new_size,
     number_dtype,
     result_type,
     size_of,
@@ -312,7 +313,7 @@ def linspace(
     """
     if not is_traced(start, stop, num):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
-    (count,) = new_shape(num, "linspace")
+    count = new_size(num, "linspace")
     inexact = np.result_type(result_type(start, stop), 0.0)
     first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
@@ -390,6 +391,8 @@ def ix_(*args: Any) -> Any:
 
 def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     """Return the row index plus k and the column index, each of shape (rows, columns)."""
+    if k.ndim if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
+        raise ArgumentError("a diagonal", f"k={k!r}", "is not an int", "name one diagonal")
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))
@@ -445,8 +448,8 @@ def eye(
     """
     if not is_traced(N, M, k):
         return np.eye(N, M, k, dtype)
-    (rows,) = new_shape(N, "eye")
-    columns = rows if M is None else new_shape(M, "eye")[0]
+    rows = new_size(N, "eye")
+    columns = rows if M is None else new_size(M, "eye")
     return ew.convert(ew.eq(*_offsets(rows, columns, k)), dtype)
 
 

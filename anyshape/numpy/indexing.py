@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -236,6 +237,8 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
 
     Literal values that are all equal take one pad. Others are joined to each axis in turn, as blocks.
     """
+    if isinstance(values, (Mapping, Set)):
+        raise ArgumentError("pad", f"constant_values={values!r}", "is no number, nor pairs of these", "give one")
     pairs = _pairs(values, x.meta.rank)
     flat = [v for pair in pairs for v in pair]
     if all(_is_number(v) and v == flat[0] for v in flat):

@@ -23,8 +23,10 @@ from anyshape.numpy.operands.reduction_args import (
     finite_or_zero,
     flat_if_no_axis,
     reduced_axes,
+    refuse_mask_without_start,
     refuse_out,
     restore_axes,
+    start_value,
     sum_over,
 )
 from anyshape.numpy.operands.signatures import publish
@@ -82,6 +84,7 @@ def _accumulated(
         axes = reduced_axes(name, axis, x.ndim)
         x = apply_mask(name, x, where, identity)
         if initial is None:  # then nothing is an error, although it has a sum
+            refuse_mask_without_start(name, where)
             context_of(name, x).require(at_least(count_along(x, axes), 1), "there is nothing to start from")
         if initial is ABSENT or initial is None:
             return restore_axes(reduce(x, axes), axes, keepdims)
@@ -91,14 +94,6 @@ def _accumulated(
         return combine(restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
 
     return publish(function, name, __name__, f"{summary}\n\n{_SUM_DOC}")
-
-
-def start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
-    """Return the number that a reduction starts from."""
-    first = asarray(initial, dtype)
-    if first.ndim:
-        raise ArgumentError(name, "initial", f"has {first.ndim} axes", "pass a number, and combine arrays afterwards")
-    return first
 
 
 def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -145,8 +140,7 @@ def _extreme(
         x = asarray(a)
         axes = reduced_axes(name, axis, x.ndim)
         if initial is ABSENT or initial is None:
-            if where is not ABSENT and where is not True:
-                raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
+            refuse_mask_without_start(name, where)
             return restore_axes(reduce(x, axes), axes, keepdims)
         x = apply_mask(name, x, where, extreme_value(x.dtype, sign))
         first = start_value(name, initial, x.dtype)  # before the elements: of two zeros or NaNs the order counts
@@ -185,14 +179,14 @@ def _position(name: str, find: Callable[[Any, int], Any], summary: str) -> Calla
         if not is_traced(a):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims)
         refuse_out(name, out)
-        x = asarray(a)
+        x, is_kept = asarray(a), keepdims is not ABSENT and bool(keepdims)
         rank = x.ndim
         if axis is None or rank == 0:
             if axis is not None:
                 axis_of(axis, 1, name)
-            return restore_axes(find(mv.reshape(x, (count_along(x),)), 0), tuple(range(rank)), keepdims)
+            return restore_axes(find(mv.reshape(x, (count_along(x),)), 0), tuple(range(rank)), is_kept)
         chosen = axis_of(axis, rank, name)
-        return restore_axes(find(x, chosen), (chosen,), keepdims)
+        return restore_axes(find(x, chosen), (chosen,), is_kept)
 
     return publish(function, name, __name__, f"{summary}\n\n{_POSITION_DOC}")
 

@@ -17,10 +17,12 @@ from anyshape.numpy.operands.promotion import (
     operand,
     refuse_kinds,
     result_type,
+    sizes,
 )
 from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero
 
@@ -208,5 +210,5 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         (ew.eq(x, ew.lift(np.inf, x)), high),
         (ew.eq(x, ew.lift(-np.inf, x)), low),
     ):
-        x = ew.select(condition, cast_operand(value, x.dtype), x)
+        x = ew.select(condition, mv.broadcast_to(cast_operand(value, x.dtype), sizes(x)), x)
     return x

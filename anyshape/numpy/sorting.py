@@ -156,7 +156,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     filled = ew.ne(size_value(n), ew.lift(0, size_value(n)))
     nan = complex(np.nan, np.nan) if middle.dtype.kind == "c" else np.nan
     middle = ew.select(mv.broadcast_to(filled, sizes(low)), middle, ew.lift(nan, middle))
-    return restore_axes(_or_nan(middle, ordered), axes, keepdims)
+    return restore_axes(_or_nan(middle, ordered), axes, bool(keepdims))
 
 
 _METHODS = (
@@ -235,7 +235,7 @@ def _restored(result: Any, ordered: Any, rank: int, axes: tuple[int, ...], keepd
     """Return a result with NaN where an element is NaN, and reduced axes put back behind `rank` axes of levels."""
     if result.dtype.kind == "f":
         result = _or_nan(result, ordered)
-    return restore_axes(result, tuple([a + rank for a in axes]), keepdims)
+    return restore_axes(result, tuple([a + rank for a in axes]), bool(keepdims))
 
 
 def _interpolated(ordered: Any, level: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -34,6 +34,7 @@ from anyshape.numpy.operands.reduction_args import (
     identity_mask,
     mask_like,
     reduced_axes,
+    refuse_axis_kinds,
     refuse_out,
     restore_axes,
     squared_magnitude,
@@ -104,6 +105,7 @@ def _averaged_axes(name: str, axis: Any, rank: int, where: Any) -> tuple[int, ..
 
     As in NumPy, a scalar has an axis 0 under a mask and none without one.
     """
+    refuse_axis_kinds(name, axis)
     return axes_of(axis, rank, name) if where is ABSENT or where is True else reduced_axes(name, axis, rank)
 
 
@@ -142,11 +144,13 @@ def _traced_mean(
 
 def _subtracted_count(ddof: Any, correction: Any) -> Any:
     """Return the number that is subtracted from the count of elements, under either of its names."""
-    if correction is ABSENT:
-        return ddof
-    if ddof != 0:
-        raise ValueError("ddof and correction can't be provided simultaneously.")
-    return correction
+    if correction is not ABSENT:
+        if not is_traced(ddof) and ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    if not is_traced(ddof) and (np.ndim(ddof) or np.asarray(ddof).dtype.kind not in "biufc"):
+        raise ArgumentError("var", f"ddof={ddof!r}", "is not a number", "pass one number")
+    return ddof
 
 
 def var(
@@ -215,7 +219,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """Return the weighted mean of the elements along axes.
 
     Weights have the shape of `a`, or one axis for each of the named ones. `returned` adds the sum of the weights to the
-    result. Weights that sum to zero are a CheckError of the run, where NumPy raises ZeroDivisionError.
+    result. Weights that sum to zero are a DivisionCheckError of the run, which is a ZeroDivisionError as NumPy's.
     """
     if not is_traced(a, weights):
         return np.average(a, axis=axis, weights=weights, returned=returned, keepdims=keepdims)

@@ -715,6 +715,7 @@ INSTANCES = [
     errors.ConcretizationError("bool()", "f64[]", AT),
     errors.DataDependentSizeError("count > 2", {"count": "made by nonzero at user.py:6"}, AT),
     errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
+    errors.DivisionCheckError("average: the weights sum to zero", "False", AT),
     errors.FrozenDrawError("loss", "the Generator rng", where=AT),
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),

@@ -3,18 +3,20 @@
 import numpy as np
 
 from anyshape.backend.runtime.fp_warnings import warn_caller
-from anyshape.errors import CheckError
+from anyshape.errors import CheckError, DivisionCheckError
+from anyshape.errors.size_errors import DIVISIONS
 from anyshape.ops import control as ct
 from anyshape.ops.core.apply import kernel
 
 
 def _check(x, *, message):
     if not np.all(x):
+        error = DivisionCheckError if message in DIVISIONS else CheckError
         if not np.ndim(x):
-            raise CheckError(message, "False")
+            raise error(message, "False")
         wrong = np.argwhere(~x)
         first = ", ".join(map(str, wrong[0]))
-        raise CheckError(message, f"{len(wrong)} of {x.size} elements that are False, the first at [{first}]")
+        raise error(message, f"{len(wrong)} of {x.size} elements that are False, the first at [{first}]")
     return x
 
 

@@ -26,6 +26,7 @@ from anyshape.errors import (
     SpecializationError,
 )
 from anyshape.errors.messages import at, operation
+from anyshape.errors.size_errors import DIVISIONS
 from anyshape.graph.prover.assumptions import Assumptions, Key
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
@@ -231,7 +232,7 @@ class Scope:
     def _refuted(self, condition: Condition, operands: Sequence[object]) -> AnyshapeError:
         """Return the error for a condition that no sizes satisfy."""
         values, names = self.hints or {}, self.size_names
-        if condition.primitive == CHECK:
+        if condition.primitive == CHECK or condition.why in DIVISIONS:
             return condition.error(values, names)
         text = condition.spoken(values, names)
         if text.is_spoken:

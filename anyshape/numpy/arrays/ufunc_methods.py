@@ -11,12 +11,23 @@ import scipy.special
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy import elementwise, reduction, special
 from anyshape.numpy.operands.promotion import asarray, axes_of, is_traced, is_weak, loop_dtypes, operand, sizes
-from anyshape.numpy.operands.reduction_args import ABSENT, apply_mask, plus_zero, refuse_out
+from anyshape.numpy.operands.reduction_args import (
+    ABSENT,
+    apply_mask,
+    count_along,
+    plus_zero,
+    reduced_axes,
+    refuse_mask_without_start,
+    refuse_out,
+    start_value,
+)
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
+from anyshape.ops.core.apply import context_of
 
 
 def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
@@ -26,10 +37,8 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
         keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
     ) -> Any:  # fmt: skip
-        values = {"dtype": dtype, "initial": initial, "where": where}
-        values = {k: v for k, v in values.items() if v is not ABSENT and v is not True}
-        if dtype is None:
-            del values["dtype"]
+        given = {"dtype": (dtype, None), "initial": (initial, ABSENT), "where": (where, True)}
+        values = {k: v for k, (v, default) in given.items() if v is not ABSENT and v is not default}
         for option in values:
             if option not in options:
                 problem = f"option {option!r} of a traced array"
@@ -51,11 +60,22 @@ def _in_dtype(ufunc: np.ufunc, function: Callable[..., Any]) -> Callable[..., An
 def _from_start(function: Callable[..., Any], combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Return a logical reduction that also takes the value to start from."""
 
-    def reduce(a: Any, initial: Any = ABSENT, **options: Any) -> Any:
-        result = function(a, **options)
-        return result if initial is ABSENT or initial is None else combine(asarray(initial, bool), result)
+    def reduce(a: Any, axis: Any = None, initial: Any = ABSENT, where: Any = ABSENT, **options: Any) -> Any:
+        if initial is None:
+            _require_something(f"{function.__name__}.reduce", asarray(a), axis, where)
+        result = function(a, axis=axis, where=where, **options)
+        if initial is ABSENT or initial is None:
+            return result
+        return combine(start_value(function.__name__, initial, np.dtype(bool)), result)
 
     return functools.wraps(function)(reduce)
+
+
+def _require_something(name: str, x: Any, axis: Any, where: Any) -> None:
+    """Require elements to start from, as `initial=None` says that nothing has no value."""
+    refuse_mask_without_start(name, where)
+    number = count_along(x, reduced_axes(name, axis, x.ndim))
+    context_of(name, x).require(at_least(number, 1), "there is nothing to start from")
 
 
 def _single(out: Any) -> Any:
@@ -97,9 +117,12 @@ def _accumulate_as(ufunc: np.ufunc, apply: Callable[[Any, int], Any]) -> Callabl
 def _logaddexp_reduce(a: Any, axis: Any, out: Any, keepdims: bool, dtype: Any = None, **options: Any) -> Any:
     """Return the logarithm of the sum of exponentials; `where` and `initial` as in other reductions."""
     refuse_out("logaddexp.reduce", out)
-    x = apply_mask("logaddexp.reduce", _in_loop_of(np.logaddexp, a, dtype), options.get("where", ABSENT), -np.inf)
-    result = plus_zero(reduction.logsumexp(x, axis, keepdims=keepdims))
-    return ew.logaddexp(asarray(options["initial"], x.dtype), result) if options.get("initial") is not None else result
+    name, where, initial = "logaddexp.reduce", options.get("where", ABSENT), options.get("initial", ABSENT)
+    x = _in_loop_of(np.logaddexp, a, dtype)
+    if initial is None:
+        _require_something(name, x, axis, where)
+    result = plus_zero(reduction.logsumexp(apply_mask(name, x, where, -np.inf), axis, keepdims=keepdims))
+    return result if initial is ABSENT or initial is None else ew.logaddexp(start_value(name, initial, x.dtype), result)
 
 
 def _outer(function: Callable[..., Any], a: Any, b: Any, **options: Any) -> Any:

@@ -8,7 +8,7 @@ traced as uint64 is one that int64 cannot hold.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,8 @@ def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
     if isinstance(x, Traced) and x.meta.extents and x.dtype is dtype:  # most operands
         return x
     if is_weak(x) and not isinstance(x, (Traced, SymbolicSize)):
+        if dtype.kind not in NUMERIC:  # of an int that no dtype holds
+            raise ArgumentError(function, "an operand", f"has dtype {dtype}", "pass numbers or booleans")
         return full((), x, dtype)
     weak = is_weak(x)
     x = operand(x, function)
@@ -201,6 +203,9 @@ def static_int(x: Any, function: str, field: str) -> int:
 
 def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
     """Return a shape argument: one size or a sequence of them; each may be an integer scalar of the program."""
+    if isinstance(shape, (Mapping, Set, bytes, bytearray)):
+        problem = "is neither an int nor a sequence of ints"
+        raise ArgumentError(function, f"the size {shape!r}", problem, "give one int for each axis")
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
     entries = list(shape) if several else [shape]
     return tuple([nonnegative_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
@@ -209,6 +214,13 @@ def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
 def _is_integer(x: Any) -> bool:
     """Return whether x is an integer scalar of a program."""
     return isinstance(x, Traced) and not x.meta.rank and x.dtype.kind in "iu"
+
+
+def new_size(size: Any, function: str) -> Size:
+    """Return a size that an argument gives alone, and that must not be negative."""
+    if isinstance(size, Sequence) or (isinstance(size, np.ndarray) and size.ndim):
+        raise ArgumentError(function, f"the size {size!r}", "is not an int", "give one int")
+    return new_shape(size, function)[0]
 
 
 def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
@@ -226,7 +238,7 @@ def sizes(x: Any) -> tuple[Size, ...]:
 
 def axis_of(axis: Any, rank: int, function: str) -> int:
     """Return a possibly negative axis as one in 0..rank-1."""
-    if not hasattr(type(axis), "__index__"):
+    if not hasattr(type(axis), "__index__") or (type(axis) is np.ndarray and axis.ndim):
         raise ArgumentError(function, f"axis {axis}", "is not an int", "name one axis")
     index = static_int(axis, function, "the axis")
     if not -rank <= index < rank:

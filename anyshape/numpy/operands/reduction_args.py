@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from anyshape.errors import DTypeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import numel
@@ -42,16 +43,36 @@ def refuse_out(name: str, out: Any) -> None:
 def reduced_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:
     """Return the axes to reduce, sorted.
 
-    As in NumPy, a scalar may be reduced along an axis 0 that it does not have.
+    As in NumPy, a scalar may be reduced along an axis 0 that it does not have, and several axes are a tuple.
     """
+    refuse_axis_kinds(name, axis)
     if rank == 0 and has_type(axis, (int, np.integer)) and axis in (0, -1):
         return ()
     return axes_of(axis, rank, name)
 
 
+def refuse_axis_kinds(name: str, axis: Any) -> None:
+    """Refuse what reductions of NumPy take for no axis: a bool, and any sequence but a tuple."""
+    if has_type(axis, (bool, np.bool_, list)):
+        raise ArgumentError(name, f"axis={axis!r}", "is neither an int nor a tuple of ints", "name axes by ints")
+
+
 def restore_axes(reduced: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
     """Return a reduced array with the reduced axes put back at size 1 if `keepdims` is true."""
-    return mv.expand(reduced, axes) if keepdims is not ABSENT and keepdims and axes else reduced
+    return mv.expand(reduced, axes) if _is_kept(keepdims) and axes else reduced
+
+
+def _is_kept(keepdims: Any) -> bool:
+    """Return `keepdims` as a bool; as in NumPy, it is a bool or an int."""
+    if keepdims is ABSENT:
+        return False
+    try:
+        return bool(operator.index(keepdims))
+    except ConcretizationError:
+        raise
+    except TypeError:
+        problem, advice = "is not a bool", "write True or False"
+        raise ArgumentError("a reduction", f"keepdims={keepdims!r}", problem, advice) from None
 
 
 def sum_over(x: Any, axes: tuple[int, ...]) -> Any:
@@ -76,8 +97,24 @@ def apply_mask(name: str, x: Any, where: Any, instead: Any) -> Any:
     return ew.select(mask_like(name, x, where), x, ew.lift(instead, x))
 
 
+def refuse_mask_without_start(name: str, where: Any) -> None:
+    """Refuse a mask where a reduction has no value for nothing."""
+    if where is not ABSENT and where is not True:
+        raise ArgumentError(name, "where", "leaves possibly nothing", "give the value of nothing as `initial`")
+
+
+def start_value(name: str, initial: Any, dtype: np.dtype) -> Any:
+    """Return the number that a reduction starts from."""
+    first = asarray(initial, dtype)
+    if first.ndim:
+        raise ArgumentError(name, "initial", f"has {first.ndim} axes", "pass a number, and combine arrays afterwards")
+    return first
+
+
 def mask_like(name: str, x: Any, where: Any) -> Any:
     """Return a `where` argument in the shape of x."""
+    if not is_traced(where) and np.asarray(where).dtype.kind not in "biufc":
+        raise ArgumentError(name, f"where={where!r}", "is no mask", "pass an array of bools")
     mask = asarray(where if is_traced(where) or hasattr(where, "dtype") else np.asarray(where, _BOOL))
     if mask.dtype != _BOOL:
         raise DTypeError(name, f"`where` is {mask.dtype}", "compare it to make it bool", user_line())
