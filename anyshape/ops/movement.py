@@ -26,7 +26,7 @@ def _broadcast_in_dim_type(
     extents = tuple([ctx.resolve(s) for s in shape])
     for extent, axis in zip(x.extents, axes, strict=True):
         new = extents[axis]
-        if isinstance(extent, Exact) and isinstance(new, Exact) and not ctx.same(extent.size, new.size):
+        if isinstance(extent, Exact) and isinstance(new, Exact) and not ctx.stretches(extent.size, new.size):
             claim = Claim("stretches", extent.size, new.size)
             ctx.require(claim, f"an axis of size {extent.size} cannot be broadcast to size {new.size}")
     return TensorMeta(x.dtype, extents)

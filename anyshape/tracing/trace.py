@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -149,7 +149,7 @@ def trace_in(
     names: Sequence[str],
 ) -> Trace:
     """Run the function on new inputs of the builder, and return the finished trace."""
-    labels, started = tuple(named(p, names) for p in leaves.paths), perf_counter()
+    labels, started, worked = tuple(named(p, names) for p in leaves.paths), perf_counter(), thread_time()
     if _LOG.isEnabledFor(logging.DEBUG):
         _LOG.debug("%s(%s): tracing", name, ", ".join(f"{p}: {m}" for p, m in zip(labels, metas, strict=True)))
     handles = [_input(builder, m, k) for m, k in zip(metas, leaves.kinds, strict=True)]
@@ -168,6 +168,9 @@ def trace_in(
             raise
         graph = builder.finish(results, name, [readable(p, names) for p in leaves.paths])
     _LOG.debug("%s: traced %d nodes in %.1f ms", name, len(graph.nodes), 1e3 * (perf_counter() - started))
+    costly = builder.scope.costly_proofs((thread_time() - worked) / (perf_counter() - started))
+    if costly is not None:
+        _LOG.warning("%s: %s", name, costly)
     return Trace(graph, leaves.tree, out_tree, tuple(leaves.paths), labels, leaves.order)
 
 

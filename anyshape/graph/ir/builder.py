@@ -81,7 +81,7 @@ class Builder:
     ) -> None:
         """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too."""
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
-        self.verdicts = {} if parent is None else scope.verdicts()  # at its beginning
+        self.verdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.closed = False
         self.inputs: list[Value] = []

@@ -7,13 +7,15 @@ the answers differ. Only then integer sets decide, over the facts that are conne
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 
-from anyshape.errors import ShapeError, SizeLimitError
+from anyshape.errors import SizeLimitError
+from anyshape.graph.prover.answers import Answers, FinalAnswers, key_of
 from anyshape.graph.prover.claim_index import ByVariable, add_to_index, connected_claims, index_by_variable
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
 from anyshape.graph.prover.decide import (
+    Links,
     contradict,
     decide_at_points,
     decide_by_bounds,
@@ -32,34 +34,31 @@ from anyshape.graph.prover.equalities import (
     substitute_if_defined,
     substitute_keeping_broadcasts,
 )
-from anyshape.graph.prover.integer_sets import TimeBudget, out_of_time, range_of
+from anyshape.graph.prover.integer_sets import range_of
 from anyshape.graph.prover.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
-from anyshape.graph.prover.linear_constraints import count_products, divides_by_size
+from anyshape.graph.prover.known_models import KnownModels
+from anyshape.graph.prover.linear_constraints import count_products
 from anyshape.graph.prover.models import (
     Assignment,
     Model,
     candidates,
     corners,
-    initial_models,
-    nearest,
     points_of_box,
     proved_least,
-    separating_models,
     truth,
     value_in,
 )
+from anyshape.graph.prover.search_budget import SearchBudget, out_of_time
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
 from anyshape.graph.sizes.substitute import substitute
 
-_MODELS = 32
-_FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
 # CPU seconds of integer sets: in total, per query, and per query once the total is spent.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
+_LEAVES = 400  # parts of sets that a search for an optional proof may examine
 _LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size to another
-Key = tuple[str, Size, Size]  # of a claim without its text
 
 
 class Assumptions:
@@ -71,20 +70,20 @@ class Assumptions:
         self._facts: list[Claim] = []  # the claims, with every equality applied
         self._facts_by_variable: ByVariable | None = {}  # without links; None: to be rebuilt
         self._stated_by_variable: ByVariable | None = {}  # None: to be rebuilt
+        self._links: Links | None = Links()  # of the facts; None: to be rebuilt
         self._replacements: dict[Atom, Size] = {}
         self._determined = False  # some equality determines a variable
         self._normal_forms: dict[Size, Size] = {}
         self._open_divisions: list[DimExpr] = []  # sizes whose normal form may become simpler by a further assumption
         self._simplest_forms: dict[DimExpr, Size] = {}
-        self._seen_by_value: dict[int, dict[DimExpr, None]] = {}  # sizes by their value in `_probe`
+        self._seen_by_value: dict[tuple[int, DimVar], dict[DimExpr, None]] = {}  # by value in `_probe`, and variable
         self._probe: Model | None = None
-        self._settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
-        self._undecided: set[Key] = set()  # this, `_unproved` and `_bounds` are cleared by `assume`
-        self._unproved: set[Key] = set()
-        self._bounds: dict[Size, tuple[Bound, Bound]] = {}
+        self._answers = Answers()
+        self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
         self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
-        self._models: list[Model] = [Model(sizes)] if sizes is not None else []
-        self._budget = TimeBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
+        self._models = KnownModels(self.claims, self._replacements, sizes)
+        self._budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
+        self.asked: Counter[DimVar] = Counter()  # how many questions to integer sets were about each variable
 
     def assume(self, claim: Claim) -> None:
         """Take the claim as true from now on."""
@@ -98,13 +97,12 @@ class Assumptions:
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
-                self._facts_by_variable = self._stated_by_variable = None
+                self._facts_by_variable = self._stated_by_variable = self._links = None
         if not replacements or normal.relation != "==":
             self._facts.append(normal)
             self._extend_indexes(normal, stated)
-        self._models = [m for m in self._models if truth(claim, m)]
-        self._undecided.clear()
-        self._unproved.clear()
+        self._models.note(claim)
+        self._answers.reopen(claim)
         self._bounds.clear()
         for size in self._open_divisions:
             self._normal_forms.pop(size, None)
@@ -114,21 +112,24 @@ class Assumptions:
     def _extend_indexes(self, fact: Claim, stated: Sequence[Claim]) -> None:
         if self._facts_by_variable is not None and fact.relation not in _LINKS:
             add_to_index(self._facts_by_variable, [fact])
+        if self._links is not None:
+            self._links.add(fact)
         if self._stated_by_variable is not None:
             add_to_index(self._stated_by_variable, stated)
 
-    def without(self, sizes: Set[DimVar], verdicts: Mapping[Key, Verdict]) -> Assumptions:
+    def without(self, sizes: Set[DimVar], verdicts: FinalAnswers) -> Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
         new = Assumptions()
-        new._models, new._budget = list(self._models), self._budget
+        new._models.take_over(self._models)
+        new._budget, new.asked = self._budget, self.asked
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:
             new.assume(claim)
-        new._settled = dict(verdicts)
+        new._answers.keep(verdicts)
         return new
 
-    def verdicts(self) -> dict[Key, Verdict]:
+    def verdicts(self) -> FinalAnswers:
         """Return a copy of the final verdicts."""
-        return dict(self._settled)
+        return self._answers.final()
 
     def _restate(self, claim: Claim) -> list[Claim]:
         """Return the claim over variables that no equality determines, and the broadcasts it no longer implies."""
@@ -204,27 +205,31 @@ class Assumptions:
 
     def _find_shorter(self, size: DimExpr) -> Size:
         """Return a shorter size that is proved equal, among those seen before, or else this size."""
-        model = next(iter(self._known_models()), None)
+        model = next(iter(self._models.all()), None)
         if model is None or truth(Claim("==", size, 0), model) is None:
             return size
         if model is not self._probe:  # seen sizes are indexed by their value in one model
             self._probe, self._seen_by_value = model, {}
         value = evaluate(size, values_from(model))
-        variables = set(expr.variables(size))
-        for variable in variables:
-            self._seen_by_value.setdefault(model[variable], {})[expr.from_atom(variable)] = None
-        shorter = [s for s in self._seen_by_value.get(value, ()) if s.nodes < size.nodes]
-        for candidate in [s for s in shorter if variables.issuperset(expr.variables(s))]:
+        for variable in expr.variables(size):
+            self._see(expr.from_atom(variable), model[variable])
+        for candidate in self._seen_below(size, value):
             claim = equal(size, candidate)
-            if not self._has_counterexample(claim) and self.proves(claim):
+            if not self._models.refutes(claim) and self.proves(claim):
                 return candidate
-        self._seen_by_value.setdefault(value, {})[size] = None
+        self._see(size, value)
         return size
 
-    def _has_counterexample(self, claim: Claim) -> bool:
-        """Return whether a known model makes the claim false: cheap, as `proves` is not for many claims."""
-        models = self._known_models()
-        return any(truth(claim, m) is False for m in (*models[_FIRST_MODELS:], *models[:_FIRST_MODELS]))
+    def _seen_below(self, size: DimExpr, value: int) -> list[DimExpr]:
+        """Return the shorter sizes of this value that were seen before, over variables of the size."""
+        variables = expr.variables(size)
+        seen = [s for v in variables for s in self._seen_by_value.get((value, v), ()) if s.nodes < size.nodes]
+        return [s for s in seen if set(variables).issuperset(expr.variables(s))]
+
+    def _see(self, size: DimExpr, value: int) -> None:
+        """Note a size with its value in the probe; the index has the first variable too, as there may be many sizes."""
+        for variable in expr.variables(size)[:1]:
+            self._seen_by_value.setdefault((value, variable), {})[size] = None
 
     # -- verdicts
 
@@ -232,73 +237,89 @@ class Assumptions:
         """Return YES if the assumptions imply the claim, NO if they contradict it, else UNKNOWN."""
         if claim.left is claim.right and claim.relation != "!=":
             return Verdict.YES
-        key = claim.relation, claim.left, claim.right
-        settled = self._settled.get(key)
+        key = key_of(claim)
+        settled = self._answers.settled.get(key)
         if settled is not None:
             return settled
-        if key in self._undecided:
+        if key in self._answers.undecided:
             return Verdict.UNKNOWN
-        verdict = decide_by_form(claim)
-        if verdict is not Verdict.UNKNOWN:
-            return verdict
-        verdict = self._decide(claim)
+        verdict = self._decide(claim, need_proof=key not in self._answers.unproved)
         if verdict is Verdict.UNKNOWN:
-            self._undecided.add(key)
-        else:
-            self._settled[key] = verdict
+            self._answers.undecided.add(key)
         return verdict
 
     def same(self, a: Size, b: Size) -> bool:
         """Return whether the two sizes are proved equal."""
-        settled = self._settled.get(("==", a, b))
-        if settled is None and ("==", a, b) not in self._unproved:
-            return self.proves(Claim("==", a, b))
-        return settled is Verdict.YES
+        return self.proves(Claim("==", a, b))
 
-    def proves(self, claim: Claim) -> bool:
-        """Return whether the claim is proved, without the work of refuting it."""
-        key = claim.relation, claim.left, claim.right
-        verdict = self._settled.get(key)
-        if verdict is None and key not in self._undecided and key not in self._unproved:
-            verdict = decide_by_form(claim)
-            if verdict is not Verdict.UNKNOWN:
-                return verdict is Verdict.YES
-            verdict = self._decide(claim, need_refutation=False)
+    def proves(self, claim: Claim, leaves: int = _LEAVES) -> bool:
+        """Return whether the claim is proved, without the work of refuting it, by a search of at most these leaves."""
+        key = key_of(claim)
+        verdict = self._answers.settled.get(key)
+        if verdict is None and key not in self._answers.undecided and key not in self._answers.unproved:
+            verdict = self._decide(claim, need_refutation=False, leaves=leaves)
             if verdict is Verdict.UNKNOWN:
-                self._unproved.add(key)
-            else:
-                self._settled[key] = verdict
+                self._answers.unproved.add(key)
         return verdict is Verdict.YES
 
-    def _decide(self, claim: Claim, need_refutation: bool = True) -> Verdict:
-        """Decide without the tables of earlier answers. With `need_refutation=False`, UNKNOWN may stand for NO."""
-        normal, verdict = claim, Verdict.UNKNOWN
-        if self._replacements or divides_by_size(claim):
-            try:
-                normal = Claim(claim.relation, self.normal(claim.left), self.normal(claim.right))
-                verdict = decide_by_form(normal)
-            except ZeroDivisionError:  # undefined wherever all assumptions hold
-                return Verdict.NO
-            except SizeLimitError:
-                normal = claim
-        if verdict is Verdict.UNKNOWN:
-            verdict = decide_by_bounds(normal, lambda: self._facts_about(normal))
-        if verdict is not Verdict.UNKNOWN:
-            return verdict
-        answers: set[bool | None] = set()
-        for model in self._known_models():
-            answers.add(truth(claim, model))
-            if _is_unprovable(answers, need_refutation):
-                return Verdict.UNKNOWN
-        with self._budget.question():
-            return self._decide_by_sets(claim, answers, need_refutation)
+    def proves_at_once(self, claim: Claim) -> bool:
+        """Return whether canonical forms, intervals and single facts prove the claim: integer sets are not asked."""
+        return self._decide_at_once(claim)[1] is Verdict.YES
 
-    def _decide_by_sets(self, query: Claim, answers: set[bool | None], need_refutation: bool) -> Verdict:
-        """Return the verdict of integer sets; `answers` are known to occur."""
-        claim, *broadcasts = self._restate(query)
-        facts = [*broadcasts, *self._connected_claims(claim)]
+    def _decide_at_once(self, claim: Claim) -> tuple[Claim, Verdict]:
+        """Return the claim about the shortest of equal sizes, and the verdict of the cheap methods."""
+        verdict = decide_by_form(claim)
+        if verdict is not Verdict.UNKNOWN:
+            return claim, verdict
+        shortest, query = self._answers.equal.shortest, claim
+        try:
+            a, b = shortest(self.normal(claim.left)), shortest(self.normal(claim.right))
+            if a is not claim.left or b is not claim.right:
+                query = Claim(claim.relation, a, b)
+        except ZeroDivisionError:  # undefined wherever all assumptions hold
+            return claim, Verdict.NO
+        except SizeLimitError:
+            pass
+        verdict = decide_by_form(query)
+        if verdict is Verdict.UNKNOWN:
+            verdict = self._answers.settled.get(key_of(query), verdict)
+        if verdict is Verdict.UNKNOWN:
+            verdict = decide_by_bounds(query, lambda: self._facts_about(query), self._known_links)
+        return query, verdict
+
+    def _decide(
+        self, claim: Claim, need_refutation: bool = True, need_proof: bool = True, leaves: int | None = None
+    ) -> Verdict:
+        """Decide, and note a final verdict. UNKNOWN may stand for a verdict that is not needed."""
+        query, verdict = self._decide_at_once(claim)
+        if verdict is Verdict.UNKNOWN and not self._answers.is_given_up(query):
+            answers: set[bool | None] = set() if need_proof else {False}
+            for model in self._models.newest_first():
+                answers.add(truth(claim, model))
+                if _is_unprovable(answers, need_refutation):
+                    return Verdict.UNKNOWN
+            self.asked.update(query.variables())
+            with self._budget.question(leaves) as question:
+                verdict = self._decide_by_sets(claim, query, answers, need_refutation)
+                question.answered = verdict is not Verdict.UNKNOWN
+        if verdict is not Verdict.UNKNOWN:
+            self._settle(claim, query, verdict)
+        return verdict
+
+    def _settle(self, claim: Claim, query: Claim, verdict: Verdict) -> None:
+        """Note the verdict of a claim; and of its sizes elsewhere, if these are known to broadcast inside of it."""
+        if all(self._decide_at_once(c)[1] is Verdict.YES for c in implied_broadcasts(claim)):
+            self._answers.settle(query, verdict)
+            self._answers.join(claim, verdict)
+        self._answers.settle(claim, verdict)
+
+    def _decide_by_sets(
+        self, original: Claim, query: Claim, answers: set[bool | None], need_refutation: bool
+    ) -> Verdict:
+        """Return the verdict of integer sets on a claim, asked as the query; `answers` are known to occur."""
+        claim, facts = self._with_facts(original, query)
         if False not in answers and any(c.relation in _LINKS for c in [claim, *facts]):
-            answers.add(self._separate_sides(query, [claim, *facts]))
+            answers.add(self._models.separate(original, [claim, *facts]))
             if _is_unprovable(answers, need_refutation):
                 return Verdict.UNKNOWN
         if count_products(claim.left) + count_products(claim.right):
@@ -308,10 +329,24 @@ class Assumptions:
         if not facts and is_independent(claim):
             return Verdict.UNKNOWN
         need_refutation = need_refutation and True not in answers
-        verdict, models = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=False not in answers)
-        for model in models:
-            self._add_model(Model(self._complete(model)))
-        return verdict
+        decision = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=False not in answers)
+        for model in decision.models:
+            self._models.add(Model(self._models.complete(model)))
+        if decision.gave_up:
+            self._answers.give_up(query)
+        return decision.verdict
+
+    @property
+    def seconds(self) -> float:
+        """The time that questions to integer sets have taken."""
+        return self._budget.spent
+
+    def _with_facts(self, original: Claim, query: Claim) -> tuple[Claim, list[Claim]]:
+        """Return the query over free variables, and facts: broadcasts that the original implies, connected claims."""
+        claim, *broadcasts = self._restate(query)
+        implied = [self._restate(c)[0] for c in implied_broadcasts(original)]
+        broadcasts += [c for c in implied if c not in implied_broadcasts(claim)]
+        return claim, [*dict.fromkeys(broadcasts), *self._connected_claims(claim)]
 
     def _decide_product(self, claim: Claim, facts: list[Claim]) -> tuple[Verdict, Claim, list[Claim]]:
         """Return the verdict of few points and of better forms, and the claim and the facts in these forms."""
@@ -344,12 +379,15 @@ class Assumptions:
         return None
 
     def _facts_about(self, claim: Claim) -> list[Claim]:
-        """Return the facts that share a variable with a comparison; for a link, all links too."""
+        """Return the comparisons that share a variable with the claim."""
         if self._facts_by_variable is None:
             self._facts_by_variable = index_by_variable([f for f in self._facts if f.relation not in _LINKS])
-        facts = {id(f): f for v in claim.variables() for f in self._facts_by_variable.get(v, ())}
-        links = [f for f in self._facts if f.relation in _LINKS] if claim.relation in _LINKS else []
-        return [*facts.values(), *links]
+        return list({id(f): f for v in claim.variables() for f in self._facts_by_variable.get(v, ())}.values())
+
+    def _known_links(self) -> Links:
+        if self._links is None:
+            self._links = Links(self._facts)
+        return self._links
 
     def _connected_claims(self, claim: Claim) -> list[Claim]:
         """Return the stated claims that are connected with the claim."""
@@ -361,7 +399,7 @@ class Assumptions:
 
     def allows(self, claim: Claim) -> bool:
         """Return False if nothing satisfies the claim and the assumptions; True means only that this is not known."""
-        if any(truth(claim, m) for m in self._known_models()):
+        if any(truth(claim, m) for m in self._models.all()):
             return True
         if implied_broadcasts(claim):
             with self._budget.question():
@@ -407,16 +445,12 @@ class Assumptions:
             interval = intervals.intersection(expr.bounds(ranged.left), range_of(ranged.left, facts))
             low, high = intervals.intersection((low, high), interval)
             for model in corners({v: self._range(v) for v in query.variables()}):
-                self._add_model(model)
+                self._models.add(model)
             return self._proved_least(normal, low), negated(self._proved_least(expr.mul(-1, normal), negated(high)))
 
     def _proved_least(self, size: Size, low: Bound) -> Bound:
         """Return the best lower bound that a few attempts prove; `low` is known. A failed one may find a model."""
-
-        def values() -> list[int]:
-            return [v for v in (value_in(m, size) for m in self._known_models()) if v is not None]
-
-        return proved_least(low, values, lambda bound: self.proves(at_least(size, bound)))
+        return proved_least(low, lambda: self._models.values(size), lambda bound: self.proves(at_least(size, bound)))
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
         """Return the range of a variable by the stated claims without products."""
@@ -429,55 +463,6 @@ class Assumptions:
         return self._ranges[key]
 
     # -- models
-
-    def _known_models(self) -> list[Model]:
-        """Return known models of the assumptions; try the initial ones if there are none."""
-        if not self._models:
-            for model in initial_models():
-                self._add_model(model)
-        return self._models
-
-    def _separate_sides(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
-        """Return False if a model is found in which sizes that broadcast make the claim false, else None."""
-        for sizes in itertools.chain(self._with_ones(facts[0]), separating_models(claim, facts)):
-            model = Model(self._complete(sizes), sizes.make)
-            if truth(claim, model) is False and self._add_model(model):
-                return False
-        return None
-
-    def _with_ones(self, claim: Claim) -> Iterator[Model]:
-        """Yield variants of a known model: ones for all variables of a side of the claim, and for each variable."""
-        sides = [expr.variables(claim.left), expr.variables(claim.right)]
-        for known in self._known_models()[:1]:
-            free = {v: n for v, n in known.items() if v not in self._replacements}
-            for ones in [*sides, *[[v] for v in claim.variables()]]:
-                yield Model({**free, **{v: nearest(v, 1) for v in ones}}, known.make)
-
-    def _add_model(self, model: Model) -> bool:
-        """Add the model if every assumption holds in it; return whether it does.
-
-        The first `_FIRST_MODELS` stay, and the newest others, `_MODELS` in all: new models refute new queries best.
-        """
-        if not self._is_model(model):
-            return False
-        self._models.insert(_FIRST_MODELS, model)
-        del self._models[_MODELS:]
-        return True
-
-    def _is_model(self, model: Model) -> bool:
-        """Return whether every assumption holds, and what equalities determine is within its range."""
-        if not all(truth(c, model) for c in self.claims):
-            return False
-        return not self._determined or all(nearest(v, size) == size for v, size in model.items())
-
-    def _complete(self, sizes: Assignment) -> Assignment:
-        """Return the sizes with the variables that equalities determine."""
-        known = {**sizes}
-        for atom, size in self._replacements.items():
-            if isinstance(atom, DimVar) and atom not in known and all(v in known for v in expr.variables(size)):
-                with contextlib.suppress(ZeroDivisionError, ShapeError):
-                    known[atom] = evaluate(size, values_from(sizes))
-        return known
 
     def witnesses(self, claim: Claim) -> dict[bool, Assignment]:
         """Return a model in which the claim is true, and one in which it is false, as far as they are found."""

@@ -7,13 +7,14 @@ constants, extrema and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
-from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError
+from anyshape.graph.prover.integer_sets import IntegerSet
 from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
+from anyshape.graph.prover.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Call, Size
 from anyshape.graph.sizes.intervals import Bound
@@ -27,14 +28,14 @@ _Query: TypeAlias = tuple[Verdict, Sequence[Alternatives]]  # if nothing satisfi
 def decide(claim: Claim, facts: Sequence[Claim] = ()) -> Verdict:
     """Return YES if the claim holds for all sizes that satisfy `facts`, NO if for none, UNKNOWN if neither is shown."""
     verdict = decide_quickly(claim, lambda: facts)
-    return decide_exactly(claim, facts)[0] if verdict is Verdict.UNKNOWN else verdict
+    return decide_exactly(claim, facts).verdict if verdict is Verdict.UNKNOWN else verdict
 
 
 def follows(claim: Claim, facts: Sequence[Claim]) -> bool:
     """Return whether the facts are shown to imply the claim, without the work of refuting it."""
     verdict = decide_quickly(claim, lambda: facts)
     if verdict is Verdict.UNKNOWN and not has_counterexample(claim, facts):
-        verdict = decide_exactly(claim, facts, need_refutation=False)[0]
+        verdict = decide_exactly(claim, facts, need_refutation=False).verdict
     return verdict is Verdict.YES
 
 
@@ -92,14 +93,15 @@ def _constant_gap(a: Size, b: Size) -> int | None:
     return c - d if x == y else None
 
 
-def decide_by_bounds(claim: Claim, facts: Facts = tuple) -> Verdict:
-    """Return the verdict of intervals and single facts."""
+def decide_by_bounds(claim: Claim, facts: Facts = tuple, links: Callable[[], Links] | None = None) -> Verdict:
+    """Return the verdict of intervals and single facts; `links` of the facts are made unless given."""
     relation, a, b = claim.relation, claim.left, claim.right
     if relation in _OF_CONSTANTS:
         if relation == ">=":
             return _decide_at_least(a, b, facts)
         return _decide_equal(a, b, facts) if relation == "==" else _OPPOSITE[_decide_equal(a, b, facts)]
-    return _decide_broadcasts(claim, facts()) if relation == "broadcasts" else _decide_stretches(claim, facts())
+    decide_link = _decide_broadcasts if relation == "broadcasts" else _decide_stretches
+    return decide_link(a, b, facts, Links(facts()) if links is None else links())
 
 
 _OPPOSITE = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES, Verdict.UNKNOWN: Verdict.UNKNOWN}
@@ -174,38 +176,37 @@ def _has_free_variable(terms: Terms) -> bool:
 # -- broadcasts --------------------------------------------------------------------------------------------------
 
 
-def _decide_broadcasts(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    pairs = ((claim.left, claim.right), (claim.left, 1), (claim.right, 1))
-    verdicts = [_decide_equal(a, b, lambda: facts) for a, b in pairs]
+def _decide_broadcasts(a: Size, b: Size, facts: Facts, links: Links) -> Verdict:
+    if (a, b) in links.broadcasting or links.reaches(a, b) or links.reaches(b, a):
+        return Verdict.YES
+    verdicts = [_decide_equal(x, y, facts) for x, y in ((a, b), (a, 1), (b, 1))]
     if any(v is Verdict.YES for v in verdicts):
         return Verdict.YES
-    if all(v is Verdict.NO for v in verdicts):
-        return Verdict.NO
-    graph = _StretchGraph(facts)
-    known = (claim.left, claim.right) in graph.broadcasting
-    if known or graph.reaches(claim.left, claim.right) or graph.reaches(claim.right, claim.left):
+    return Verdict.NO if all(v is Verdict.NO for v in verdicts) else Verdict.UNKNOWN
+
+
+def _decide_stretches(a: Size, b: Size, facts: Facts, links: Links) -> Verdict:
+    if links.reaches(a, b):
         return Verdict.YES
-    return Verdict.UNKNOWN
+    never = all(_decide_equal(a, x, facts) is Verdict.NO for x in (b, 1))
+    return Verdict.NO if never else Verdict.UNKNOWN
 
 
-def _decide_stretches(claim: Claim, facts: Sequence[Claim]) -> Verdict:
-    if _StretchGraph(facts).reaches(claim.left, claim.right):
-        return Verdict.YES
-    never = [_decide_equal(claim.left, b, lambda: facts) is Verdict.NO for b in (claim.right, 1)]
-    return Verdict.NO if all(never) else Verdict.UNKNOWN
-
-
-class _StretchGraph:
+class Links:
     """Directed graph from sizes to those they stretch to, as part of a broadcast or by a fact."""
 
-    def __init__(self, facts: Sequence[Claim]) -> None:
+    def __init__(self, facts: Iterable[Claim] = ()) -> None:
         self.sources: dict[Size, list[Size]] = {}  # by a size, those that are known to stretch to it
         self.broadcasting: set[tuple[Size, Size]] = set()  # pairs that are known to broadcast
         for fact in facts:
-            if fact.relation == "stretches":
-                self.sources.setdefault(fact.right, []).append(fact.left)
-            elif fact.relation == "broadcasts":
-                self.broadcasting |= {(fact.left, fact.right), (fact.right, fact.left)}
+            self.add(fact)
+
+    def add(self, fact: Claim) -> None:
+        """Add a fact; one that links no sizes changes nothing."""
+        if fact.relation == "stretches":
+            self.sources.setdefault(fact.right, []).append(fact.left)
+        elif fact.relation == "broadcasts":
+            self.broadcasting |= {(fact.left, fact.right), (fact.right, fact.left)}
 
     def reaches(self, old: Size, new: Size) -> bool:
         """Return whether `old` is shown to be 1 or equal to `new`."""
@@ -241,40 +242,57 @@ def _broadcast_parts(size: Size) -> tuple[Size, ...]:
 # -- integer sets ------------------------------------------------------------------------------------------------
 
 
-def decide_exactly(
-    claim: Claim, facts: Sequence[Claim], *, need_refutation: bool = True, need_proof: bool = True
-) -> tuple[Verdict, list[Assignment]]:
-    """Return the verdict of integer sets, and candidate models of the facts that the search produced.
+class Decision:
+    """Verdict of integer sets, with candidate models of the facts, and whether a search ended by its budget.
 
-    A candidate may break a fact that has products. With `need_refutation=False` no proof of the negation is tried, and
-    with `need_proof=False` no proof of the claim.
-    Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
-    candidate breaks come first.
+    A candidate may break a fact that has products.
     """
-    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
-    queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
-    verdict = _decide_by_own_facts(claim, facts, queries)
-    if verdict is not Verdict.UNKNOWN:
-        return verdict, []
-    known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
-    models: list[Assignment] = []
-    while queries:
+
+    def __init__(self) -> None:
+        self.verdict, self.gave_up = Verdict.UNKNOWN, False
+        self.models: list[Assignment] = []
+
+    def ask(
+        self, known: Sequence[Claim], queries: Sequence[_Query], rest: Sequence[Claim]
+    ) -> tuple[list[_Query], list[Claim]]:
+        """Ask queries given the known facts; return those that stay open, as points break facts of the rest."""
         feasible = IntegerSet(known)
-        open_queries, broken = [], []
+        open_queries: list[_Query] = []
+        broken: list[Claim] = []
         for verdict, alternatives in queries:
             point = _find_point(feasible, alternatives)
             if point is None:
-                return verdict, models
+                self.verdict = verdict
+                return [], []
+            self.gave_up = self.gave_up or not point
             breaks = [f for f in rest if truth(f, Model(point)) is False] if point else []
             if breaks:
                 open_queries.append((verdict, alternatives))
                 broken += breaks
             elif point:
-                models.append(point)
-        queries = open_queries
+                self.models.append(point)
+        return open_queries, broken
+
+
+def decide_exactly(
+    claim: Claim, facts: Sequence[Claim], *, need_refutation: bool = True, need_proof: bool = True
+) -> Decision:
+    """Return the verdict of integer sets.
+
+    With `need_refutation=False` no proof of the negation is tried, and with `need_proof=False` no proof of the claim.
+    Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
+    candidate breaks come first.
+    """
+    queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
+    queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
+    decision = Decision()
+    decision.verdict = _decide_by_own_facts(claim, facts, queries)
+    known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
+    while queries and decision.verdict is Verdict.UNKNOWN:
+        queries, broken = decision.ask(known, queries, rest)
         ordered = list(dict.fromkeys([*broken, *rest]))
         known, rest = [*known, *ordered[: len(known)]], ordered[len(known) :]
-    return Verdict.UNKNOWN, models
+    return decision
 
 
 def _decide_by_own_facts(claim: Claim, facts: Sequence[Claim], queries: Sequence[_Query]) -> Verdict:
@@ -309,6 +327,6 @@ def _is_possible(rows: Sequence[Row]) -> bool:
 
 def _search_point(feasible: IntegerSet, conjunction: Sequence[Alternatives]) -> Assignment | None:
     try:
-        return next(feasible.points(conjunction), None)
+        return feasible.find(conjunction)
     except OutOfBudgetError:
         return {}

@@ -26,13 +26,12 @@ from anyshape.graph.prover.linear_constraints import (
     count_row_products,
     rows_of,
 )
+from anyshape.graph.prover.search_budget import Leaves, OutOfBudgetError, deadline, out_of_time, search
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.symbols import RuntimeScalar
-from anyshape.support.interruption import is_thread_state
 from anyshape.support.packages import islpy as isl
-from anyshape.support.progress import show_if_due
 
 _OPERATIONS = 10_000  # of isl, for one query: a good part of a second at the worst
 _FEW_ENTRIES = 500  # up to which the answer never depends on a clock
@@ -56,6 +55,7 @@ _MODERATE = 1 << 8
 _LARGE = 1 << 20
 _DOUBLINGS = 64  # of the step of a bisection, after which the side counts as unbounded
 _SMALL = 1 << 12  # numbers below it are made once per thread
+_SHORT = 7  # bytes of a number that is read as a machine integer
 _VALUE = expr.from_atom(RuntimeScalar(-1))  # stands for the size whose range is sought
 
 
@@ -64,7 +64,6 @@ class _Thread(threading.local):
 
     context: Any = None
     numbers: dict[int, Any]
-    deadline = math.inf  # on the thread's clock, for the current queries
 
     def start(self) -> Any:
         if self.context is None:
@@ -82,56 +81,6 @@ class _Thread(threading.local):
 
 
 _THREAD = _Thread()
-is_thread_state(lambda: _THREAD.deadline, lambda deadline: setattr(_THREAD, "deadline", deadline))
-
-
-class OutOfBudgetError(Exception):
-    """The query took more operations or more time than its budget."""
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Limit the thread's time for all queries in the block together; later ones raise OutOfBudgetError.
-
-    A block inside another has at most the rest of the outer one.
-    """
-    before = _THREAD.deadline
-    until = min(before, time.thread_time() + seconds)
-    try:
-        _THREAD.deadline = until
-        yield
-    finally:
-        if _THREAD.deadline == until:  # else Ctrl-C ended the block, and this comes late
-            _THREAD.deadline = before
-
-
-def out_of_time() -> bool:
-    """Return whether the time of the block is over."""
-    return time.thread_time() > _THREAD.deadline
-
-
-class TimeBudget:
-    """Time for all questions of one owner. When it is used up, each further question still gets `least` seconds."""
-
-    def __init__(self, seconds: float, each: float, least: float) -> None:
-        self.left, self.each, self.least = seconds, each, least
-
-    @contextlib.contextmanager
-    def question(self) -> Iterator[None]:
-        """Limit the time for one question and for all questions asked to answer it."""
-        if _THREAD.deadline < math.inf:
-            yield
-            return
-        show_if_due()
-        start = time.thread_time()
-        until = start + max(self.least, min(self.each, self.left))
-        try:
-            _THREAD.deadline = until
-            yield
-        finally:
-            if _THREAD.deadline == until:  # else Ctrl-C ended the block, and this comes late
-                _THREAD.deadline = math.inf
-            self.left -= time.thread_time() - start
 
 
 class _Case:
@@ -146,6 +95,17 @@ class _Case:
             if i == len(self.made):
                 self.made.append(self.make(constraints))
             yield self.made[i]
+
+    def holds(self, point: Sequence[int]) -> bool:
+        """Return whether a point satisfies one of the alternatives."""
+        return any(all(_holds(c, point) for c in constraints) for constraints in self.alternatives)
+
+
+def _holds(constraint: Constraint, point: Sequence[int]) -> bool:
+    value = constraint.constant
+    for column, coefficient in constraint.coefficients.items():
+        value += coefficient * point[column]
+    return value == 0 if constraint.relation == "==" else value >= 0
 
 
 def _unconditional(alternatives: Sequence[Sequence[Sequence[Constraint]]]) -> list[Constraint]:
@@ -270,10 +230,29 @@ class IntegerSet:
                     yield {}
                     continue
                 simple = self._largest <= _MODERATE and self._weight <= _LIGHT
-                columns = {m[0][0]: c for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1}
                 for point in _points(leaf, small and simple):
-                    values = {a: point.get_coordinate_val(isl.dim_type.set, c) for a, c in columns.items()}
-                    yield {a: _number(v) for a, v in values.items() if isinstance(a, DimVar)}
+                    yield self._sizes_at(self._coordinates(point))
+
+    def _coordinates(self, point: Any) -> list[int]:
+        return [_number(point.get_coordinate_val(isl.dim_type.set, c)) for c in range(len(self.forms.columns))]
+
+    def _sizes_at(self, point: Sequence[int]) -> dict[DimVar, int]:
+        """Return the sizes of the variables at a point."""
+        single = ((m[0][0], c) for m, c in self.forms.columns.items() if len(m) == 1 and m[0][1] == 1)
+        return {a: point[c] for a, c in single if isinstance(a, DimVar)}
+
+    def find(self, more: Sequence[Alternatives]) -> dict[DimVar, int] | None:
+        """Return a point of the set that satisfies `more` too, {} if there may be one, None if there is none.
+
+        With products the point is only a candidate.
+        """
+        with self._query():
+            part, cases = self._start(more)
+            with search(_LEAVES, self._until) as leaves:
+                if not self._is_hard():
+                    point = self._search(part, cases, leaves)
+                    return None if point is None else self._sizes_at(point)
+                return next(({} for _ in self._split(part, self._shortest(cases), leaves)), None)
 
     # -- the search
 
@@ -295,8 +274,8 @@ class IntegerSet:
         if time.thread_time() > self._until:
             raise OutOfBudgetError
 
-    def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
-        """Yield polyhedra that are not empty and cover the set; split cases only as far as needed."""
+    def _start(self, more: Sequence[Alternatives]) -> tuple[Any, list[_Case]]:
+        """Return the polyhedron of everything unconditional, and the cases, first the ones of the query."""
         if sum([count_row_products(r) for a in more for r in a[0]]) > _PRODUCTS:
             raise OutOfBudgetError
         if self.forms.products and out_of_time():
@@ -305,10 +284,17 @@ class IntegerSet:
         products = self._product_constraints(more) if self.forms.products else []
         self._make_base()
         part = self._base.intersect(self._polyhedron([*_unconditional(added), *products]))
-        cases = [*[_Case(a, self._polyhedron) for a in added if len(a) > 1], *self._cases]
-        cases.sort(key=lambda case: len(case.alternatives))
         self._start_search(len(products))
-        yield from self._split(part, cases[:_CASES], [_LEAVES])
+        return part, [*[_Case(a, self._polyhedron) for a in added if len(a) > 1], *reversed(self._cases)]
+
+    def _leaves(self, more: Sequence[Alternatives]) -> Iterator[Any]:
+        """Yield polyhedra that are not empty and cover the set; split cases only as far as needed."""
+        part, cases = self._start(more)
+        yield from self._split(part, self._shortest(cases), Leaves(_LEAVES, self._until))
+
+    def _shortest(self, cases: Sequence[_Case]) -> list[_Case]:
+        """Return the cases that are split, those with few alternatives first. Leaving out one enlarges the set."""
+        return sorted(cases, key=lambda case: len(case.alternatives))[:_CASES]
 
     def _make_base(self) -> None:
         """Make the polyhedron of everything unconditional, and the cases, unless they have all columns already."""
@@ -323,7 +309,7 @@ class IntegerSet:
         entries = 1 + len(self.forms.columns) * (len(self.forms.definitions) + len(self._constraints) + products)
         bits = 1 + max(self._weight - self._heaviest - _HEAVY, 0) // 16
         if entries > _FEW_ENTRIES or self._weight - self._heaviest > _LIGHT:
-            self._until = min(_THREAD.deadline, time.thread_time() + _SECONDS)
+            self._until = deadline(_SECONDS)
             self._check_time()
         _THREAD.context.set_max_operations(min(self._operations, _WORK // (entries * bits) + 1))
 
@@ -349,20 +335,33 @@ class IntegerSet:
     def _to_constraints(self, alternatives: Alternatives) -> list[list[Constraint]]:
         return [[self.forms.constraint(r) for r in rows] for rows in alternatives]
 
-    def _split(self, part: Any, cases: Sequence[_Case], budget: list[int]) -> Iterator[Any]:
+    def _split(self, part: Any, cases: Sequence[_Case], leaves: Leaves) -> Iterator[Any]:
         """Yield the leaves below `part`, depth first, while the budget of leaves lasts."""
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise OutOfBudgetError
-        if self._until < math.inf and budget[0] < _LEAVES - 1:
-            self._check_time()
+        leaves.take()
         if self._is_empty(part):
             return
         if not cases:
             yield part
             return
         for alternative in cases[0].polyhedra():
-            yield from self._split(part.intersect(alternative), cases[1:], budget)
+            yield from self._split(part.intersect(alternative), cases[1:], leaves)
+
+    def _search(self, part: Any, cases: Sequence[_Case], leaves: Leaves) -> list[int] | None:
+        """Return a point in `part` that satisfies the cases, None if there is none.
+
+        Only a case that a point breaks is split: most facts have nothing to do with the question.
+        """
+        leaves.take()
+        sample = part.sample_point()
+        if sample.is_void():
+            return None
+        point = self._coordinates(sample)
+        broken = next((case for case in cases if not case.holds(point)), None)
+        if broken is None:
+            return point
+        rest = [case for case in cases if case is not broken]
+        tries = (self._search(part.intersect(alternative), rest, leaves) for alternative in broken.polyhedra())
+        return next((p for p in tries if p is not None), None)
 
     def _is_hard(self) -> bool:
         """Return whether products make integer points too hard to find."""
@@ -429,6 +428,8 @@ def _integer(value: Any) -> Bound:
 
 
 def _number(value: Any) -> int:
+    if value.n_abs_num_chunks(1) <= _SHORT:
+        return int(value.get_num_si())
     text = value.to_str()
     if text is None:  # printing counts as operations too
         raise OutOfBudgetError

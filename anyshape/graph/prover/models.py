@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
 from anyshape.graph.prover.constraints import Claim, substitute_claim
-from anyshape.graph.prover.integer_sets import IntegerSet, OutOfBudgetError, out_of_time
+from anyshape.graph.prover.integer_sets import IntegerSet
 from anyshape.graph.prover.linear_constraints import Alternatives, negation_of, rows_of
+from anyshape.graph.prover.search_budget import OutOfBudgetError, out_of_time
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size

@@ -27,7 +27,8 @@ from anyshape.errors import (
 )
 from anyshape.errors.messages import at, operation
 from anyshape.errors.size_errors import DIVISIONS
-from anyshape.graph.prover.assumptions import Assumptions, Key
+from anyshape.graph.prover.answers import FinalAnswers
+from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.claim_text import OperandAxes, SizeNames
 from anyshape.graph.prover.constraints import CHECK, Claim, Condition, SourceLine, Verdict, equal
 from anyshape.graph.prover.user_stack import with_callers
@@ -37,6 +38,8 @@ from anyshape.graph.sizes.intervals import Bound
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 _LOG = logging.getLogger("anyshape.guards")
+_COSTLY_SECONDS = 1.0  # of proofs in one trace, from which on the log reports them
+_MOST_NAMED = 4
 _PROCESS = secrets.token_hex(4)
 _COUNTER = itertools.count()
 
@@ -71,6 +74,19 @@ class SizeMaker(NamedTuple):
 
     def __str__(self) -> str:
         return f"made by {operation(self.primitive, self.where)}{at(self.where)}"
+
+
+class CostlyProofs(NamedTuple):
+    """Seconds that proofs about sizes took, and the sizes most of them were about, which may agree in every call."""
+
+    seconds: float
+    sizes: list[str]
+
+    def __str__(self) -> str:
+        advice = "declare it in dynamic_shapes, with a range"
+        if len(self.sizes) > 1:
+            advice = "if they agree in every call, give them one name in dynamic_shapes: nothing is left to prove"
+        return f"proofs about sizes took {self.seconds:.1f} s, most about {', '.join(self.sizes)}\n  {advice}"
 
 
 class Scope:
@@ -117,11 +133,11 @@ class Scope:
         """Return the normal form, or a shorter size seen before that is proved equal to it."""
         return self._assumptions.simplest(size)
 
-    def verdicts(self) -> dict[Key, Verdict]:
+    def verdicts(self) -> FinalAnswers:
         """Return a copy of the final verdicts, for `forget`."""
         return self._assumptions.verdicts()
 
-    def forget(self, sizes: Iterable[DimVar], verdicts: Mapping[Key, Verdict]) -> None:
+    def forget(self, sizes: Iterable[DimVar], verdicts: FinalAnswers) -> None:
         """Drop the assumptions about sizes of a nested graph, and all verdicts but those from before it was begun.
 
         A replay of the graph has sizes in their place, and requires the same of those. An assumption that stayed would
@@ -166,6 +182,21 @@ class Scope:
     def proves_at_once(self, claim: Claim) -> bool:
         """Return whether the cheap methods prove the claim, without a search: for choices that may miss a proof."""
         return self._assumptions.proves_at_once(claim)
+
+    def costly_proofs(self, share: float = 1.0) -> CostlyProofs | None:
+        """Return what proofs have cost and which sizes they were about, None if they took little time.
+
+        `share` is the share of the time that the processor worked for this thread.
+        """
+        seconds, asked = share * self._assumptions.seconds, self._assumptions.asked
+        if seconds <= _COSTLY_SECONDS:
+            return None
+        alike: dict[int | DimVar, list[DimVar]] = {}  # those that agree in this call may be one size
+        for variable, _ in asked.most_common():
+            alike.setdefault((self.hints or {}).get(variable, variable), []).append(variable)
+        most = max(alike.values(), key=lambda sizes: (len(sizes) > 1, sum(asked[v] for v in sizes)))
+        names = self.size_names
+        return CostlyProofs(seconds, [names.leaf(v) for v in most[:_MOST_NAMED]])
 
     def bounds(self, size: Size) -> tuple[Bound, Bound]:
         """Return a lower and an upper bound of the size, the tightest that are proved (None: no bound is proved)."""

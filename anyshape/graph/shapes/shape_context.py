@@ -108,6 +108,16 @@ class ShapeGuardContext:
             self.scope.reliance_log.extend((self.primitive, self.rule, "same", "", None, equal(a, b), self.where))
         return proved
 
+    def stretches(self, a: Size, b: Size) -> bool:
+        """Return True where the sizes are proved to be equal, or the first one to be 1."""
+        if a is b:
+            return True
+        claim = Claim("stretches", a, b)
+        proved = self.scope.proves_at_once(claim) or self.scope.same(a, b)
+        if proved:
+            self.scope.reliance_log.extend((self.primitive, self.rule, "require", "", None, claim, self.where))
+        return proved
+
     def require(self, claim: Claim, why: str, axes: OperandAxes | None = None) -> None:
         """Prove the claim, raise where it is disproved, or make it an assertion of the program."""
         self.scope.require(claim, self.primitive, why, self.metas, self.where, axes)

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from anyshape.graph.prover.assumptions import Assumptions, connected_claims, index_by_variable
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.decide import follows
-from anyshape.graph.prover.integer_sets import out_of_time, time_limit
 from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.prover.search_budget import out_of_time, time_limit
 from anyshape.graph.signature.prologue import (
     Prologue,
     PrologueSource,

@@ -8,15 +8,16 @@ row, or is not proved to. Rows of `backend/compiler/traits/` name the rule of ea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Step
+from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class ParallelAxis(NamedTuple):
@@ -74,8 +75,7 @@ class RowAnalysis:
         sizes = self.ctx.sizes(meta, field="rows")
         if sizes is None:
             return self.rank_of(meta)
-        bounds = [size if isinstance(size, int) else self.ctx.scope.bounds(size)[1] for size in sizes]
-        return sum(high is None or high > 1 for high in bounds)
+        return sum(not self.ctx.scope.proves_at_once(at_least(1, size)) for size in sizes)
 
     def rank_of(self, meta: TensorMeta) -> int:
         """Return the number of axes."""

@@ -1,0 +1,78 @@
+"""Answers to claims: final verdicts, and questions that stay open under the assumptions so far."""
+
+from __future__ import annotations
+
+from anyshape.graph.prover.constraints import Claim, Verdict
+from anyshape.graph.prover.equal_classes import EqualClasses
+from anyshape.graph.sizes.expr import DimExpr, DimVar, Size
+from anyshape.support.lazy_namedtuple import NamedTuple
+
+Key = tuple[str, Size, Size]  # of a claim without its text
+_SYMMETRIC = ("==", "!=", "broadcasts")
+
+
+def key_of(claim: Claim) -> Key:
+    """Return the key of a claim, which is the same with its sides exchanged where that changes nothing."""
+    a, b = claim.left, claim.right
+    if claim.relation in _SYMMETRIC and _rank(a) < _rank(b):
+        return claim.relation, b, a
+    return claim.relation, a, b
+
+
+def _rank(size: Size) -> int:
+    """Return a number that orders sizes within a process: interned sizes are one object while a key holds them."""
+    return id(size) if isinstance(size, DimExpr) else -1
+
+
+class FinalAnswers(NamedTuple):
+    """Final verdicts, and the classes of sizes that are proved equal."""
+
+    settled: dict[Key, Verdict]
+    equal: EqualClasses
+
+
+class Answers:
+    """Tables of answers, and the classes of sizes that are proved equal."""
+
+    def __init__(self) -> None:
+        self.settled: dict[Key, Verdict] = {}  # final, as further assumptions keep what is implied
+        self.undecided: set[Key] = set()  # this and `unproved` hold until a further assumption
+        self.unproved: set[Key] = set()
+        self.equal = EqualClasses()
+        self._given_up: dict[Key, frozenset[DimVar]] = {}  # with the variables of the claim
+
+    def final(self) -> FinalAnswers:
+        """Return a copy of the final answers."""
+        return FinalAnswers(dict(self.settled), self.equal.copy())
+
+    def keep(self, answers: FinalAnswers) -> None:
+        """Start with final answers."""
+        self.settled, self.equal = dict(answers.settled), answers.equal.copy()
+
+    def settle(self, claim: Claim, verdict: Verdict) -> None:
+        """Note a final verdict."""
+        self.settled[key_of(claim)] = verdict
+
+    def join(self, claim: Claim, verdict: Verdict) -> None:
+        """Let the sides of a proved equality stand for each other."""
+        if claim.relation == "==" and verdict is Verdict.YES:
+            self.equal.join(claim.left, claim.right)
+
+    def give_up(self, claim: Claim) -> None:
+        """Note that a search for an answer ended without one, by its budget."""
+        self._given_up[key_of(claim)] = frozenset(claim.variables())
+
+    def is_given_up(self, claim: Claim) -> bool:
+        """Return whether a search ended by its budget, and no assumption about sizes of the claim alone came since.
+
+        Other assumptions make the search longer.
+        """
+        return key_of(claim) in self._given_up
+
+    def reopen(self, assumed: Claim) -> None:
+        """Open the questions that a further assumption may answer."""
+        self.undecided.clear()
+        self.unproved.clear()
+        about = set(assumed.variables())
+        if self._given_up:
+            self._given_up = {key: v for key, v in self._given_up.items() if not about <= v}

@@ -1,0 +1,47 @@
+"""Classes of sizes that are proved equal: what is proved of one size holds for all of its class."""
+
+from __future__ import annotations
+
+from anyshape.graph.sizes.expr import DimExpr, Size
+
+
+class EqualClasses:
+    """Union-find over sizes. The shortest size of a class stands for it.
+
+    Sizes that divide by a size are left out, as they are undefined where the others are not.
+    """
+
+    def __init__(self) -> None:
+        self._shorter: dict[Size, Size] = {}  # an equal size, which is shorter or was first
+
+    def copy(self) -> EqualClasses:
+        """Return a copy that grows on its own."""
+        new = EqualClasses()
+        new._shorter = dict(self._shorter)
+        return new
+
+    def shortest(self, size: Size) -> Size:
+        """Return the shortest size of the class."""
+        first = size
+        while (shorter := self._shorter.get(size)) is not None:
+            size = shorter
+        if first is not size:
+            self._shorter[first] = size
+        return size
+
+    def join(self, a: Size, b: Size) -> None:
+        """Join the classes of two sizes."""
+        if _divides(a) or _divides(b):
+            return
+        a, b = self.shortest(a), self.shortest(b)
+        if a is not b and a != b:
+            longer, shorter = (a, b) if _length(a) > _length(b) else (b, a)
+            self._shorter[longer] = shorter
+
+
+def _divides(size: Size) -> bool:
+    return isinstance(size, DimExpr) and size.divides
+
+
+def _length(size: Size) -> int:
+    return size.nodes if isinstance(size, DimExpr) else 0
