@@ -58,9 +58,14 @@ class Linearised:
     live: list[bool]
 
 
-def linearised_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> Linearised:
-    """Linearise the branches of one conditional in the `active` inputs."""
-    parts = [_Part(graph, active, handle) for graph in graphs]
+def linearised_graphs(
+    graphs: Sequence[Graph], active: Sequence[bool], handle: Handle, shared: Sequence[bool]
+) -> Linearised:
+    """Linearise the branches of one conditional in the `active` inputs.
+
+    What follows from `shared` inputs alone is not saved, as these are the same for all examples of a batch.
+    """
+    parts = [_Part(graph, active, handle, shared) for graph in graphs]
     live = [any(t is not None for t in column) for column in zip(*[p.map.live for p in parts], strict=True)]
     for part in parts:
         part.decide(live)
@@ -75,7 +80,7 @@ def linearised_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: H
 class _Part:
     """One branch: its values, its derivative, and where each residual of the derivative comes from."""
 
-    def __init__(self, graph: Graph, active: Sequence[bool], handle: Handle) -> None:
+    def __init__(self, graph: Graph, active: Sequence[bool], handle: Handle, shared: Sequence[bool]) -> None:
         self.graph, self.active, self.handle = graph, active, handle
         self.metas = [v.meta for v in graph.inputs]
         with derived(graph, self.metas, handle) as (builder, inputs):
@@ -84,7 +89,7 @@ class _Part:
         self.position = {x.value: i for i, x in enumerate(inputs)}
         self.arrays = dict(builder.constants.values())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
-        self.of_sizes: dict[Value, bool] = {}
+        self.made_again = {x.value: flag for x, flag in zip(inputs, shared, strict=True)}  # of sizes and shared inputs
         self.again = False
         self.saved: dict[Value, int] = {}  # the slot of each saved value
         self.read: set[int] = set()
@@ -108,15 +113,15 @@ class _Part:
         return meta.sizes is not None and all(v in bound for size in meta.sizes for v in expr.variables(size))
 
     def _is_known(self, value: Value) -> bool:
-        """Return whether the linear map has a value without saving it: of sizes, constants and operands alone."""
-        return value in self.position or value in self.arrays or self._is_of_sizes(value)
+        """Return whether the linear map has a value without saving it: it is an operand, a constant, or made again."""
+        return value in self.position or value in self.arrays or self._is_made_again(value)
 
-    def _is_of_sizes(self, value: Value) -> bool:
-        if value not in self.of_sizes:
+    def _is_made_again(self, value: Value) -> bool:
+        if value not in self.made_again:
             node = self.maker.get(value)
-            reads_sizes = node is not None and not node.op.mints and all(v in self.position for v in node.sources)
-            self.of_sizes[value] = reads_sizes and node is not None and all(map(self._is_of_sizes, node.inputs))
-        return self.of_sizes[value]
+            is_fit = node is not None and not node.op.mints and all(v in self.position for v in node.sources)
+            self.made_again[value] = is_fit and node is not None and all(map(self._is_made_again, node.inputs))
+        return self.made_again[value]
 
     def _operands_of(self, value: Value) -> Iterator[int]:
         """Yield the positions of the operands that a known value is made from."""
@@ -156,28 +161,22 @@ class _Part:
         """Return the graph of the linear map."""
         tangent_metas = [m for m, flag in zip(self.metas, self.active, strict=True) if flag]
         metas = [*tangent_metas, *[self.metas[i] for i in read], *slots]
-        with derived(self.graph, metas, self.handle) as (builder, inputs):
-            count = len(tangent_metas)
+        count = len(tangent_metas)
+        with derived(self.graph, metas, self.handle, linear=count) as (builder, inputs):
             tangents, operands = inputs[:count], dict(zip(read, inputs[count:], strict=False))
             if self.again:
-                outputs, slopes = self._pushed_again(builder, operands, tangents)
+                wrt = [i for i, flag in enumerate(self.active) if flag]
+                outputs, linear = linearise(builder, self.graph, [operands[i] for i in range(len(self.metas))], wrt)
+                residuals = linear.residuals
             else:
                 known = _Known(self, builder, operands, inputs[count + len(read) :])
-                results = inline(builder, self.map.graph, [*tangents, *map(known.handle, self.map.residuals)])
-                slopes = [None if i is None else results[i] for i in self.map.live]
-                outputs = [_Typed(v.meta) for v in self.graph.outputs]
+                outputs, linear = [_Typed(v.meta) for v in self.graph.outputs], self.map
+                residuals = tuple(map(known.handle, linear.residuals))
+            results = inline(builder, linear.graph, [*tangents, *residuals])
+            slopes = [None if i is None else results[i] for i in linear.live]
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
             columns = zip(outputs, slopes, live, strict=True)
             return builder.finish([_or_zeros(ctx, y, t) for y, t, flag in columns if flag], self.graph.name)
-
-    def _pushed_again(self, builder: Builder, operands: dict[int, Traced], tangents: Sequence[Traced]) -> Any:
-        remaining = iter(tangents)
-        return push(
-            builder,
-            self.graph,
-            [operands[i] for i in range(len(self.metas))],
-            [next(remaining) if flag else None for flag in self.active],
-        )
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def transpose(
     cotangent_of: dict[Value, Any] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
-            cotangent_of[value] = add_tangents(cotangent_of.get(value), _of_its_shape(env, value, ct))
+            cotangent_of[value] = add_tangents(cotangent_of.get(value), _of_its_shape(builder, env, value, ct))
     for node in reversed(graph.nodes):
         if not linear.isdisjoint(node.inputs) and not cotangent_of.keys().isdisjoint(node.outputs):
             _compute_known(builder, node.operands, maker, env)
@@ -69,10 +69,12 @@ def transpose(
     return [cotangent_of.get(v) for v in graph.inputs[:linear_count]]
 
 
-def _of_its_shape(env: Replay, value: Value, ct: Traced) -> Any:
-    """Return a cotangent with the exact sizes of its value: outside of a branch, these may have no name."""
-    sizes = env.translate_type(value.meta).sizes if ct.meta.sizes is None else None
-    return ct if sizes is None else sized(ct, sizes)
+def _of_its_shape(builder: Builder, env: Replay, value: Value, ct: Traced) -> Any:
+    """Return a cotangent with the sizes of its value: for a branch of several, a cotangent has sizes of its own."""
+    sizes, known = env.translate_type(value.meta).sizes, ct.meta.sizes
+    if sizes is None or sizes == known or (known and all(map(builder.scope.same, sizes, known))):
+        return ct
+    return sized(ct, sizes)
 
 
 def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Node]]:

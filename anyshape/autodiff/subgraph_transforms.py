@@ -27,6 +27,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Atom, DimVar, InputAxis, Size
 from anyshape.ops.elementwise import lift
+from anyshape.ops.reduction import reduce_sum
 
 Handle = type[Traced]
 
@@ -97,6 +98,26 @@ def transposed_graphs(
     return with_live_outputs(made, has_cotangent)
 
 
+def rows_graphs(
+    graphs: Sequence[Graph], index: TensorMeta, carries: Sequence[bool], totals: Sequence[bool], handle: Handle
+) -> list[Graph]:
+    """Return the graphs of rows of examples. They take an index of each, and the operands: rows of the ones flagged.
+
+    Results are rows, or sums over them where `totals` says so.
+    """
+    rows = expr.from_atom(DimVar("rows"))
+    metas = [_stacked(v.meta, rows) if flag else v.meta for v, flag in zip(graphs[0].inputs, carries, strict=True)]
+    made = []
+    for graph in graphs:
+        with derived(graph, [_stacked(index, rows), *metas], handle) as (builder, inputs):
+            ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
+            outputs = batch(builder, graph, inputs[1:], carries, rows)
+            stretched = [y if flag else stretch(ctx, rows, y) for y, flag in outputs]
+            ends = [reduce_sum(y, (0,)) if total else y for y, total in zip(stretched, totals, strict=True)]
+            made.append(builder.finish(ends, graph.name))
+    return made
+
+
 def batched_graphs(
     graphs: Sequence[Graph], batched: Sequence[bool], size: Size, handle: Handle
 ) -> tuple[list[Graph], list[bool]]:
@@ -128,19 +149,23 @@ def _choose_outputs(graph: Graph, flags: Sequence[bool]) -> Graph:
 
 
 @contextlib.contextmanager
-def derived(graph: Graph, metas: Sequence[TensorMeta], handle: Handle) -> Iterator[tuple[Builder, list[Any]]]:
+def derived(
+    graph: Graph, metas: Sequence[TensorMeta], handle: Handle, linear: int = 0
+) -> Iterator[tuple[Builder, list[Any]]]:
     """Build a graph that knows the sizes and conditions of a subgraph: give its builder, and its inputs of these types.
 
-    A variable of the subgraph that has no axis of its own among these inputs gets a hidden input.
+    A variable of the subgraph that has no axis of its own among these inputs gets a hidden input. No size is read off
+    the first `linear` inputs, which have no value once the graph is transposed.
     """
     about_inputs = [c for c in graph.conditions if graph.runtime.keys().isdisjoint(c.claim.variables())]
     builder = Builder(Scope(conditions=about_inputs), handle=handle)
     with activate(builder):
         inputs = [builder.input(meta) for meta in metas]
-        axes = axes_of_variables(builder.inputs)
+        axes = axes_of_variables(builder.inputs[linear:])
         builder.hidden = [s.variable for s in graph.dims if s.variable not in axes]
         builder.hide()
-        for variable, axis in axes_of_variables(builder.inputs).items():
+        known = [Value(TensorMeta(v.meta.dtype, (Unknown(),) * v.meta.rank)) for v in builder.inputs[:linear]]
+        for variable, axis in axes_of_variables([*known, *builder.inputs[linear:]]).items():
             builder.define_dim(variable, axis)
         yield builder, inputs
 
@@ -157,13 +182,16 @@ def _types(values: Sequence[Value], flags: Sequence[bool]) -> list[TensorMeta]:
 
 
 def _common_types(graphs: Sequence[Graph]) -> list[TensorMeta]:
-    """Return for each output a type over the sizes of the inputs that it has in every graph."""
+    """Return for each output a type over the sizes of the inputs that it has in every graph.
+
+    Sizes that differ between graphs, or that one makes itself, become variables.
+    """
     bound = {s.variable for s in graphs[0].dims}
 
     def common(extents: Sequence[ShapeExtent]) -> ShapeExtent:
         first, *rest = dict.fromkeys(extents)
         is_known = not rest and isinstance(first, Exact) and bound.issuperset(expr.variables(first.size))
-        return first if is_known else Unknown()
+        return first if is_known else Exact(expr.from_atom(DimVar("size")))
 
     columns = zip(*[[v.meta for v in g.outputs] for g in graphs], strict=True)
     return [

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
 from anyshape.graph.ir.graph import Graph, Value, subgraphs
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
-from anyshape.ops.control_flow import chosen_branch, cond_op
+from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
 
 
@@ -24,12 +25,15 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
     for node in graph.nodes:
         operands = [array_of[v] for v in node.inputs]
         if node.op is cond_op:
-            branches = subgraphs(node)
-            results = evaluate(branches[chosen_branch(operands[0], len(branches))], operands[1:])
+            results = run_branch(evaluate, operands[0], operands[1:], subgraphs(node))
+        elif node.op is cond_each_op:
+            p = dict(node.params)
+            index, *rest = operands
+            results = run_each_branch(evaluate, index, rest, p["batched"], p["carries"], p["totals"])
         else:
             params = resolve(dict(node.params), [array_of[v] for v in node.operands])
             result = KERNELS[node.op].run(*operands, **params)
-            results = result if len(node.outputs) > 1 else (result,)
+            results = list(result) if len(node.outputs) > 1 else [result]
         array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
     return [np.array(array_of[v]) for v in graph.outputs]
 

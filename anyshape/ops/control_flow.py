@@ -40,10 +40,12 @@ def _cond_type(
 
 
 class _Join:
-    """Finds the strongest types of what branches give, one of which runs."""
+    """Finds the strongest types of the results of branches: any of these may run."""
 
-    def __init__(self, ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta]) -> None:
-        self.ctx, self.branches, self.operands = ctx, branches, operands
+    def __init__(
+        self, ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta], first: int = 1
+    ) -> None:
+        self.ctx, self.branches, self.operands, self.first = ctx, branches, operands, first
 
     def type(self, metas: Sequence[TensorMeta]) -> TensorMeta:
         """Return the strongest type that arrays of all these types have."""
@@ -66,13 +68,36 @@ class _Join:
             return False
         if self.ctx.same(a.size, b.size):
             return True
-        asserted = assertions_at(self.ctx, branch, self.operands, first=1)
+        asserted = assertions_at(self.ctx, branch, self.operands, self.first)
         if not asserted:
             return False
         with self.ctx.scope.apart():
             for condition in asserted:
                 self.ctx.scope.assume(condition)
             return self.ctx.same(a.size, b.size)
+
+
+def _cond_each_type(
+    ctx: ShapeGuardContext,
+    index: TensorMeta,
+    *operands: TensorMeta,
+    branches: tuple[Graph, ...],
+    batched: tuple[Graph, ...],
+    carries: tuple[bool, ...],
+    totals: tuple[bool, ...],
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the weakest types of what the branches give for rows, as if all examples chose one."""
+    if index.rank != 1 or index.dtype.kind not in "iub":
+        raise ctx.bad_dtype(f"the index of a branch is {index}", "make it a vector of integers or booleans")
+    if {len(g.inputs) for g in branches} != {len(carries)} or len(branches) != len(batched):
+        raise ctx.fail("the branches of examples and of batches differ")
+    results = [call_type(ctx, graph, (index, *operands), always=False) for graph in batched]
+    kinds = {tuple([(m.dtype, m.rank) for m in metas]) for metas in results}
+    if not results[0] or len(kinds) > 1 or len(results[0]) != len(totals):
+        raise ctx.fail("the branches give different numbers of arrays, or arrays of different dtypes or ranks")
+    join = _Join(ctx, batched, (index, *operands), first=0)
+    joined = tuple([join.type(metas) for metas in zip(*results, strict=True)])
+    return joined if len(joined) > 1 else joined[0]
 
 
 def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...]) -> TensorMeta:
@@ -95,6 +120,16 @@ def _most_flops(applied: Applied) -> Size:
     return expr.maximum(*[graph_flops(g, applied.inputs[1:]) for g in applied.params["branches"]])
 
 
+def _are_flags(node: Node, param: Any) -> bool:
+    """Bools."""
+    return isinstance(param, tuple) and all(type(flag) is bool for flag in param)
+
+
+def _all_flops(applied: Applied) -> Size:
+    """Return the operations of all branches, each for all examples."""
+    return expr.total([graph_flops(g, applied.inputs) for g in applied.params["batched"]])
+
+
 cond_op = define(
     "cond",
     _cond_type,
@@ -104,6 +139,16 @@ cond_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_most_flops, bound=True),
+)
+cond_each_op = define(
+    "cond_each",
+    _cond_each_type,
+    params={"branches": _are_branches, "batched": _are_branches, "carries": _are_flags, "totals": _are_flags},
+    operands=(1, 10_000),
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=OpCost(_all_flops, bound=True),
 )
 sized_op = define(
     "sized", _sized_type, params={"shape": kinds.sizes}, jointly=None, claims=None, probe=None, cost=MOVES
@@ -116,6 +161,25 @@ def cond(index: Operand, branches: Sequence[Graph], *operands: Operand) -> tuple
     An integer index is clamped to the branches that there are.
     """
     return apply_all(cond_op, index, *operands, branches=tuple(branches))
+
+
+def cond_each(
+    index: Operand,
+    branches: Sequence[Graph],
+    batched: Sequence[Graph],
+    *operands: Operand,
+    carries: Sequence[bool],
+    totals: Sequence[bool],
+) -> tuple[Any, ...]:
+    """Return the results of the branch that each example chooses. Each branch runs once, on the rows that choose it.
+
+    - `branches`: of one example. Transforms read them.
+    - `batched`: the same of rows, which run. They take the index, the operands, and operands of their own.
+    - `carries`: which operands of a branch have one row per example.
+    - `totals`: which results are sums over all examples.
+    """
+    params = {"branches": tuple(branches), "batched": tuple(batched)}
+    return apply_all(cond_each_op, index, *operands, carries=tuple(carries), totals=tuple(totals), **params)
 
 
 def sized(x: Operand, shape: Sequence[Size]) -> Any:

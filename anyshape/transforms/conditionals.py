@@ -158,7 +158,7 @@ class _Conditional:
         self._check_operands(leaves)
         if active() is None:
             return self._run_now(self._chosen(choice), leaves, tree)
-        traced = {i: as_value(x) for i, x in enumerate(leaves) if isinstance(x, Traced) or has_type(x, np.ndarray)}
+        traced = {i: _like(as_value(x), x) for i, x in enumerate(leaves) if not isinstance(x, SymbolicSize)}
         branches = _Branches(self, leaves, tree, traced)
         return branches.emit(choice)
 
@@ -173,11 +173,11 @@ class _Conditional:
 
     def _run_now(self, position: int, leaves: Sequence[Any], tree: Any) -> Any:
         """Check all functions on arrays of any size, and call the chosen one outside of a trace."""
-        arrays = {i: x for i, x in enumerate(leaves) if has_type(x, np.ndarray)}
-        paths = [f"args[{i}]" for i in arrays]
-        builder, metas = any_sizes(Leaves([*arrays.values()], [None] * len(arrays), tree, paths), [])
+        arrays = [np.asarray(x) for x in leaves]
+        paths = [f"args[{i}]" for i in range(len(leaves))]
+        builder, metas = any_sizes(Leaves(arrays, [None] * len(arrays), tree, paths), [])
         with activate(builder):
-            traced = {i: standing_for(builder.input(m), None) for i, m in zip(arrays, metas, strict=True)}
+            traced = {i: _like(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
             branches = _Branches(self, leaves, tree, traced)
             branches.trace(())
         results, out_tree = flatten(self.functions[position](*self.operands))

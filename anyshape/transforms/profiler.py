@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -140,7 +141,19 @@ class _Costing:
         """Return the row of a step, or of the steps of a group that ran as tiles."""
         if part.start in self.runs[-1].shares:
             return self._group(part, seconds, share)
-        return self._step(self.plan.steps[part.start], seconds, share)
+        step = self.plan.steps[part.start]
+        row = self._step(step, seconds, share)
+        return replace(row, steps=tuple(self._bodies(part.start, step, seconds, share))) if step.bodies else row
+
+    def _bodies(self, number: int, step: Step, seconds: float, share: float) -> Iterator[Row]:
+        """Yield a row for each step of the bodies that ran, with a part of the time of the step that runs these."""
+        for position, body in enumerate(step.bodies):
+            if (number, position) in self.runs[-1].shares:
+                spent = _spent((number, position), len(body.steps), self.runs)
+                for inner, taken in zip(body.steps, spent, strict=True):
+                    results = ", ".join([f"{s}: {m}" for s, m in zip(inner.outputs, inner.results, strict=True)])
+                    part = min(taken, seconds) / seconds if seconds else 0.0
+                    yield Row(inner.op.name, taken, share * part, results, where=inner.where)
 
     def _group(self, part: range, seconds: float, share: float) -> Row:
         """Return the row of a group, with a row inside for each step."""
@@ -210,9 +223,7 @@ def _read_from_outside(group: Group) -> dict[str, TensorMeta]:
 
 def _fractions(part: range, runs: Sequence[TimedRun]) -> list[float]:
     """Return the fraction of a row's time that each step takes, from its time on all threads; medians of runs."""
-    spent = [
-        _median([sum(share.seconds[i] for share in run.shares[part.start]) for run in runs]) for i in range(len(part))
-    ]
+    spent = _spent(part.start, len(part), runs)
     whole = sum(spent)
     return [t / whole if whole else 1 / len(spent) for t in spent]
 
@@ -221,3 +232,8 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     """Return the sum of the numbers, or None if one is unknown."""
     known = [n for n in numbers if n is not None]
     return sum(known) if len(known) == len(numbers) else None
+
+
+def _spent(key: Any, count: int, runs: Sequence[TimedRun]) -> list[float]:
+    """Return the seconds of each of so many steps on all threads; medians of runs."""
+    return [_median([sum(share.seconds[i] for share in run.shares[key]) for run in runs]) for i in range(count)]

@@ -10,7 +10,7 @@ from anyshape.ops.control_flow import sized
 def _callback_jvp(ctx, tangents, out, *xs, function, results, loops, vectorized, sources=()):
     """Return no tangent for integers and booleans; raise for other results, as the function is not traced."""
     if any(has_tangent(dtype) for dtype, _ in results):
-        advice = "give it stop_gradient(x), so that its result is a constant, or write it with array operations"
+        advice = "give it stop_gradient(x), so that its result is a constant, or a derivative rule with custom_jvp"
         raise UnsupportedFunctionError(f"pure_callback({function})", "has no derivative", advice, ctx.where)
     return (None,) * len(results) if len(results) > 1 else None
 

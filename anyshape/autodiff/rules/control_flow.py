@@ -4,82 +4,83 @@ Tangents in the graph of the values make one conditional of both. Tangents in a 
 make two: one of the values and of what the derivative reads, and one that is linear in the tangents.
 """
 
+from anyshape.autodiff.branch_calls import Branches, by_flags
 from anyshape.autodiff.branch_derivatives import linearised_graphs, pushed_graphs
 from anyshape.autodiff.jvp import Pushed
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, linear, no_shift, with_values
-from anyshape.autodiff.subgraph_transforms import transposed_graphs, with_shared_variables
+from anyshape.autodiff.subgraph_transforms import transposed_graphs
 from anyshape.graph.ir.builder import Traced
-from anyshape.graph.ir.subgraph import close, sizes_at
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import meta_of
-from anyshape.ops.subgraph_call import further_operands
 
 linear(cf.sized_op, lambda ctx, ct, x, *, shape, sources=(): ct)
 
 
-def apply_graphs(ctx, graphs, like, metas, index, arguments):
-    """Apply a conditional to graphs derived from the branch `like`, which has operands of the types `metas`."""
-    closed = close(graphs)
-    further = further_operands(closed, sizes_at(ctx, like, metas))
-    return cf.cond(index, closed.graphs, *arguments, *further)
-
-
-def handle_of(*xs):
-    """Return the class of handles that traced operands have."""
-    return type(next(x for x in xs if isinstance(x, Traced)))
-
-
-def by_flags(flags, results):
-    """Return for each flag the next result, or None where it is not set."""
-    remaining = iter(results)
-    return [next(remaining) if flag else None for flag in flags]
-
-
-def _cond_jvp(ctx, tangents, out, index, *operands, branches):
-    active = [t is not None for t in tangents[1:]]
-    live = [t for t in tangents[1:] if t is not None]
-    branches = with_shared_variables(branches, handle_of(*live))
-    metas = [meta_of(x) for x in operands]
-    depth = max([x.builder.depth for x in (index, *operands) if isinstance(x, Traced)], default=-1)
+def _jvp(call, tangents):
+    """Return the results of a conditional and their tangents."""
+    active = [t is not None for t in tangents]
+    live = [t for t in tangents if t is not None]
+    depth = max([x.builder.depth for x in (call.index, *call.operands) if isinstance(x, Traced)], default=-1)
     derive = _linearise if live[0].builder.depth > depth else _push
-    return Pushed(*derive(ctx, active, live, metas, index, operands, branches))
+    return Pushed(*derive(call, active, live))
 
 
-def _push(ctx, active, live, metas, index, operands, branches):
+def _push(call, active, live):
     """Return values and tangents of one conditional."""
-    graphs, flags = pushed_graphs(branches, active, handle_of(*live))
-    results = apply_graphs(ctx, graphs, branches[0], metas, index, [*operands, *live])
+    graphs, flags = pushed_graphs(call.graphs, active, call.handle)
+    carried = [c for c, flag in zip(call.carries, active, strict=True) if flag]
+    totals = [*call.totals, *[t for t, flag in zip(call.totals, flags, strict=True) if flag]]
+    results = call.apply(graphs, [*call.operands, *live], [*call.carries, *carried], totals)
     return results[: len(flags)], by_flags(flags, results[len(flags) :])
 
 
-def _linearise(ctx, active, live, metas, index, operands, branches):
+def _linearise(call, active, live):
     """Return values, and tangents of a conditional that is linear in the tangents."""
-    parts = linearised_graphs(branches, active, handle_of(*live))
-    results = apply_graphs(ctx, parts.values, branches[0], metas, index, operands)
-    outputs, saved = results[: len(parts.live)], results[len(parts.live) :]
+    shared = [call.is_of_examples and not carries for carries in call.carries]
+    parts = linearised_graphs(call.graphs, active, call.handle, shared)
+    count = len(parts.live)
+    totals = [*call.totals, *[False] * (len(parts.values[0].outputs) - count)]
+    results = call.apply(parts.values, call.operands, call.carries, totals)
+    outputs, saved = results[:count], results[count:]
     slopes = ()
     if any(parts.live):
-        known = [*live, *[operands[i] for i in parts.read], *saved]
-        slopes = apply_graphs(ctx, parts.maps, branches[0], metas, index, known)
+        carried = [c for c, flag in zip(call.carries, active, strict=True) if flag]
+        carries = [*carried, *[call.carries[i] for i in parts.read], *[True] * len(saved)]
+        totals = [t for t, flag in zip(call.totals, parts.live, strict=True) if flag]
+        known = [*live, *[call.operands[i] for i in parts.read], *saved]
+        slopes = call.apply(parts.maps, known, carries, totals)
     return outputs, by_flags(parts.live, slopes)
 
 
+def _cond_jvp(ctx, tangents, out, index, *operands, branches):
+    return _jvp(Branches(ctx, index, operands, branches), tangents[1:])
+
+
+def _cond_each_jvp(ctx, tangents, out, index, *operands, branches, batched, carries, totals):
+    operands, tangents = operands[: len(carries)], tangents[1 : 1 + len(carries)]
+    return _jvp(Branches(ctx, index, operands, branches, carries, totals), tangents)
+
+
 with_values(cf.cond_op, _cond_jvp)
+with_values(cf.cond_each_op, _cond_each_jvp)
 
 
-def _cond_transpose(ctx, cts, index, *operands, branches):
-    cts = cts if isinstance(cts, list) else [cts]
-    linear_flags = [isinstance(x, Linear) for x in operands]
+def _transpose(call, cts):
+    """Return the cotangents of the operands of a conditional that is linear in some of them."""
+    linear_flags = [isinstance(x, Linear) for x in call.operands]
     live = [ct for ct in cts if ct is not None]
-    branches = with_shared_variables(branches, handle_of(*live))
-    graphs, flags = transposed_graphs(branches, linear_flags, [ct is not None for ct in cts], handle_of(*live))
+    live_flags = [ct is not None for ct in cts]
+    graphs, flags = transposed_graphs(call.graphs, linear_flags, live_flags, call.handle)
     results = ()
     if any(flags):
-        metas = [x.meta if isinstance(x, Linear) else meta_of(x) for x in operands]
-        known = [x for x in operands if not isinstance(x, Linear)]
-        results = apply_graphs(ctx, graphs, branches[0], metas, index, [*known, *live])
+        known = [x for x in call.operands if not isinstance(x, Linear)]
+        carries = [c for c, flag in zip(call.carries, linear_flags, strict=True) if not flag]
+        carries += [not t for t, flag in zip(call.totals, live_flags, strict=True) if flag]
+        wanted = [c for c, flag in zip(call.carries, linear_flags, strict=True) if flag]
+        totals = [not c for c, flag in zip(wanted, flags, strict=True) if flag] if call.is_of_examples else None
+        results = call.apply(graphs, [*known, *live], carries, totals)
     cotangents = by_flags(linear_flags, by_flags(flags, results))
-    return None, *[_of_shape(ct, x) for ct, x in zip(cotangents, operands, strict=True)]
+    return [_of_shape(ct, x) for ct, x in zip(cotangents, call.operands, strict=True)]
 
 
 def _of_shape(ct, x):
@@ -87,8 +88,20 @@ def _of_shape(ct, x):
     return ct if ct is None or meta_of(ct).sizes is not None or x.meta.sizes is None else cf.sized(ct, x.meta.sizes)
 
 
+def _cond_transpose(ctx, cts, index, *operands, branches):
+    cts = cts if isinstance(cts, list) else [cts]
+    return None, *_transpose(Branches(ctx, index, operands, branches, like=cts), cts)
+
+
+def _cond_each_transpose(ctx, cts, index, *operands, branches, batched, carries, totals):
+    cts, count = cts if isinstance(cts, list) else [cts], len(carries)
+    call = Branches(ctx, index, operands[:count], branches, carries, totals, like=cts)
+    return None, *_transpose(call, cts), *[None] * (len(operands) - count)
+
+
 TRANSPOSES[cf.cond_op] = _cond_transpose
+TRANSPOSES[cf.cond_each_op] = _cond_each_transpose
 
 # -- shifts of operands
 
-no_shift(cf.cond_op, cf.sized_op)
+no_shift(cf.cond_op, cf.cond_each_op, cf.sized_op)

@@ -18,7 +18,7 @@ from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize,
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes
 from anyshape.backend.compiler.plan_ops import scatter_sums_op
 from anyshape.graph.ir.dead_code import asserted_values, refusals_of_dead
-from anyshape.graph.ir.graph import Graph, Node, Op, Value, subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.ir.op_local import NodeSizes
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -161,7 +161,7 @@ class _Lowering:
             results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
-            bodies=tuple([lower(g, tier=self.tier) for g in subgraphs(node)]) if TRAITS[op].inlines else (),
+            bodies=tuple([lower(g, tier=self.tier) for g in dict(node.params).get(TRAITS[op].inlines, ())]),
         )
 
 

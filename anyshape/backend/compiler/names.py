@@ -64,6 +64,11 @@ def branch_index(depth: int) -> str:
     return f"i{depth}_"
 
 
+def rows_local(depth: int) -> str:
+    """Return the local of the rows of a batch whose examples choose between branches, at this depth."""
+    return f"rows{depth}_"
+
+
 def unused_name(prefix: str, names: Collection[str]) -> str:
     """Return a name for an object in the scope of generated code; scopes only grow, so their length is unused."""
     return f"{prefix}{len(names)}"
@@ -110,3 +115,11 @@ def full_buffer(buffer: str) -> str:
 def uncollapsed(array: str) -> str:
     """Return the local of an array as it was before axes were collapsed."""
     return f"whole_{array}"
+
+
+# -- helper functions of a long function
+
+
+def chunk(function: str, position: int) -> str:
+    """Return the name of a chunk of a function."""
+    return f"{function}_{position}"

@@ -114,7 +114,7 @@ class Traits(NamedTuple):
     - `algebra`: how it is simplified.
     - `recomputable`: rematerialisation may run it twice.
     - `runs_user_code`: its kernel calls a Python function of the user.
-    - `inlines`: its subgraphs are lowered to plans of their own, which generated code writes inline.
+    - `inlines`: the param whose subgraphs are lowered to plans of their own, which generated code writes inline.
     """
 
     elementwise: bool
@@ -126,7 +126,7 @@ class Traits(NamedTuple):
     algebra: Algebra
     recomputable: bool
     runs_user_code: bool
-    inlines: bool
+    inlines: str
 
 
 # The declared default: no pass may use anything of such an op. Rows name it; a missing row is never read as this.
@@ -140,7 +140,7 @@ OPAQUE = Traits(
     algebra=NO_ALGEBRA,
     recomputable=False,
     runs_user_code=False,
-    inlines=False,
+    inlines="",
 )
 
 TRAITS: OpTable[Traits] = OpTable("traits", "backend/compiler/traits")

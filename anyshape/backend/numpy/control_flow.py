@@ -2,8 +2,11 @@
 
 import functools
 
+import numpy as np
+
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
+from anyshape.backend.runtime.rows import Rows
 from anyshape.errors import ShapeError
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import kernel
@@ -11,17 +14,45 @@ from anyshape.ops.core.apply import kernel
 _compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
 
 
-def _cond(index, *operands, branches):
-    results = _compiled(branches[cf.chosen_branch(index, len(branches))])(*operands)
+def run_branch(evaluate, index, operands, branches):
+    """Return the results of the branch that an index chooses; `evaluate` runs a graph on arrays."""
+    return evaluate(branches[cf.chosen_branch(index, len(branches))], operands)
+
+
+def run_each_branch(evaluate, index, operands, batched, carries, totals):
+    """Return the results of each branch for the rows that choose it, together."""
+    rows = Rows(index, len(batched), totals)
+    flags = [*carries, *[False] * (len(operands) - len(carries))]
+    for i, graph in enumerate(batched):
+        if rows.choose(i):
+            chosen = [rows.take(x) if flag else x for x, flag in zip((index, *operands), (True, *flags))]
+            rows.put(evaluate(graph, chosen))
+    return rows.results([(v.meta.dtype, v.meta.rank) for v in batched[0].outputs])
+
+
+def _run(graph, arrays):
+    return _compiled(graph)(*arrays)
+
+
+def _one_or_all(results):
     return results if len(results) > 1 else results[0]
 
 
+def _cond(index, *operands, branches):
+    return _one_or_all(run_branch(_run, index, operands, branches))
+
+
+def _cond_each(index, *operands, branches, batched, carries, totals):
+    return _one_or_all(run_each_branch(_run, index, operands, batched, carries, totals))
+
+
 def _sized(x, *, shape):
-    if x.shape != shape:
-        why = f"an array of the shape {x.shape} stands where one of the shape {shape} is needed"
-        raise ShapeError("cond", why, (), None, "let the branches of one batch give results of equal sizes")
+    if np.shape(x) != shape:
+        why = f"an array of the shape {np.shape(x)} stands where one of the shape {shape} is needed"
+        raise ShapeError("cond", why, (), None, "let all branches give results of equal sizes")
     return x
 
 
 kernel(cf.cond_op, _cond)
+kernel(cf.cond_each_op, _cond_each)
 kernel(cf.sized_op, _sized)

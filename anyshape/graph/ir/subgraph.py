@@ -82,7 +82,8 @@ def _with_shared_inputs(
     """Return the closed graphs, each with the conditions that it relies on, and the variables that need a carrier."""
     named = [v for part, held in zip(parts, relied, strict=True) for v in part.named(held)]
     axes = axes_of_variables([*parts[0].arguments, *captured])
-    carried = tuple([v for v in dict.fromkeys(named) if v not in axes])
+    read = {v for part in parts for v in part.carriers}
+    carried = tuple([v for v in dict.fromkeys(named) if v not in axes or v in read])
     graphs = [part.closed(captured, constants, carried, held) for part, held in zip(parts, relied, strict=True)]
     for graph in graphs:
         check_subgraph(graph)

@@ -19,19 +19,31 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen import meters
+from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
+from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
-from anyshape.backend.compiler.codegen.timers import Timers, begin_lines, done_line, end_line, shares_argument
+from anyshape.backend.compiler.codegen.timers import (
+    Timers,
+    begin_body_line,
+    begin_lines,
+    done_body_line,
+    done_line,
+    end_body_line,
+    end_line,
+    shares_argument,
+)
 from anyshape.backend.compiler.peak_memory import Budget
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, sizes_of_body, variables_in
 from anyshape.backend.runtime.config import checks_enabled
+from anyshape.backend.runtime.rows import Rows
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes.expr import DimExpr, Size, as_atom
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
@@ -71,13 +83,17 @@ def compile_plan(
     - `meter`: measures calls with large arrays.
     """
     _PLAN.debug("%s", plan)
-    writer = _PlanSource(plan, budget, fallbacks, timers, threads, meter)
-    source = writer.source()
+    writer = _PlanSource(plan, budget, fallbacks, timers, threads, meter if meters.may_gain(plan) else None)
+    texts = writer.texts()
+    source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     namespace = writer.names | {"_translated": error_translator(file, writer.first_lines())}
-    exec(compile(source, file, "exec"), namespace)
-    run: Run = namespace["run"]
+    line = 1
+    for text in texts:
+        define(text, file, line, namespace)
+        line += text.count("\n")
+    run: Run = compiled(texts[0], file, 1, namespace)
     if plan.shape_constants:
         constants = ShapeConstants(namespace["make_constants"])
         namespace |= {"_cached": constants.values.get, "_new": constants.new}
@@ -137,8 +153,8 @@ class _PlanSource(StepSource):
         self.marks: list[tuple[int, Step]] = []  # each step with the number of lines before it
         self.functions: list[FunctionSource] = []
 
-    def source(self) -> str:
-        """Return the source of the function and of its helper functions."""
+    def texts(self) -> list[str]:
+        """Return the source of the function, and of each of its helper functions."""
         plan = self.plan
         self._write_prologue()
         if self.meter is not None:
@@ -149,6 +165,7 @@ class _PlanSource(StepSource):
         if self.timers is not None:
             self.names |= self.timers.names(plan, tuple(self.size_locals))
             self.lines += begin_lines(len(plan.steps))
+        first = len(self.lines)
         for group, steps in plan.parts():
             if group is None:
                 self._write_steps(steps)
@@ -160,10 +177,13 @@ class _PlanSource(StepSource):
             self.lines += meters.END_LINES
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
+        run = chunked("run", self.lines, self.marks, first, plan.inputs)
+        self.lines, self.marks = run.lines, run.marks
+        self.functions += run.chunks
         body = "\n        ".join(self.lines)
         head = f"def run({', '.join(plan.inputs)}):\n    try:\n        "
-        run = f"{head}{body}\n    except Exception as error:\n        raise _translated(error)\n"
-        return "".join([run, *[f"{f.text}\n" for f in self.functions]])
+        text = f"{head}{body}\n    except Exception as error:\n        raise _translated(error)\n"
+        return [text, *[f"{f.text}\n" for f in self.functions]]
 
     def first_lines(self) -> list[tuple[int, Step]]:
         """Return the line of the source at which each step begins; two lines come before the body."""
@@ -230,9 +250,10 @@ class _PlanSource(StepSource):
         return variables
 
     def _sizes_of_arrays(self) -> list[Size]:
-        """Return the sizes that groups allocate, and sizes that are verified."""
+        """Return the sizes that groups allocate, sizes of results of branches, and sizes that are verified."""
         plan = self.plan
         metas = [m for g in plan.groups for s in g.steps for m in (*s.metas, *s.results)]
+        metas += [m for s in (*plan.hoisted, *plan.steps) if s.bodies for m in s.results]
         if self.checks:
             metas += [*plan.input_metas, *[m for s in (*plan.hoisted, *plan.steps) for m in s.results]]
         return named_sizes([extent for meta in metas for extent in meta.extents])
@@ -309,7 +330,7 @@ class _PlanSource(StepSource):
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
         if step.bodies:
-            self._write_branches(step)
+            (self._write_branches if step.metas[0].rank == 0 else self._write_branches_of_rows)(step)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:
@@ -318,12 +339,34 @@ class _PlanSource(StepSource):
 
     def _write_branches(self, step: Step) -> None:
         """Write each branch of a conditional inline, under a test of the index."""
-        for test, plan in zip(self._branch_tests(step), step.bodies, strict=True):
+        for i, (test, plan) in enumerate(zip(self._branch_tests(step), step.bodies, strict=True)):
             body = _BodySource(self, step, plan)
+            body.key = self.written_steps, i
             body.write(step.outputs)
             self.lines.append(test)
             self.marks += [(len(self.lines) + count, inner) for count, inner in body.marks]
             self.lines += [f"    {line}" for line in body.lines]
+
+    def _write_branches_of_rows(self, step: Step) -> None:
+        """Write each branch of a batch inline, on the rows that choose it."""
+        index, rows, params = self.operand(step.inputs[0]), naming.rows_local(self.depth), dict(step.params)
+        self.names["_Rows"] = Rows
+        self.lines.append(f"{rows} = _Rows({index}, {len(step.bodies)}, {params['totals']!r})")
+        for i, plan in enumerate(step.bodies):
+            body = _BodySource(self, step, plan, rows, (True, *params["carries"]))
+            body.key = self.written_steps, i
+            body.write_rows()
+            self.lines.append(f"if {rows}.choose({i}):")
+            self.marks += [(len(self.lines) + count, inner) for count, inner in body.marks]
+            self.lines += [f"    {line}" for line in body.lines]
+        kinds = [f"({self.bind('dtype', m.dtype)}, {self._empty_shape(m)})" for m in step.results]
+        self.lines.append(f"{', '.join(step.outputs)}, = {rows}.results([{', '.join(kinds)}])")
+        self.lines.append(f"del {rows}")
+
+    def _empty_shape(self, meta: TensorMeta) -> str:
+        """Return the shape of a result without rows: a size that nothing chooses is as large as it may be."""
+        texts = ["0" if isinstance(e, Unknown) else self.text(e.size) for e in meta.extents]
+        return f"({''.join(f'{text}, ' for text in texts)})"
 
     def _branch_tests(self, step: Step) -> list[str]:
         """Return the line before each branch. The last one stands under `else`, so an index is clamped."""
@@ -347,7 +390,7 @@ class _PlanSource(StepSource):
         name = naming.unused_name("tiled", self.names)
         first, timed = self.written_steps, self.timers is not None
         writer = GroupSource(group, self.bind, self.atom, timed, self.threads)
-        self.functions.append(writer.function(name))
+        self.functions += writer.functions(name)
         rows = self.atom(group.rows)
         test = f"{rows} * {writer.widest_row(self.atom)} >= {min_tiled_elements(group)}"
         if writer.deep_operands and self.threads is None:
@@ -401,14 +444,21 @@ class _BodySource(_PlanSource):
     Slots and locals have a prefix, and inputs are the slots of the operands.
     """
 
-    def __init__(self, outer: _PlanSource, step: Step, plan: Plan) -> None:
-        self.depth = outer.depth + 1
+    def __init__(
+        self, outer: _PlanSource, step: Step, plan: Plan, rows: str = "", carries: Sequence[bool] = ()
+    ) -> None:
+        self.depth, self.rows = outer.depth + 1, rows
         self.prefix = naming.in_body(self.depth)
-        self.operands = dict(zip(plan.inputs, [outer.operand(s) for s in step.inputs[1:]], strict=True))
+        self.clock = self.prefix + "times" if outer.timers is not None and not outer.depth else ""
+        self.key: tuple[int, int] = (0, 0)  # of its times
+        first = 0 if rows else 1  # a branch of rows takes the index too, as it tells how many there are
+        whole = dict(zip(plan.inputs, [outer.operand(s) for s in step.inputs[first:]], strict=True))
+        self.taken = {f"{self.prefix}r{i}": whole[i] for i, flag in zip(plan.inputs, carries, strict=False) if flag}
+        self.operands = whole | dict(zip([i for i, f in zip(plan.inputs, carries, strict=False) if f], self.taken))
         self.plan = plan.renamed(lambda slot: self.operands.get(slot, self.prefix + slot))
         self.budget, self.fallbacks, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
-        self.outer_sizes = sizes_of_body(plan, step.metas[1:])
+        self.outer_sizes = {} if rows else sizes_of_body(plan, step.metas[1:])
         StepSource.__init__(self, self._locals(outer), outer.names)
         self.undefined = set(plan.runtime)
         self.unchecked = self._checked_conditions()
@@ -434,6 +484,20 @@ class _BodySource(_PlanSource):
         conditions = [c for c in self.plan.conditions if c.kind == "assertion" and c.primitive != PREDICATE]
         return sorted(conditions, key=lambda c: divides_by_size(c.claim))
 
+    def write_rows(self) -> None:
+        """Write the body for chosen rows: of the operands that have one row per example."""
+        read = {slot for step in self.plan.steps for slot in step.reads} | {*self.plan.outputs}
+        read |= {self._slot_of(binding) for binding in self.plan.dims}
+        taken = [slot for slot in self.taken if slot in read]
+        self.lines += [f"{slot} = {self.rows}.take({self.taken[slot]})" for slot in taken]
+        ends = [f"{self.prefix}e{i}" for i in range(len(self.plan.outputs))]
+        self.write(ends)
+        self.lines += [f"{self.rows}.put([{', '.join(ends)}])", f"del {', '.join([*ends, *taken])}"]
+
+    def _slot_of(self, binding: Any) -> str | None:
+        axis = as_atom(binding.target)
+        return self.plan.inputs[axis.operand] if isinstance(axis, InputAxis) else None
+
     def write(self, results: Sequence[str]) -> None:
         """Write the body, and its outputs into these slots."""
         for source in self.plan.dims:
@@ -442,17 +506,34 @@ class _BodySource(_PlanSource):
             if source.variable in self.variables and local.startswith(self.prefix) and isinstance(axis, InputAxis):
                 self.lines.append(f"{local} = {self.plan.inputs[axis.operand]}.shape[{axis.axis}]")
         self._write_ready_conditions()
+        if self.clock:
+            self.lines.append(begin_body_line(self.clock))
         for group, steps in self.plan.parts():
             if group is None:
                 self._write_steps(steps)
             else:
                 self._write_group(group, steps)
+        if self.clock:
+            self.lines.append(end_body_line(self.clock, self.key))
         outputs = [self._result(o, c) for o, c in zip(self.plan.outputs, self.plan.copied, strict=True)]
         self.lines.append(f"{', '.join(results)} = {', '.join(outputs)}")
         ends = dict.fromkeys([*self.plan.outputs, *outputs])
-        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix)]
+        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix) and s not in self.plan.inputs]
         if made:
             self.lines.append(f"del {', '.join(made)}")
+
+    def _write_steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            super()._write_steps([step])
+            if self.clock:
+                self.lines.append(done_body_line(self.clock, 1))
+
+    def _write_group(self, group: Group, steps: Sequence[Step]) -> None:
+        clock, self.clock = self.clock, ""
+        super()._write_group(group, steps)
+        self.clock = clock
+        if clock:
+            self.lines.append(done_body_line(clock, len(steps)))
 
     def _result(self, slot: Slot, copied: bool) -> str:
         """Return the source of an output. A fill that is an output twice is filled twice, as zeros cost nothing."""
@@ -464,4 +545,5 @@ class _BodySource(_PlanSource):
         return again
 
     def _write_drops(self, slots: Collection[str]) -> None:
-        super()._write_drops([slot for slot in slots if slot.startswith(self.prefix)])
+        inputs = self.plan.inputs
+        super()._write_drops([slot for slot in slots if slot.startswith(self.prefix) and slot not in inputs])

@@ -31,14 +31,14 @@ class TimedRun(NamedTuple):
     """Readings of one run.
 
     - `readings`: clock readings by step, 0 inside of groups that ran in tiles.
-    - `shares`: shares of threads in such groups, by the first step.
+    - `shares`: shares of threads in such groups, by the first step; shares of bodies, by their step and position.
     - `sizes`: sizes of the call.
     - `record_seconds`: the time that recording all this took.
     """
 
     plan: Plan
     readings: Sequence[float]
-    shares: dict[int, list[Share]]
+    shares: dict[Any, list[Share]]
     sizes: dict[DimVar, int]
     record_seconds: float
 
@@ -68,7 +68,7 @@ class Timers:
         plan: Plan,
         variables: Sequence[DimVar],
         readings: list[float],
-        shares: dict[int, list[Share]],
+        shares: dict[Any, list[Share]],
         sizes: Sequence[int],
     ) -> None:
         started = perf_counter()
@@ -92,6 +92,23 @@ def done_line(steps: int) -> str:
 def end_line(size_locals: Sequence[str]) -> str:
     """Return the line after all steps; sizes are in these locals."""
     return f"_record(_times, _shares, ({''.join([f'{local}, ' for local in size_locals])}))"
+
+
+def begin_body_line(clock: str) -> str:
+    """Return the line before the steps of a body that is written inline; `clock` is a local of its own."""
+    return f"{clock} = [_clock()]"
+
+
+def done_body_line(clock: str, steps: int) -> str:
+    """Return the line after so many steps of a body: one, or those of a group, of which the last takes the time."""
+    before = f"[{clock}[-1]] * {steps - 1} + " if steps > 1 else ""
+    return f"{clock} += {before}[_clock()]"
+
+
+def end_body_line(clock: str, key: tuple[int, int]) -> str:
+    """Return the line after a body. Its key is the number of its step and its position there."""
+    seconds = f"tuple([b - a for a, b in zip({clock}, {clock}[1:])])"
+    return f"_shares.setdefault({key}, []).append(_Share(_thread(), 1, {seconds}))"
 
 
 def shares_argument(first: int) -> str:

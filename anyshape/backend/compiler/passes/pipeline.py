@@ -36,7 +36,6 @@ from anyshape.ops.custom_rules import (
 )
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.progress import show_if_due
-from anyshape.support.progress import show_if_due
 
 _LOG = logging.getLogger("anyshape.passes")
 
@@ -197,6 +196,5 @@ def run_plan_passes(plan: PlanSteps, tier: Tier, *, hoist: bool) -> tuple[list[S
         skipped = each.run is PlanSteps.hoist_shape_only and not hoist
         if not skipped and (each.tier is Tier.FIRST or tier is Tier.OPTIMISED):
             each.run(plan)
-            show_if_due()
             show_if_due()
     return plan.hoisted, plan.parts or plan.steps

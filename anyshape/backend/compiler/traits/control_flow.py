@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
+from anyshape.backend.compiler.scratch import bytes_of, total_bytes
+from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Size
+from anyshape.graph.sizes.expr import Atom, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops import control_flow as cf
 
 
 def _most_bytes(step: Step) -> Size | None:
     """Return the peak of the branch that takes the most; its results are counted once more by the step."""
-    peaks = [_peak_at(plan, step) for plan in step.bodies]
+    peaks = [_peak_at(plan, step.metas[1:]) for plan in step.bodies]
     known = [p for p in peaks if p is not None]
     return expr.maximum(*known) if len(known) == len(peaks) else None
 
 
-def _peak_at(plan: Plan, step: Step) -> Size | None:
+def _bytes_of_rows(step: Step) -> Size | None:
+    """Return the peak of the branch that takes the most for all rows, and the bytes of rows that are taken."""
+    peaks = [_peak_at(plan, step.metas) for plan in step.bodies]
+    known = [p for p in peaks if p is not None]
+    copies = total_bytes(map(bytes_of, step.metas))
+    return None if len(known) < len(peaks) or copies is None else expr.add(copies, expr.maximum(*known))
+
+
+def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
     """Return the peak of a branch over the sizes of the operands; None where it depends on data."""
     peak = peak_bytes(plan).size
     if peak is None:
         return None
-    axes = sizes_of_body(plan, step.metas[1:])
+    axes: dict[Atom, Size] = {**sizes_of_body(plan, operands)}
     return substitute(peak, axes.get) if axes.keys() >= {*expr.variables(peak)} else None
 
 
-declare(OPAQUE._replace(scratch=_most_bytes, inlines=True), cf.cond_op)
+declare(OPAQUE._replace(scratch=_most_bytes, inlines="branches"), cf.cond_op)
+declare(OPAQUE._replace(scratch=_bytes_of_rows, inlines="batched"), cf.cond_each_op)
 declare(OPAQUE._replace(alias=Alias.VIEW, recomputable=True), cf.sized_op)

@@ -26,7 +26,7 @@ ELEMENTWISE = Traits(
     algebra=NO_ALGEBRA,
     recomputable=True,
     runs_user_code=False,
-    inlines=False,
+    inlines="",
 )
 SILENT = ELEMENTWISE._replace(algebra=NO_ALGEBRA._replace(silent=True))
 

@@ -1,0 +1,94 @@
+"""Apply conditionals to graphs that rules derive from branches, for one example or for each of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from anyshape.autodiff.rule_tables import Linear
+from anyshape.autodiff.subgraph_transforms import Handle, rows_graphs, with_shared_variables
+from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import close, sizes_at
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.ops import control_flow as cf
+from anyshape.ops.core.apply import meta_of
+from anyshape.ops.subgraph_call import further_operands
+
+
+def handle_of(*xs: Any) -> Handle:
+    """Return the class of handles that traced operands have."""
+    return type(next(x for x in xs if isinstance(x, Traced)))
+
+
+def by_flags(flags: Iterable[bool], results: Iterable[Any]) -> list[Any]:
+    """Return for each flag the next result, or None where it is not set."""
+    remaining = iter(results)
+    return [next(remaining) if flag else None for flag in flags]
+
+
+def meta_of_operand(x: Any) -> TensorMeta:
+    """Return the array type of an operand, which may be `Linear`."""
+    meta: TensorMeta = x.meta if isinstance(x, Linear) else meta_of(x)
+    return meta
+
+
+class Branches:
+    """The branches of a conditional and its operands, from which rules derive another one.
+
+    With `carries`, the conditional is of each example: flagged operands have one row for each. `totals` are the results
+    that are sums over examples. `like` gives traced values where no operand is one.
+    """
+
+    def __init__(
+        self,
+        ctx: ShapeGuardContext,
+        index: Any,
+        operands: Sequence[Any],
+        branches: Sequence[Graph],
+        carries: Sequence[bool] | None = None,
+        totals: Sequence[bool] = (),
+        like: Sequence[Any] = (),
+    ) -> None:
+        self.ctx, self.index, self.operands = ctx, index, operands
+        self.is_of_examples = carries is not None
+        self.handle = handle_of(index, *operands, *like)
+        self.graphs = with_shared_variables(branches, self.handle)
+        self.carries = [False] * len(operands) if carries is None else list(carries)
+        self.totals = list(totals) or [False] * len(branches[0].outputs)
+
+    def sizes(self) -> dict[DimVar, Size]:
+        """Return the size of each variable of the branches."""
+        pairs = zip(map(meta_of_operand, self.operands), self.carries, strict=True)
+        metas = [TensorMeta(m.dtype, m.extents[carries:]) for m, carries in pairs]
+        return sizes_at(self.ctx, self.graphs[0], metas)
+
+    def apply(
+        self, graphs: Sequence[Graph], arguments: Sequence[Any], carries: Sequence[bool], totals: Sequence[bool] | None
+    ) -> tuple[Any, ...]:
+        """Return the results of a conditional with the same index, whose branches are derived from these."""
+        closed, sizes = close(graphs), self.sizes()
+        operands = [*arguments, *further_operands(closed, sizes)]
+        if not self.is_of_examples:
+            return cf.cond(self.index, closed.graphs, *operands)
+        flags = [*carries, *[False] * (len(operands) - len(arguments))]
+        sums = list(totals or [False] * len(graphs[0].outputs))
+        return apply_each(self.index, operands, closed.graphs, flags, sums, sizes, self.handle)
+
+
+def apply_each(
+    index: Any,
+    operands: Sequence[Any],
+    branches: Sequence[Graph],
+    carries: Sequence[bool],
+    totals: Sequence[bool],
+    sizes: dict[DimVar, Size],
+    handle: Handle,
+) -> tuple[Any, ...]:
+    """Return the results of each branch for the examples that choose it. `sizes` are the sizes of one example."""
+    one = TensorMeta(index.dtype, ())
+    batched = close(rows_graphs(branches, one, carries, totals, handle))
+    further = further_operands(batched, sizes)
+    return cf.cond_each(index, branches, batched.graphs, *operands, *further, carries=carries, totals=totals)
