@@ -324,7 +324,7 @@ def linspace(
     if endpoint:
         is_last = ew.eq(position, _scalar(count - 1, np.dtype(np.int64)))
         single = ew.eq(_scalar(count, np.dtype(np.int64)), cr.full((), 1, np.int64))
-        end = ew.select(single, first, last)
+        end = ew.select(single, values, last)  # a single one is 0 + start, which is no -0
         values = ew.select(is_last, end, values)
     target = number_dtype(dtype, "linspace") if dtype is not None else inexact
     if target.kind in "iu":

@@ -164,6 +164,17 @@ WANTED = (
     D("float_power", "^sign of zero|^special|^value", "a literal exponent gets the root, as ** does"),
     D("concatenate.*axis=None", "^dtype", "NumPy keeps the dtype where one operand is a Python scalar"),
     D("empty_like", "", "NumPy gives what is in memory"),
+    D("fmax|fmin|maximum|minimum", "^sign of zero", "NumPy's loops give either of two zeros, by the size"),
+    D(r"clip\(x, \[", "^sign of zero", "at a limit of 0 in an array NumPy gives either of two zeros"),
+    D(r"initial=-0\.0", "^sign of zero", "a start of -0 is added to a sum, which is never -0"),
+    D("average.*weights=np.ones", "^error class: SizeMismatchError", "that sizes differ is known at a call"),
+    D("bincount", "array is too big", "NumPy overflows, gives nothing, and writes to memory that is not its own"),
+    D("cov.*rowvar=False", "^dtype", "NumPy gives floats where there are no variables", case="complex"),
+    D(
+        "bincount|concatenate|einsum|logaddexp.reduce",
+        "^error class: DTypeError",
+        "two things are wrong, and the dtype is found first",
+    ),
 )
 
 

@@ -26,6 +26,8 @@ def check(cases):
     """No case of (expression, dtype, shape, filling) differs from NumPy without a reason."""
     problems = []
     for expression, dtype, shape, filling in cases:
+        if "bincount" in expression and filling == "special":  # NumPy overflows there, and corrupts memory
+            continue
         problem = compare(expression, dtype, shape, filling)
         if problem and not reason_for(expression, f"{dtype}{shape}", problem):
             problems.append(f"{expression} of {dtype}{shape}, {filling}: {problem}")
