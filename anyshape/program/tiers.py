@@ -1,8 +1,8 @@
 """Tiers of one program: which plan runs, and when the optimised one is made.
 
 A first call runs the first plan, which one linear walk over the graph makes. Groups, views and specialization save time
-where arrays are large, or where calls are many. So the calls so far decide: once what they would have saved reaches
-what optimising takes, the optimised plan is made at the beginning of a call, and serves that call and all later ones.
+where arrays are large, or where calls are many. So the calls so far decide: what they would have saved is compared
+with what optimising takes. The optimised plan is made at the beginning of a call, and serves it and all later ones.
 That is never within `np.errstate`, whose block sees one plan.
 """
 

@@ -1,7 +1,10 @@
 """Tests of tiers: which plan runs, when the optimised one takes its place, and that both give the same."""
 
 import contextlib
+import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -13,7 +16,7 @@ from anyshape import grad, jit, vmap
 from anyshape.backend.compiler.codegen import meters, tiles
 from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
-from anyshape.backend.runtime.config import MODES, config
+from anyshape.backend.runtime.config import MODES, config, default_mode
 from anyshape.errors import ArgumentError
 from anyshape.program import tiers
 from tests.laws.sweep import arrays_of, few_combinations, is_error, leaves, outcome, rows
@@ -163,6 +166,32 @@ def test_sizes_that_stretch_to_other_constants_are_compared():
             np.testing.assert_allclose(made(np.ones(n), np.ones(3)), windows(np.ones(n), np.ones(3)), rtol=1e-12)
 
 
+_DIGESTS = """
+import hashlib, sys
+import numpy as np
+import anyshape
+loss = lambda x, w, y: np.sum((np.tanh(x @ w) - y) ** 2) + np.sum(np.einsum("ij,jk,lk->il", x, w, y))
+x = np.linspace(-1, 1, 400 * 30).reshape(400, 30)
+w, y = np.linspace(0, 1, 30 * 90).reshape(30, 90), np.linspace(0, 2, 400 * 90).reshape(400, 90)
+f = anyshape.value_and_grad(anyshape.jit(loss, optimize=sys.argv[1]), (0, 1))
+for _ in range(int(sys.argv[2])):
+    f(x[:3, :2], w[:2, :5], y[:3, :5])
+    f(x[:1], w, y)
+value, slopes = f(x, w, y)
+print(hashlib.sha256(b"".join(v.tobytes() for v in (value, *slopes))).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("optimize", ["now", "off"])
+def test_each_process_has_the_same_bits(optimize):
+    printed = set()
+    for seed, calls in (("1", "0"), ("2", "20")):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "ANYSHAPE_CHECK": "0"}
+        command = [sys.executable, "-c", _DIGESTS, optimize, calls]
+        printed.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(printed) == 1
+
+
 # -- how it takes the place of the first ---------------------------------------------------------------------------
 
 
@@ -243,6 +272,16 @@ def test_threads_use_one_plan_or_the_other():
     assert only(function).tier.tier == "optimised"
 
 
+def test_a_plan_that_a_forked_process_left_half_made_is_made_again():
+    function = jit(bumps, optimize="auto")
+    function(np.ones(3))
+    program = only(function)
+    program.tiers.making[None] = os.getpid()
+    assert not program.tiers.optimise(None), "another thread makes it"
+    program.tiers.making[None] = os.getpid() + 1
+    assert program.tiers.optimise(None) and program.tier.tier == "optimised"
+
+
 def test_program_objects_swap_like_functions(clock):
     program = only_traced = anyshape.trace(jit(bumps, optimize="auto"))(anyshape.ShapeDtypeStruct("n"))
     with pytest.MonkeyPatch.context() as patch:
@@ -284,6 +323,15 @@ def test_other_modes_are_refused(mode):
             jit(bumps, optimize=mode)
     with pytest.raises(ArgumentError, match="optimize"):
         config.optimize = mode
+
+
+def test_the_environment_gives_the_default(monkeypatch):
+    for mode in MODES:
+        monkeypatch.setenv("ANYSHAPE_OPTIMIZE", mode)
+        assert default_mode() == mode
+    monkeypatch.setenv("ANYSHAPE_OPTIMIZE", "sometimes")
+    with pytest.warns(RuntimeWarning, match="ANYSHAPE_OPTIMIZE is 'sometimes', not one of now, auto, off"):
+        assert default_mode() == "auto"
 
 
 def test_explanations_tell_the_plan_and_why(clock):

@@ -107,7 +107,7 @@ def _default_threads() -> int:
     return cores
 
 
-def _default_mode() -> str:
+def default_mode() -> str:
     """Return the value of ANYSHAPE_OPTIMIZE, else the default."""
     text = os.environ.get("ANYSHAPE_OPTIMIZE", "").strip()
     if text and text not in MODES:
@@ -116,4 +116,4 @@ def _default_mode() -> str:
     return text if text in MODES else DEFAULT_MODE
 
 
-config = Config(_default_threads(), optimize=_default_mode())
+config = Config(_default_threads(), optimize=default_mode())

@@ -5,10 +5,12 @@ A call with small arrays compares sizes with a number and reads no clock.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anyshape.backend.compiler.codegen.tiles import MIN_ELEMENTS
+from anyshape.backend.compiler.op_traits import is_compute_bound
 from anyshape.backend.compiler.plan import Plan, variables_in
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.evaluate import may_divide_by_zero
@@ -33,16 +35,21 @@ class Meter:
     instead: Callable[..., Any]
 
 
+def may_gain(plan: Plan) -> bool:
+    """Return False where an optimised plan is the same: groups have two steps, or expensive arithmetic."""
+    return len(plan.steps) > 1 or any(is_compute_bound(step.op) for step in plan.steps)
+
+
 def largest_arrays(plan: Plan) -> list[Size]:
     """Return the numbers of elements of the largest arrays of a plan, as far as inputs give them; few of many."""
     read = {s.variable for s in plan.dims}
-    metas = [*plan.input_metas, *[m for step in plan.steps for m in step.results]]
-    shapes = sorted(dict.fromkeys(m.sizes for m in metas if m.sizes), key=_long_axes, reverse=True)
-    products = dict.fromkeys(map(numel, shapes))
-    known = [n for n in products if read.issuperset(_variables(n)) and not may_divide_by_zero(n)]
+    metas = [*plan.input_metas, *itertools.chain(*[step.results for step in plan.steps])]
+    shapes = sorted(dict.fromkeys([m.sizes for m in metas if m.sizes]), key=_long_axes, reverse=True)
     largest: list[Size] = []
-    for number in known:
-        if not any(_variables(number) <= _variables(larger) for larger in largest):
+    for number in dict.fromkeys(map(numel, shapes)):
+        variables = _variables(number)
+        is_covered = any(variables <= _variables(larger) for larger in largest)
+        if not is_covered and variables <= read and not may_divide_by_zero(number):
             largest.append(number)
         if len(largest) == _MAX_COMPARED:
             break
