@@ -97,7 +97,9 @@ MISTAKES = {
     "ZeroDivisorError": lambda: anyshape.trace(lambda x: x * (6 // x.shape[0]))(ShapeDtypeStruct("n"))(np.ones(0)),
     "UnhashableError": lambda: anyshape.jit(lambda x: {x: 1})(X),
     "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
+    "CustomRuleError": lambda: anyshape.grad(lambda x: np.sum(with_wrong_rule()(x)))(X),
     "DivisionCheckError": lambda: anyshape.jit(lambda x, w: np.average(x, weights=w))(X, 0 * X),
+    "BranchMismatchError": lambda: anyshape.jit(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.sum, x))(X),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {
@@ -114,3 +116,9 @@ DEFECTS = {
     "ProgramFileError": errors.ProgramFileError("loss.anyshape", "is no saved program, or is cut short"),
     "MetadataError": errors.MetadataError("v4", "f64[n, 3] with sizes (5, 3)", "f64[3, 5]", "user.py:7"),
 }
+
+
+def with_wrong_rule():
+    sine = anyshape.custom_jvp(np.sin)
+    sine.defjvps(lambda t, y, x: np.sum(np.cos(x) * t))
+    return sine

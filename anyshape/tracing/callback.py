@@ -46,7 +46,7 @@ def pure_callback(
       `x.shape`. A text may also bound a size or leave it open: "n, 3", "<=n, 4", "?, 4", f"<={x.shape[0]}".
     - Results are checked against it, and open sizes become symbols.
     - The callback must be pure: it may run any number of times, or never.
-    - It has no derivative: pass it `stop_gradient(x)`.
+    - It has no derivative: pass it `stop_gradient(x)`, or call it in a function with a rule, by `custom_jvp`.
     - `vmap` calls it for each example, or once for all with `vectorized`.
 
     >>> import numpy as np

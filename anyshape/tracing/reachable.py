@@ -286,13 +286,11 @@ class Walk:
     def open_object(self, label: str, value: Any) -> None:
         """Follow an object to its class, its `__dict__` and its slots."""
         kind = type(value)
-        where = self._origin(kind.__module__)
         if kind.__module__.partition(".")[0] in TRANSPARENT:
-            reads = getattr(kind, "reads", ())  # of a function with a derivative rule, which may get another one
-            if reads:
+            if reads := getattr(kind, "reads", ()):  # a function with a derivative rule, which may get another one
                 self.hold("fields", label, value, *reads)
             for name in reads or ("__wrapped__",):
-                self.visit(f"{label}.{name}" if reads else label, getattr(value, "__dict__", {}).get(name))
+                self.visit(label, getattr(value, "__dict__", {}).get(name))
             return
         self.visit(kind.__name__, kind)
         slots = slots_of(kind)
@@ -306,7 +304,7 @@ class Walk:
         if entries is not None:
             if reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
-            shadowed = whole or where == "user"
+            shadowed = whole or self._origin(kind.__module__) == "user"
             self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
         for name, slot in slots.items():
             self._open_slot(f"{prefix}{name}", value, slot)

@@ -100,8 +100,7 @@ class _Walk:
         new = object.__new__(type(function))
         new.__dict__.update(function.__dict__)
         self.made[id(function)] = new
-        for name in function.reads:
-            setattr(new, name, self.renew(getattr(function, name)))
+        new.__dict__.update({name: self.renew(getattr(function, name)) for name in function.reads})
         return new
 
     def sequence(self, xs: Any) -> Any:

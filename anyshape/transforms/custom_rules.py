@@ -61,7 +61,7 @@ class CustomFunction:
         return f"{self.kind}({self.name})"
 
     def rule(self, captures: Captures, arguments: Bundle, results: Results) -> CustomRule:
-        """Return the rule for a call; the captures hold this object and the arguments of `nondiff_argnums`."""
+        """Return the rule for a call; captures hold this object, its rules and arguments of `nondiff_argnums`."""
         raise NotImplementedError
 
     def check(self) -> None:
@@ -83,7 +83,8 @@ class CustomFunction:
         results, outputs = results_of(self.shown, self.__wrapped__(*inside))
         if not outputs:
             return results.fill([])
-        captures = Captures.of([self, *[values[i] for i in self.nondiff_argnums]])
+        rules = [getattr(self, attribute) for attribute in self.reads[2:]]  # as they are now
+        captures = Captures.of([self, *rules, *[values[i] for i in self.nondiff_argnums]])
         rule = self.rule(captures, arguments, results)
         return results.fill(custom_call(self.op, rule, [*operands, *captures.operands], outputs))
 
@@ -147,8 +148,7 @@ class CustomFunction:
 def _remake(kind: type[CustomFunction], function: Any, nondiff_argnums: Any, *rules: Any) -> CustomFunction:
     """Make a function with its rule again, from its pickle."""
     made = kind(function, nondiff_argnums)
-    for attribute, rule in zip(kind.reads[2:], rules, strict=True):
-        setattr(made, attribute, rule)
+    made.__dict__.update(zip(kind.reads[2:], rules, strict=True))
     return made
 
 
@@ -209,14 +209,14 @@ class _JVPRule(CustomRule):
     ) -> tuple[list[Any], list[Any]]:
         """Return the results and their tangents, from arguments, their tangents and the results of the function."""
         count = len(operands) - self.captured
-        function, *fixed = self.captures.renewed(operands[count:])
+        function, jvp, parts, *fixed = self.captures.renewed(operands[count:])
         operands, tangents = operands[:count], tangents[:count]
-        if function.jvp is None:
-            return self._sum_of_parts(function, operands, tangents, outputs)
+        if jvp is None:
+            return self._sum_of_parts(function, parts, operands, tangents, outputs)
         primals = self.arguments.fill(operands)
         directions = self.arguments.zeros_like(operands, tangents)
-        giver = Giver(self.function.shown, "its rule", line_of(function.jvp))
-        value, slope = giver.pair(function.jvp(*fixed, primals, directions), "the result, its tangent")
+        giver = Giver(self.function.shown, "its rule", line_of(jvp))
+        value, slope = giver.pair(jvp(*fixed, primals, directions), "the result, its tangent")
         ys = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ts = giver.leaves(slope, self.results.tree, "a tangent", "the result has")
         return self._checked(giver, ys, ts, outputs)
@@ -234,14 +234,15 @@ class _JVPRule(CustomRule):
 
     def _sum_of_parts(
         self,
-        function: CustomJVP,
+        function: Any,
+        parts: Sequence[Any],
         operands: Sequence[Any],
         tangents: Sequence[Any | None],
         outputs: Sequence[Any],
     ) -> tuple[list[Any], list[Any]]:
         primals = self.arguments.fill(operands)
-        if len(function.partial) != len(primals):
-            problem = f"has {len(function.partial)} parts, and the function has {len(primals)} arguments"
+        if len(parts) != len(primals):
+            problem = f"has {len(parts)} parts, and the function has {len(primals)} arguments"
             raise CustomRuleError(self.function.shown, problem, "give one to defjvps for each argument, None for zero")
         directions = self.arguments.zeros_like(operands, tangents)
         moved = self.arguments.any_of(tangents)
@@ -249,7 +250,7 @@ class _JVPRule(CustomRule):
         ys = flatten(result)[0]
         total: list[Any] = [None] * len(ys)
         giver = Giver(self.function.shown, "its rule", None)
-        for part, t, is_moved in zip(function.partial, directions, moved, strict=True):
+        for part, t, is_moved in zip(parts, directions, moved, strict=True):
             if part is None or not is_moved:
                 continue
             giver = Giver(self.function.shown, "a part of its rule", line_of(part))
@@ -332,10 +333,10 @@ class _VJPRule(CustomRule):
     ) -> tuple[list[Any], list[Any], CustomRule]:
         """Return the results, the values among the residuals, and the backward rule for the active arguments."""
         count = len(operands) - self.captured
-        function, *fixed = self.captures.renewed(operands[count:])
-        giver = Giver(self.function.shown, "fwd", line_of(function.fwd))
+        _, fwd, _, *fixed = self.captures.renewed(operands[count:])
+        giver = Giver(self.function.shown, "fwd", line_of(fwd))
         arguments = self.function.place(fixed, self.arguments.fill(operands[:count]))
-        value, residuals = giver.pair(function.fwd(*arguments), "the result, the residuals")
+        value, residuals = giver.pair(fwd(*arguments), "the result, the residuals")
         leaves = giver.leaves(value, self.results.tree, "a result", "the function gives")
         ys = [
             giver.value(y, out.meta, self.results.path(i), "the function gives")
@@ -356,9 +357,9 @@ class _Pullback(CustomRule):
         """Return the cotangent of each active argument, whose types are `metas`; None: zero."""
         rule = self.rule
         count = len(residuals) - rule.captured
-        function, *fixed = rule.captures.renewed(residuals[count:])
-        giver = Giver(rule.function.shown, "bwd", line_of(function.bwd))
-        cotangents = function.bwd(*fixed, self.residuals.fill(residuals[:count]), rule.results.fill(cotangents))
+        _, _, bwd, *fixed = rule.captures.renewed(residuals[count:])
+        giver = Giver(rule.function.shown, "bwd", line_of(bwd))
+        cotangents = bwd(*fixed, self.residuals.fill(residuals[:count]), rule.results.fill(cotangents))
         leaves = self._leaves(giver, cotangents)
         names = parameter_names(rule.function.__wrapped__)
         types_of, pulled = iter(metas), []

@@ -14,6 +14,7 @@ from anyshape import (
     ShapeDtypeStruct,
     check_grads,
     checkpoint,
+    cond,
     custom_jvp,
     custom_root,
     custom_vjp,
@@ -446,6 +447,33 @@ def test_transforms_inside_of_rules():
 
     check_grads(f, (np.array([1.0, 2.0]),), order=3)
     check_grads(vmap(f), (np.array([[1.0, 2.0]]),), order=2)
+
+
+@pytest.mark.parametrize("make", [doubled, doubled_back])
+def test_rules_inside_of_branches(make):
+    f, x = make(), np.array([0.3, 0.5])
+
+    def chosen(x):
+        return cond(np.sum(x) > 0, lambda x: f(x) * 1.0, lambda x: x * 3, x)
+
+    def each(x):
+        return vmap(lambda x: cond(x > 0.4, f, lambda x: x * 3, x))(x)
+
+    np.testing.assert_allclose(grad(total(chosen))(x), 2 * np.cos(x))
+    np.testing.assert_allclose(grad(total(chosen))(-x), [3, 3])
+    np.testing.assert_allclose(np.diag(jacrev(jacrev(total(chosen)))(x)), -2 * np.sin(x))
+    np.testing.assert_allclose(grad(total(each))(x), [3, 2 * np.cos(0.5)])
+
+
+def test_a_call_has_the_rule_of_its_time():
+    def twice(x):
+        f = custom_jvp(lambda x: x * 1.0)
+        f.defjvps(lambda t, y, x: 2 * t)
+        first = f(x)
+        f.defjvps(lambda t, y, x: 3 * t)
+        return first + f(x)
+
+    assert grad(twice)(1.0) == 5.0
 
 
 # -- what rules are for
