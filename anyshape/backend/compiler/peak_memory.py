@@ -12,13 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from anyshape.backend.compiler.codegen.tiles import (
-    MIN_BLOCKS,
-    BufferKey,
-    min_tiled_elements,
-    row_sizes,
-    tile_memory,
-)
+from anyshape.backend.compiler.codegen.tile_buffers import KERNEL_ARRAYS, row_sizes, scratch_like
+from anyshape.backend.compiler.codegen.tiles import MIN_BLOCKS, min_tiled_elements, tile_memory
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Step
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
@@ -35,7 +30,6 @@ from anyshape.graph.sizes.polynomials import Monomial
 from anyshape.support.lazy_dataclass import dataclass
 
 OVERHANG = 8  # tiles at most into which rows are cut that would fill fewer
-KERNEL_ARRAYS = 3  # arrays like its operand or result that a kernel with scratch memory makes in a tile, at most
 
 
 def scratch_bytes(step: Step) -> Size | None:
@@ -233,15 +227,10 @@ def _small_group_bytes(group: Group, steps: Sequence[Step]) -> int:
                 memory.share(slot, step.reuse)
             else:
                 memory.allocate(slot, elements * meta.dtype.itemsize)
-        itemsize = max([m.dtype.itemsize for m in _scratch_like(step)], default=0)
+        itemsize = max([m.dtype.itemsize for m in scratch_like(step)], default=0)
         most = max(most, int(expr.add(memory.now, KERNEL_ARRAYS * elements * itemsize)))  # type: ignore[arg-type]
         memory.drop(step.drops)
     return most
-
-
-def _scratch_like(step: Step) -> Sequence[TensorMeta]:
-    """Return the arrays whose sizes bound what the kernel makes in a tile, if it makes any."""
-    return () if TRAITS[step.op].scratch is None else (step.results[0], step.metas[0])
 
 
 def _tile_buffer_bytes(groups: Sequence[Group], small: int, threads: int) -> Size:
@@ -259,11 +248,7 @@ def _tile_bytes(group: Group) -> tuple[Size, Size]:
     One is for a thread. The other is half as much again as whole arrays take, as tiles overhang the rows by half.
     """
     tile = tile_memory(group)
-    unbuffered: Counter[BufferKey] = Counter()  # of each key, as many as are live at once
-    for step, live in zip(group.steps, tile.unbuffered, strict=True):
-        scratch = [(m.dtype, row_sizes(m)) for m in _scratch_like(step)]
-        unbuffered |= Counter([*live, *scratch * KERNEL_ARRAYS])
-    rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*tile.buffers, *unbuffered.elements())]
+    rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*tile.buffers, *Counter(tile.unbuffered).elements())]
     per_thread = expr.total([expr.mul(itemsize, expr.maximum(tile.elements, row)) for itemsize, row in rows])
     whole = expr.mul(expr.total([expr.mul(itemsize, row) for itemsize, row in rows]), group.rows)
     return per_thread, expr.add(whole, expr.floordiv(whole, 2))

@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 
 from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen.chunks import assigned, chunked
 from anyshape.backend.compiler.codegen.step_source import FunctionSource
+from anyshape.backend.compiler.codegen.tile_buffers import BufferKey, TileBuffers, row_sizes
 from anyshape.backend.compiler.codegen.timers import TileTimers
 from anyshape.backend.compiler.op_traits import TRAITS, nanoseconds
 from anyshape.backend.compiler.plan import Group, Literal, Slot, Step
@@ -41,7 +43,6 @@ MIN_WORK = 500_000.0  # nanoseconds from which on tiles pay: starting threads an
 MIN_ELEMENTS, MAX_ELEMENTS = 1 << 13, 1 << 17  # bounds of the smallest tile of a group, as its steps take long or short
 MAX_WIDEST_BYTES, MAX_BUFFER_BYTES = 1 << 18, 1 << 22  # of the widest value of a tile, and of all buffers of a thread
 MIN_BLOCKS = 16  # of tiles, where partial results are arrays; more blocks take a sixteenth of what is read
-BufferKey = tuple[np.dtype, tuple[Size, ...]]  # dtype and sizes of a row, which decide its bytes
 forced: tuple[int, int] | None = None  # (least elements, elements of a tile), set by tests to cut small arrays or none
 
 
@@ -63,23 +64,18 @@ def min_tiled_elements(group: Group) -> int:
     return max(4 * _min_tile_elements(times), int(MIN_WORK / sum(times)))
 
 
-def row_sizes(meta: TensorMeta) -> tuple[Size, ...]:
-    """Return the sizes of one row of a value."""
-    return (meta.sizes or ())[1:]
-
-
 @dataclass(frozen=True)
 class TileMemory:
     """Memory of a group that runs in tiles: what one thread takes.
 
     - `elements`: the most elements of the widest value in a tile, unless a row has more.
     - `buffers`: what each buffer holds.
-    - `unbuffered`: for each step, the live values without a buffer when it ends.
+    - `unbuffered`: of each key, how many values are live at once without a buffer, scratch arrays of kernels included.
     """
 
     elements: int
     buffers: tuple[BufferKey, ...]
-    unbuffered: tuple[tuple[BufferKey, ...], ...]
+    unbuffered: Mapping[BufferKey, int]
 
 
 def tile_memory(group: Group) -> TileMemory:
@@ -111,23 +107,24 @@ class GroupSource:
         self.group, self.bind, self.size, self.threads = group, bind, size, threads
         self.timers = TileTimers(len(group.steps)) if timed else None
         self.metas = {o: m for step in group.steps for o, m in zip(step.outputs, step.results, strict=True)}
+        self.maker = {slot: step for step in group.steps for slot in step.outputs}
         self.read = _operands(group, self.metas)
         self.parallel = _parallel_slots(group).difference(self.metas)  # operands with the parallel axis
+        self.carried, self.padded = {*group.carried}, {*group.padded}
         self.pads = _pads_by_operand(group)
-        self.written = _written_results(group, self.pads)
+        self.written = dict.fromkeys(_written_results(group, self.pads))
         # partial results that are arrays are per block of tiles: of long rows, one per tile would be as much again
         self.in_blocks = any(set(self.metas[slot].sizes or ()) - {1} for slot in group.carried)
         self.sizes: dict[str, str] = {}  # the source of a size where the function is called, by its local
+        self.local_of_size: dict[str, str] = {}
         self.row = self.widest_row(self._size)
         self.lines: list[str] = []  # of one tile
         self.marks: list[tuple[int, Step]] = []
         self.local = {slot: naming.tile_of_operand(slot) for slot in self.parallel}  # a value of the tile, by slot
-        self.buffers, self.buffer_lines = _TileBuffers(self.metas), dict[str, str]()
+        self.buffers, self.buffer_lines = TileBuffers(self.metas), dict[str, str]()
         self.last_use = _last_uses(group)
         self._write_steps()
-        self.memory = TileMemory(
-            self._tile_elements(), tuple(self.buffers.keys.values()), tuple(map(tuple, self.buffers.unbuffered))
-        )
+        self.memory = TileMemory(self._tile_elements(), tuple(self.buffers.keys.values()), self.buffers.most)
 
     def _write_steps(self) -> None:
         for i, (step, flags) in enumerate(zip(self.group.steps, self.group.parallel_operands, strict=True)):
@@ -157,8 +154,8 @@ class GroupSource:
 
     # -- the function
 
-    def function(self, name: str) -> FunctionSource:
-        """Return the function, by this name."""
+    def functions(self, name: str) -> list[FunctionSource]:
+        """Return the function, by this name, and the chunks of a tile where its steps are many."""
         results = [line for slot in self.written for line in self._result_lines(slot)]
         partial_results = self._partial_results_lines()
         prelude = [
@@ -174,10 +171,14 @@ class GroupSource:
         start, end = self._tile_start_lines(), timers.after() if timers else []
         arguments = ["n", *self.read, *self.sizes, *([timers.argument] if timers else [])]
         lines = [f"def {name}({', '.join(arguments)}):", *_indented(prelude), "    def work(tiles):"]
-        lines += _indented([*before_loop, "for k in tiles:", *_indented(start)], 2)
+        work = [*before_loop, "for k in tiles:", *_indented(start)]
+        marks = [(len(work) + count, step) for count, step in self.marks]
+        outer = [*arguments, "tiles", *[local for line in prelude for local in assigned(line)]]
+        cut = chunked(name, [*work, *_indented(self.lines), *end], marks, len(work), outer)
         first = len(lines) + 1
-        lines += [*_indented(self.lines, 3), *_indented(end, 2), *_indented(self._end_lines())]
-        return FunctionSource("\n".join(lines), tuple([(first + count, step) for count, step in self.marks]))
+        lines += [*_indented(cut.lines, 2), *_indented(self._end_lines())]
+        marks = [(first + count, step) for count, step in cut.marks]
+        return [FunctionSource("\n".join(lines), tuple(marks)), *cut.chunks]
 
     def _result_lines(self, slot: str) -> list[str]:
         """Write the array of a result: one of its own, or a part of the padded array, filled around it."""
@@ -251,8 +252,7 @@ class GroupSource:
 
     def _combine(self, slot: str) -> str:
         """Bind the function that reduces the partial results of a carried reduction."""
-        step = next(s for s in self.group.steps if slot in s.outputs)
-        return self.bind("whole", _combine_ufunc(step).reduce)
+        return self.bind("whole", _combine_ufunc(self.maker[slot]).reduce)
 
     def _returned(self, slot: str) -> str:
         array = naming.whole_result(slot)
@@ -266,11 +266,10 @@ class GroupSource:
         if isinstance(size, int):
             return str(size)
         text = self.size(size)
-        local = next((local for local, source in self.sizes.items() if source == text), None)
-        if local is None:
-            local = naming.size_local(len(self.sizes))
+        if text not in self.local_of_size:
+            local = self.local_of_size[text] = naming.size_local(len(self.sizes))
             self.sizes[local] = text
-        return local
+        return self.local_of_size[text]
 
     def _shape(self, sizes: Sequence[Size]) -> str:
         return "".join(f"{self._size(s)}, " for s in sizes)
@@ -281,9 +280,9 @@ class GroupSource:
         self.marks.append((len(self.lines), step))
         (slot,) = step.outputs
         dying = [s for s in dict.fromkeys(step.inputs) if isinstance(s, str) and self.last_use[s] == i]
-        if slot not in self.group.padded:  # the step before wrote to its position in the padded array
+        if slot not in self.padded:  # the step before wrote to its position in the padded array
             operands = [self._operand(o, parallel) for o, parallel in zip(step.inputs, flags, strict=True)]
-            if slot in self.group.carried:
+            if slot in self.carried:
                 self._write_partial_result(slot, step, operands)
             elif KERNELS[step.op].out:
                 self._write_into_array(slot, step, operands, dying)
@@ -337,7 +336,7 @@ class GroupSource:
 
     def _end_step(self, i: int, step: Step) -> None:
         """Record the live values without a buffer, and free the dead ones before the next tile makes them anew."""
-        self.buffers.record_unbuffered([o for o in step.outputs if o in self.group.carried])
+        self.buffers.record_unbuffered(step, [o for o in step.outputs if o in self.carried])
         slots = dict.fromkeys(map(str, [*step.inputs, *step.outputs]))
         dying = [slot for slot in slots if slot in self.buffers.holds and self.last_use[slot] == i]
         if dying:
@@ -361,68 +360,11 @@ class GroupSource:
             return f"{self.bind('k_', special)}({', '.join(operands)})"
         keywords = [f"{k}={self.bind('p', p)}" for k, p in params.items()]
         if shape is not None:
-            carried = step.outputs[0] in self.group.carried
+            carried = step.outputs[0] in self.carried
             rows = self._shape(shape) if carried else f"hi - lo, {self._shape(shape[1:])}"
             keywords.append(f"shape=({rows})")
         function = self.bind(f"k_{step.op.name}_", kernel.run_tiled or kernel.run)
         return f"{function}({', '.join([*operands, *keywords])})"
-
-
-class _TileBuffers:
-    """Buffers of a thread, and the values of a tile that live outside of them.
-
-    - `keys`: what each buffer holds, by its local.
-    - `holds`: for each live value without a buffer, the values that it keeps alive, itself among them.
-    - `unbuffered`: for each step, what is live without a buffer when it ends.
-    """
-
-    def __init__(self, metas: Mapping[str, TensorMeta]) -> None:
-        self.metas = metas
-        self.keys: dict[str, BufferKey] = {}
-        self.holds: dict[str, set[str]] = {}
-        self.unbuffered: list[list[BufferKey]] = []
-        self._buffer: dict[str, str] = {}  # of each value that lives in one
-        self._free: dict[BufferKey, list[str]] = {}
-
-    def take(self, slot: str) -> str:
-        """Return a buffer for a value."""
-        meta = self.metas[slot]
-        key = meta.dtype, row_sizes(meta)
-        free = self._free.setdefault(key, [])
-        if free:
-            buffer = free.pop()
-        else:
-            buffer = naming.tile_buffer(len(self.keys))
-            self.keys[buffer] = key
-        self._buffer[slot] = buffer
-        return buffer
-
-    def release(self, slots: Iterable[str]) -> None:
-        """Free the buffers of dead values, unless a view still reads them."""
-        for slot in slots:
-            buffer = self._buffer.pop(slot, None)
-            if buffer is not None and buffer not in self._buffer.values():
-                self._free[self.keys[buffer]].append(buffer)
-
-    def hold(self, slot: str, step: Step) -> None:
-        """Note a value without a buffer. A view keeps the memory of its base alive."""
-        alias = TRAITS[step.op].alias
-        base = str(step.inputs[0]) if alias.may_share else ""
-        if base in self._buffer:
-            self._buffer[slot] = self._buffer[base]
-        self.holds[slot] = ({slot} if alias.may_allocate else set()) | self.holds.get(base, set())
-
-    def record_unbuffered(self, carried: Collection[str]) -> None:
-        """Record what is live without a buffer at the end of a step that makes these partial results."""
-        held = set().union(*self.holds.values())
-        partials = [(self.metas[slot].dtype, self.metas[slot].sizes or ()) for slot in carried]
-        values = [(self.metas[slot].dtype, row_sizes(self.metas[slot])) for slot in held]
-        self.unbuffered.append([*partials, *values])
-
-    def drop(self, slots: Iterable[str]) -> None:
-        """Forget dead values without a buffer."""
-        for slot in slots:
-            del self.holds[slot]
 
 
 def _operands(group: Group, results: Collection[str]) -> list[str]:
@@ -433,12 +375,14 @@ def _operands(group: Group, results: Collection[str]) -> list[str]:
 
 def _pads_by_operand(group: Group) -> dict[str, Step]:
     """Return the pads whose operands tiles write to their position, by operand."""
-    return {str(step.inputs[0]): step for step in group.steps if step.outputs[0] in group.padded}
+    padded = {*group.padded}
+    return {str(step.inputs[0]): step for step in group.steps if step.outputs[0] in padded}
 
 
 def _written_results(group: Group, pads: Mapping[str, Step]) -> list[str]:
     """Return the results whose tiles are written to an array."""
-    escaping = [slot for slot in group.escaping if slot not in (*group.carried, *group.padded)]
+    otherwise = {*group.carried, *group.padded}
+    escaping = [slot for slot in group.escaping if slot not in otherwise]
     return list(dict.fromkeys([*escaping, *pads]))
 
 

@@ -1,0 +1,194 @@
+"""Chunks: a long generated function is cut into short ones, as compiling one takes memory in proportion to its lines.
+
+Cutting changes no order and no lifetime. Names that one chunk alone mentions stay its locals. Any other name that the
+steps assign becomes a place in a list that all chunks share, in each line that mentions it. Names that are bound before
+the steps are passed as arguments.
+
+Lines are as the writers of steps write them: targets stand first, and each block is indented by four spaces.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen.step_source import FunctionSource
+from anyshape.backend.compiler.plan import Step
+from anyshape.support.lazy_dataclass import dataclass
+
+MAX_LINES = 300  # of a chunk; a function is cut from twice as many on
+MIN_LINES = 8  # of a block that is worth a function
+_SHARED = "_values"  # the list of the values that several chunks mention
+_NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w|=[^=]|['\"])")  # no attribute, keyword or text
+_TARGETS = re.compile(r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+) in ")
+_LEAVES = ("return ", "break", "continue")
+Marks = Sequence[tuple[int, Step]]  # steps, each with the number of lines before it
+
+
+@dataclass(frozen=True)
+class Chunked:
+    """The lines of a function that calls chunks, and the chunks."""
+
+    lines: list[str]
+    marks: list[tuple[int, Step]]
+    chunks: tuple[FunctionSource, ...]
+
+
+def chunked(name: str, lines: Sequence[str], marks: Marks, first: int, outer: Collection[str]) -> Chunked:
+    """Cut the steps of a function, which begin at line `first`, if they are long.
+
+    `outer` are its parameters, and the locals of functions that it stands in.
+    """
+    if len(lines) - first <= 2 * MAX_LINES:
+        return Chunked([*lines], [*marks], ())
+    return _Cutting(name, lines, marks, first, outer).result()
+
+
+def assigned(line: str) -> list[str]:
+    """Return the names that a line assigns or deletes."""
+    code = line.lstrip()
+    if code.startswith("del "):
+        return code[4:].split(", ")
+    targets = [group for match in _TARGETS.finditer(line) for group in match.groups() if group]
+    return [name for target in targets for name in target.split(", ")]
+
+
+class _Cutting:
+    """A function that is cut into regions: the lines that stay, and chunks.
+
+    - `kept`: the lines that stay, by their positions. A chunk stands as its number, with the indentation of its call.
+    - `chunks`: the positions of the lines of each chunk.
+    """
+
+    def __init__(self, name: str, lines: Sequence[str], marks: Marks, first: int, outer: Collection[str]) -> None:
+        self.name, self.lines, self.first = name, lines, first
+        self.counts, self.steps = [count for count, _ in marks], [step for _, step in marks]
+        self.kept: list[int | tuple[int, int]] = []
+        self.chunks: list[list[int]] = []
+        self._cut(0, len(lines), 0)
+        self.mentioned = [self._names(chunk) for chunk in self.chunks]
+        self.shared = self._shared_names(outer)
+        self.passed = {*self._assigned(0, first), *outer}.difference(self._assigned(first, len(lines)))
+        self.initial = [name for name in self.shared if name in outer]
+
+    def _names(self, positions: Sequence[int]) -> set[str]:
+        """Return the names that these lines mention."""
+        return set(_NAME.findall("\n".join([self.lines[i] for i in positions])))
+
+    def _assigned(self, start: int, stop: int) -> dict[str, None]:
+        """Return the names that lines between two positions assign or delete, in order."""
+        return dict.fromkeys([name for i in range(start, stop) for name in assigned(self.lines[i])])
+
+    def _shared_names(self, outer: Collection[str]) -> dict[str, str]:
+        """Return the names that the steps assign and several regions mention, each with its place in the list."""
+        stays = self._names([i for i in self.kept if isinstance(i, int)]).union(outer)
+        regions = Counter([name for names in (stays, *self.mentioned) for name in names])
+        shared = [name for name in self._assigned(self.first, len(self.lines)) if regions[name] > 1]
+        return {name: f"{_SHARED}[{i}]" for i, name in enumerate(shared)}
+
+    # -- where to cut
+
+    def _cut(self, start: int, stop: int, indent: int) -> None:
+        """Cut the block between two positions."""
+        pending: list[int] = []
+        for low, high in self._statements(start, stop, indent):
+            if low >= self.first and high - low <= MAX_LINES and not self._leaves(low, high):
+                if len(pending) + high - low > MAX_LINES:
+                    self._flush(pending, indent)
+                    pending = []
+                pending += range(low, high)
+                continue
+            self._flush(pending, indent)
+            pending = []
+            if high <= self.first or high - low <= MAX_LINES:
+                self.kept += range(low, high)
+            else:
+                self._open(low, high, indent)
+        self._flush(pending, indent)
+
+    def _open(self, low: int, high: int, indent: int) -> None:
+        """Keep the headers of a compound statement, and cut its blocks."""
+        headers = [i for i in range(low, high) if not self._is_deeper(i, indent)]
+        for header, end in zip(headers, [*headers[1:], high], strict=True):
+            self.kept.append(header)
+            self._cut(header + 1, end, indent + 4)
+
+    def _flush(self, pending: Sequence[int], indent: int) -> None:
+        """Make a chunk of these lines, unless they are few."""
+        if len(pending) < MIN_LINES:
+            self.kept += pending
+        else:
+            self.kept.append((len(self.chunks), indent))
+            self.chunks.append([*pending])
+
+    def _statements(self, start: int, stop: int, indent: int) -> Iterator[tuple[int, int]]:
+        """Yield where each statement of a block begins and ends."""
+        begin = start
+        for i in range(start + 1, stop + 1):
+            if i == stop or not (self._is_deeper(i, indent) or self.lines[i].startswith(("else", "elif "), indent)):
+                yield begin, i
+                begin = i
+
+    def _is_deeper(self, i: int, indent: int) -> bool:
+        return self.lines[i].startswith(" ", indent)
+
+    def _leaves(self, low: int, high: int) -> bool:
+        """Tell whether a line leaves the function or a loop."""
+        return any(self.lines[i].lstrip().startswith(_LEAVES) or ": return " in self.lines[i] for i in range(low, high))
+
+    # -- the text
+
+    def result(self) -> Chunked:
+        """Return the function that is left, and the chunks."""
+        lines = [f"{_SHARED} = [None] * {len(self.shared)}", *[f"{self.shared[n]} = {n}" for n in self.initial]]
+        origins: list[int | None] = [None] * len(lines)
+        for item in self.kept:
+            if isinstance(item, int):
+                lines += (line := self._line(item))
+                origins += [item] * len(line)
+            else:
+                number, indent = item
+                lines.append(f"{' ' * indent}{naming.chunk(self.name, number)}({self._arguments(number)})")
+                origins.append(None)
+        return Chunked(lines, self._marks(origins), tuple([self._chunk(i) for i in range(len(self.chunks))]))
+
+    def _arguments(self, number: int) -> str:
+        return ", ".join([_SHARED, *sorted(self.passed.intersection(self.mentioned[number]))])
+
+    def _chunk(self, number: int) -> FunctionSource:
+        positions = self.chunks[number]
+        first = self.lines[positions[0]]
+        indent = len(first) - len(first.lstrip())
+        lines: list[str] = []
+        origins: list[int | None] = []
+        for i in positions:
+            written = [f"    {line[indent:]}" for line in self._line(i)]
+            lines += written
+            origins += [i] * len(written)
+        head = f"def {naming.chunk(self.name, number)}({self._arguments(number)}):"
+        return FunctionSource("\n".join([head, *lines]), tuple([(2 + i, step) for i, step in self._marks(origins)]))
+
+    def _line(self, i: int) -> list[str]:
+        """Return a line with shared values in place of names. A value that is deleted leaves the list."""
+        line = self.lines[i]
+        code = line.lstrip()
+        if not code.startswith("del "):
+            return [_NAME.sub(lambda match: self.shared.get(match[0], match[0]), line)]
+        names, indent = code[4:].split(", "), line[: len(line) - len(code)]
+        own = ", ".join([name for name in names if name not in self.shared])
+        gone = "".join([f"{self.shared[name]} = " for name in names if name in self.shared])
+        return [f"{indent}{text}" for text in (own and f"del {own}", gone and f"{gone}None") if text]
+
+    def _marks(self, origins: Sequence[int | None]) -> list[tuple[int, Step]]:
+        """Return where the lines of each step begin, for lines that come from these positions."""
+        marks: list[tuple[int, Step]] = []
+        latest = -1
+        for count, origin in enumerate(origins):
+            mark = -1 if origin is None else bisect_right(self.counts, origin) - 1
+            if mark not in (-1, latest):
+                marks.append((count, self.steps[mark]))
+                latest = mark
+        return marks
