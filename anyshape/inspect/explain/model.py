@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 WIDTH = 100
 _COMPARED = 3  # programs that were not used for a call
