@@ -51,8 +51,13 @@ class CustomRule:
         advice = "use grad, vjp or jacrev, or give the function a rule with custom_jvp, which serves both modes"
         return UnsupportedFunctionError(f"custom_vjp({self.name})", problem, advice, where)
 
-    def __init__(self, name: str, key: Any, captured: int = 0) -> None:
-        self.name, self.key, self.captured = name, key, captured
+    def __init__(self, name: str, captured: int = 0) -> None:
+        self.name, self.captured = name, captured
+
+    @property
+    def key(self) -> Any:
+        """A key that is equal for equal rules."""
+        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, CustomRule) and self.key == other.key
@@ -84,7 +89,11 @@ class ClosedOver(CustomRule):
 
     def __init__(self, function: str, name: str) -> None:
         self.function = function
-        super().__init__(name, function)
+        super().__init__(name)
+
+    @property
+    def key(self) -> Any:
+        return self.function, self.name
 
     def refusal(self, where: object) -> UnsupportedFunctionError:
         problem = f"is differentiated in a value that {self.name} closes over, of which its rule knows nothing"

@@ -132,11 +132,25 @@ class Captures:
         """Pickle without values, which stay in the process of their trace."""
         if self.values:
             raise pickle.PicklingError("a derivative rule closes over values of a trace")
-        return Captures, (self.objects, (), self.held, ())
+        owner, rest = self.objects[0], self.objects[1:]
+        rules = rules_of(owner)
+        if not rules or any(a is not b for a, b in zip(rules, rest, strict=False)):
+            return Captures, (self.objects, (), self.held, ())
+        return _captures_again, (owner, rest[len(rules) :], self.held)  # the owner may pickle where its rules do not
 
     def renewed(self, operands: Sequence[Any]) -> list[Any]:
         """Return the objects for these values of what they close over."""
         return rebound(self.objects, self.values, self.held.fill(operands))
+
+
+def rules_of(owner: Any) -> list[Any]:
+    """Return the rules that a function has now, none for other objects."""
+    return [getattr(owner, attribute) for attribute in getattr(type(owner), "reads", ())[2:]]
+
+
+def _captures_again(owner: Any, rest: tuple[Any, ...], held: Bundle) -> Captures:
+    """Return captures from their pickle."""
+    return Captures((owner, *rules_of(owner), *rest), (), held, ())
 
 
 def _restored(role: str, part: Any, operands: Any) -> Any:

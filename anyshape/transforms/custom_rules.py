@@ -27,6 +27,7 @@ from anyshape.transforms.custom_calls import (
     check_arguments,
     line_of,
     results_of,
+    rules_of,
     zeros_of,
 )
 from anyshape.transforms.travel import reduce_function
@@ -83,8 +84,7 @@ class CustomFunction:
         results, outputs = results_of(self.shown, self.__wrapped__(*inside))
         if not outputs:
             return results.fill([])
-        rules = [getattr(self, attribute) for attribute in self.reads[2:]]  # as they are now
-        captures = Captures.of([self, *rules, *[values[i] for i in self.nondiff_argnums]])
+        captures = Captures.of([self, *rules_of(self), *[values[i] for i in self.nondiff_argnums]])
         rule = self.rule(captures, arguments, results)
         return results.fill(custom_call(self.op, rule, [*operands, *captures.operands], outputs))
 
@@ -201,8 +201,11 @@ class _JVPRule(CustomRule):
 
     def __init__(self, owner: CustomJVP, captures: Captures, arguments: Bundle, results: Results) -> None:
         self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
-        key = owner.shown, captures.key, arguments.key, results.key
-        super().__init__(owner.name, key, len(captures.operands))
+        super().__init__(owner.name, len(captures.operands))
+
+    @property
+    def key(self) -> Any:
+        return self.function.shown, self.captures.key, self.arguments.key, self.results.key
 
     def push(
         self, operands: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
@@ -325,8 +328,11 @@ class _VJPRule(CustomRule):
 
     def __init__(self, owner: CustomVJP, captures: Captures, arguments: Bundle, results: Results) -> None:
         self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
-        key = owner.shown, captures.key, arguments.key, results.key
-        super().__init__(owner.name, key, len(captures.operands))
+        super().__init__(owner.name, len(captures.operands))
+
+    @property
+    def key(self) -> Any:
+        return self.function.shown, self.captures.key, self.arguments.key, self.results.key
 
     def forward(
         self, operands: Sequence[Any], active: Sequence[bool], outputs: Sequence[Any]
@@ -351,7 +357,11 @@ class _Pullback(CustomRule):
 
     def __init__(self, rule: _VJPRule, residuals: Bundle, active: tuple[bool, ...]) -> None:
         self.rule, self.residuals, self.active = rule, residuals, active
-        super().__init__(rule.name, (rule.key, residuals.key, active))
+        super().__init__(rule.name)
+
+    @property
+    def key(self) -> Any:
+        return self.rule.key, self.residuals.key, self.active
 
     def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any], metas: Sequence[Any]) -> list[Any | None]:
         """Return the cotangent of each active argument, whose types are `metas`; None: zero."""

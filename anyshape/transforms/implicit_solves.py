@@ -174,7 +174,11 @@ class _RootRule(CustomRule):
 
     def __init__(self, name: str, equations: _Equations, captures: Captures) -> None:
         self.equations, self.captures = equations, captures
-        super().__init__(name, (equations.graph, captures.key), len(captures.operands))
+        super().__init__(name, len(captures.operands))
+
+    @property
+    def key(self) -> Any:
+        return self.equations.graph, self.captures.key
 
     def push(
         self, operands: Sequence[Any], tangents: Sequence[Any | None], outputs: Sequence[Any]
@@ -271,8 +275,11 @@ class _SolveRule(CustomRule):
     def __init__(self, solver: _Solver) -> None:
         self.solver, self.width = solver, solver.equations.count
         self.captures = Captures.of([solver.solve, solver.transpose_solve])
-        key = solver.equations.graph, self.captures.key, solver.symmetric, solver.has_aux
-        super().__init__(solver.name, key, len(self.captures.operands))
+        super().__init__(solver.name, len(self.captures.operands))
+
+    @property
+    def key(self) -> Any:
+        return self.solver.equations.graph, self.captures.key, self.solver.symmetric, self.solver.has_aux
 
     def _renewed(self, operands: Sequence[Any]) -> tuple[_Solver, Sequence[Any]]:
         """Return the solver for these values of what its functions close over, and the values of what matvec does."""
