@@ -55,7 +55,6 @@ _MODERATE = 1 << 8
 _LARGE = 1 << 20
 _DOUBLINGS = 64  # of the step of a bisection, after which the side counts as unbounded
 _SMALL = 1 << 12  # numbers below it are made once per thread
-_SHORT = 7  # bytes of a number that is read as a machine integer
 _VALUE = expr.from_atom(RuntimeScalar(-1))  # stands for the size whose range is sought
 
 
@@ -234,7 +233,11 @@ class IntegerSet:
                     yield self._sizes_at(self._coordinates(point))
 
     def _coordinates(self, point: Any) -> list[int]:
-        return [_number(point.get_coordinate_val(isl.dim_type.set, c)) for c in range(len(self.forms.columns))]
+        """Return the values of all columns, read from one text: that takes half as long as asking for each."""
+        text = point.to_str() if self.forms.columns else "[]"
+        if text is None:  # printing counts as operations too
+            raise OutOfBudgetError
+        return [int(value) for value in text[text.index("[") + 1 : text.index("]")].split(",") if value]
 
     def _sizes_at(self, point: Sequence[int]) -> dict[DimVar, int]:
         """Return the sizes of the variables at a point."""
@@ -428,8 +431,6 @@ def _integer(value: Any) -> Bound:
 
 
 def _number(value: Any) -> int:
-    if value.n_abs_num_chunks(1) <= _SHORT:
-        return int(value.get_num_si())
     text = value.to_str()
     if text is None:  # printing counts as operations too
         raise OutOfBudgetError

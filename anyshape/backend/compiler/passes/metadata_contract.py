@@ -88,6 +88,7 @@ CONTRACT = (
         "folding pads into sums",
         "equal shapes, proved",
         "any other sum stretches one of its operands, and the padded array is made",
+        _queries("pad_add", ""),
     ),
     Need(
         "sinking",
