@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.sizes.expr import DimVar
@@ -25,7 +26,14 @@ def add_to_index(index: ByVariable, claims: Sequence[Claim]) -> None:
             index.setdefault(variable, []).append(claim)
 
 
-def connected_claims(claim: Claim, index: Mapping[DimVar, Sequence[Claim]]) -> list[Claim]:
+class Index(Protocol):
+    """Claims by variable."""
+
+    def get(self, variable: DimVar, default: Sequence[Claim], /) -> Sequence[Claim]:
+        """Return the claims about a variable, or the default without any."""
+
+
+def connected_claims(claim: Claim, index: Index) -> list[Claim]:
     """Return the claims that share variables with this one, directly or through others, nearest first."""
     connected: dict[Claim, None] = {}
     visited: set[DimVar] = set()

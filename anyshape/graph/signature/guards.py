@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from anyshape.graph.prover.assumptions import Assumptions, connected_claims, index_by_variable
+from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.claim_index import Index, connected_claims
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.linear_constraints import divides_by_size
@@ -26,6 +27,7 @@ from anyshape.graph.signature.prologue import (
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Size
 from anyshape.graph.sizes.printing import to_source
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 _MAX_QUERIES = 100  # per program; beyond, implied conditions stay
 _MAX_SECONDS = 1.0  # of processor time, with the same effect
@@ -47,16 +49,53 @@ def drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 def _drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Drop implied conditions until the time limit; later ones stay."""
-    position = {id(c): i for i, c in enumerate(conditions)}
-    remaining = list(conditions)
-    dropped = []
+    premises, dropped = _Premises(conditions), []
     for condition in [c for c in conditions if _is_droppable(c)][:_MAX_QUERIES]:
-        premises = [c.claim for c in remaining if c is not condition and _may_imply(c, condition, position)]
-        near = connected_claims(condition.claim, index_by_variable(premises))
+        near = connected_claims(condition.claim, premises.of(condition))
         if near and not out_of_time() and follows(condition.claim, near):
-            remaining.remove(condition)
+            premises.drop(condition)
             dropped.append(condition)
-    return _merge_opposite_bounds(_restore_unprovable(remaining, dropped, position))
+    return _merge_opposite_bounds(_restore_unprovable(premises.remaining(), dropped, premises.position))
+
+
+class _Premises:
+    """Conditions by variable. The ones that may imply another are found as they are asked for."""
+
+    def __init__(self, conditions: Sequence[Condition]) -> None:
+        self.position = {id(c): i for i, c in enumerate(conditions)}
+        self._remaining = {id(c): c for c in conditions}
+        self._by_variable: dict[DimVar, list[Condition]] = {}
+        for condition in conditions:
+            for variable in condition.claim.variables():
+                self._by_variable.setdefault(variable, []).append(condition)
+
+    def of(self, condition: Condition) -> Index:
+        """Return the index of the claims that may imply the one of a condition."""
+        return _PremisesOf(self, condition)
+
+    def about(self, variable: DimVar, condition: Condition) -> list[Claim]:
+        """Return the claims about a variable that may imply the one of a condition."""
+        near = [c for c in self._by_variable.get(variable, ()) if c is not condition and id(c) in self._remaining]
+        return [c.claim for c in near if _may_imply(c, condition, self.position)]
+
+    def drop(self, condition: Condition) -> None:
+        """Leave out a condition, which the rest implies."""
+        del self._remaining[id(condition)]
+
+    def remaining(self) -> list[Condition]:
+        """Return the conditions that were not dropped, in their order."""
+        return list(self._remaining.values())
+
+
+class _PremisesOf(NamedTuple):
+    """Index of the claims that may imply the one of a condition."""
+
+    premises: _Premises
+    condition: Condition
+
+    def get(self, variable: DimVar, default: Sequence[Claim], /) -> Sequence[Claim]:
+        """Return the claims about a variable."""
+        return self.premises.about(variable, self.condition) or default
 
 
 def _is_droppable(condition: Condition) -> bool:
@@ -82,6 +121,8 @@ def _restore_unprovable(
     remaining: Sequence[Condition], dropped: Sequence[Condition], position: Mapping[int, int]
 ) -> list[Condition]:
     """Return the remaining conditions, and dropped ones that a scope made of them does not prove."""
+    if not dropped:
+        return list(remaining)
     assumptions, restored = Assumptions(), list(remaining)
     for condition in remaining:
         assumptions.assume(condition.claim)

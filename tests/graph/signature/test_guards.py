@@ -5,6 +5,7 @@ Random decisions and preconditions at the sizes of a call are compared at every 
 
 import itertools
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -254,3 +255,27 @@ def test_a_guard_fails_where_its_divisor_is_zero():
     for n, m in [(5, 7), (0, 5), (7, 0), (0, 0), (2, 3), (5, 7)]:
         x, y = np.arange(n) * 1.0, np.ones(m)
         np.testing.assert_array_equal(run(x, y), function(x, y), strict=True)
+
+
+def _calls_of_dropping(count):
+    """Return the calls of Python functions for a chain of conditions, each of two sizes."""
+    sizes = [expr.variable(f"v{i}") for i in range(count + 1)]
+    conditions = [Condition("assertion", at_least(a, b), "op", "why") for a, b in itertools.pairwise(sizes)]
+    calls = 0
+
+    def seen(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    drop_implied(conditions)
+    sys.setprofile(seen)
+    try:
+        assert len(drop_implied(conditions)) == count
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_looking_for_implied_conditions_costs_the_same_in_long_programs():
+    few, many = _calls_of_dropping(400), _calls_of_dropping(1200)
+    assert many - few < 10 * 800
