@@ -144,7 +144,12 @@ WANTED = (
         "BLAS multiplies complex infinities by its scale",
         case="complex",
     ),
-    D("prod|reduce", "^special", "NumPy multiplies a complex NaN by 1, which changes its other part", case="complex"),
+    D(
+        "prod|reduce",
+        "^special|^sign",
+        "NumPy multiplies a complex number by 1, which changes parts of it",
+        case="complex",
+    ),
     D(
         "sc.(expm1|log1p)",
         "^special|^sign of zero",
