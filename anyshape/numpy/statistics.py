@@ -38,6 +38,7 @@ from anyshape.numpy.operands.reduction_args import (
     refuse_out,
     restore_axes,
     squared_magnitude,
+    start_value,
     sum_over,
 )
 from anyshape.numpy.operands.signatures import publish
@@ -333,7 +334,7 @@ def _nan_extreme(
     ) -> Any:
         if not is_traced(a, initial, where):
             return numpy_function(a, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
-        x = asarray(a)
+        x, where = asarray(a), ABSENT if where is True else where
         started = initial is not ABSENT and initial is not None
         if x.dtype.kind not in "fc" or (where is not ABSENT and not started):
             return plain(x, axis, out, keepdims, initial, where)
@@ -343,7 +344,7 @@ def _nan_extreme(
         extreme = reduce(ew.select(ok, x, ew.lift(rdn.extreme_value(x.dtype, sign), x)), axes, empty=started)
         some = rd.reduce_or(ok, axes)
         if started:
-            missing = rdn.start_value(name, initial, x.dtype)
+            missing = start_value(name, initial, x.dtype)
             extreme = combine(missing, extreme)
         else:
             missing = reduce(x, axes) if x.dtype.kind == "c" else ew.lift(np.nan, extreme)

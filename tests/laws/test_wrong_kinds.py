@@ -128,6 +128,14 @@ def test_a_start_that_is_true_counts(ufunc, initial):
     np.testing.assert_allclose(jit(f)(X), f(X))
 
 
+@pytest.mark.parametrize("name", ["nanmax", "nanmin", "nansum", "nanmean", "nanvar"])
+def test_a_mask_that_is_true_is_as_none(name):
+    """`np.nanmax(x, where=True)` gave NaN."""
+    x = np.array([[np.nan, 1.0, np.inf], [0.5, np.nan, 2.0]])[:, :2]
+    f = lambda x: getattr(np, name)(x, axis=0, where=True)
+    np.testing.assert_array_equal(jit(f)(x), f(x))
+
+
 WEIGHTS = [(X[0], np.zeros(3)), (X, X * 0), (X, X - X), (X[:, :0], X[:, :0])]
 
 
