@@ -391,7 +391,7 @@ def ix_(*args: Any) -> Any:
 
 def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     """Return the row index plus k and the column index, each of shape (rows, columns)."""
-    if k.ndim if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
+    if k.meta.rank if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
         raise ArgumentError("a diagonal", f"k={k!r}", "is not an int", "name one diagonal")
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))

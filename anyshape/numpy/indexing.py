@@ -237,9 +237,7 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
 
     Literal values that are all equal take one pad. Others are joined to each axis in turn, as blocks.
     """
-    if isinstance(values, (Mapping, Set)):
-        raise ArgumentError("pad", f"constant_values={values!r}", "is no number, nor pairs of these", "give one")
-    pairs = _pairs(values, x.meta.rank)
+    pairs = _pairs(_refuse_unordered(values), x.meta.rank)
     flat = [v for pair in pairs for v in pair]
     if all(_is_number(v) and v == flat[0] for v in flat):
         value = _fill(flat[0], x.dtype) if flat else 0
@@ -250,6 +248,13 @@ def _pad_constant(x: Any, widths: list[tuple[Size, Size]], values: Any) -> Any:
         before, after = (_pad_block(ctx, x, axis, n, fill) for n, fill in zip(amounts, fills, strict=True))
         x = mv.concatenate([before, x, after], axis)
     return x
+
+
+def _refuse_unordered(values: Any) -> Any:
+    """Return constants to pad with; a dict or a set is refused."""
+    if isinstance(values, (Mapping, Set)):
+        raise ArgumentError("pad", f"constant_values={values!r}", "is no number, nor pairs of these", "give one")
+    return values
 
 
 def _pad_block(ctx: ShapeGuardContext, x: Any, axis: int, amount: Size, fill: Any) -> Any:

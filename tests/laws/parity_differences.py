@@ -169,7 +169,11 @@ WANTED = (
     D("float_power", "^sign of zero|^special|^value", "a literal exponent gets the root, as ** does"),
     D("concatenate.*axis=None", "^dtype", "NumPy keeps the dtype where one operand is a Python scalar"),
     D("empty_like", "", "NumPy gives what is in memory"),
-    D("fmax|fmin|maximum|minimum", "^sign of zero", "NumPy's loops give either of two zeros, by the size"),
+    D(
+        "fmax|fmin|maximum|minimum|nanmax|nanmin",
+        "^sign of zero",
+        "NumPy's loops give either of two zeros, by the size",
+    ),
     D(r"clip\(x, \[", "^sign of zero", "at a limit of 0 in an array NumPy gives either of two zeros"),
     D(r"initial=-0\.0", "^sign of zero", "a start of -0 is added to a sum, which is never -0"),
     D("average.*weights=np.ones", "^error class: SizeMismatchError", "that sizes differ is known at a call"),

@@ -65,8 +65,8 @@ def calls_of(name):
     """Some calls of a function with arguments of wrong kinds, which still read x."""
     first, *more = all_calls()[name]
     chosen = [first, *[e for e in more if "=" in e][:40:3]]
-    found = [m for e in chosen for m in mutations(e) if re.search(r"\bx\b", m.partition("(")[2] or m)]
-    return sorted({m for m in found if not m.startswith(("1.5", "'q'"))})
+    calls = [m for e in chosen for m in mutations(e) if re.search(r"\bx\b", m.partition("(")[2] or m)]
+    return sorted({m for m in calls if not m.startswith(("1.5", "'q'"))})
 
 
 def check(expressions, rng):

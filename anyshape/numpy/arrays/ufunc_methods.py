@@ -37,8 +37,8 @@ def _reduce(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
         keepdims: bool = False, initial: Any = ABSENT, where: Any = ABSENT,
     ) -> Any:  # fmt: skip
-        given = {"dtype": (dtype, None), "initial": (initial, ABSENT), "where": (where, True)}
-        values = {k: v for k, (v, default) in given.items() if v is not ABSENT and v is not default}
+        arguments = {"dtype": (dtype, None), "initial": (initial, ABSENT), "where": (where, True)}
+        values = {k: v for k, (v, default) in arguments.items() if v is not ABSENT and v is not default}
         for option in values:
             if option not in options:
                 problem = f"option {option!r} of a traced array"

@@ -248,7 +248,7 @@ class Cache:
             self.state_holds = state.test()
 
     def settle(self, state: CapturedState) -> CapturedState:
-        """Return the captured state of the function, `state` if there was none yet; remove entries of an earlier one."""
+        """Return the captured state, `state` if there was none yet; remove entries of an earlier one."""
         if self.state is None:
             self.state = state
         self.drop_stale()
