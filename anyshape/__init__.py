@@ -19,6 +19,7 @@ with collection_paused():
     from anyshape.tracing.view import View
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
+    from anyshape.transforms.conditionals import cond, switch
     from anyshape.transforms.control import check, statically_known, stop_gradient
     from anyshape.transforms.custom_rules import custom_jvp, custom_vjp
     from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
@@ -46,6 +47,7 @@ __all__ = [
     "check",
     "check_grads",
     "checkpoint",
+    "cond",
     "config",
     "custom_jvp",
     "custom_linear_solve",
@@ -75,6 +77,7 @@ __all__ = [
     "register_pytree_node",
     "statically_known",
     "stop_gradient",
+    "switch",
     "symbolic_args_specs",
     "symbolic_shape",
     "trace",

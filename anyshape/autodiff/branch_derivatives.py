@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from anyshape.autodiff.jvp import inline, push
-from anyshape.autodiff.linearize_transpose import linearise
+from anyshape.autodiff.linearize_transpose import LinearMap, linearise
 from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.subgraph_transforms import Handle, derived, with_live_outputs
 from anyshape.graph.ir.builder import Builder, Traced, activate
@@ -26,7 +26,7 @@ from anyshape.support.lazy_dataclass import dataclass
 def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
     """Return the graphs of the outputs and, behind them, of their tangents; and which outputs have a tangent.
 
-    The inputs are those of the subgraphs, then the tangents of the `active` ones.
+    The inputs are the inputs of the subgraphs, then tangents of the `active` ones.
     """
     metas = [v.meta for v in graphs[0].inputs]
     tangent_metas = [m for m, flag in zip(metas, active, strict=True) if flag]
@@ -40,8 +40,8 @@ def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handl
             pushed.append(builder.finish([*outputs, *filled], graph.name))
         has_tangent.append([t is not None for t in slopes])
     flags = [any(column) for column in zip(*has_tangent, strict=True)]
-    kept = [True] * len(flags) + flags
-    return with_live_outputs(pushed, [kept] * len(pushed))[0], flags
+    lasting = [True] * len(flags) + flags
+    return with_live_outputs(pushed, [lasting] * len(pushed))[0], flags
 
 
 @dataclass(frozen=True)
@@ -163,20 +163,20 @@ class _Part:
         metas = [*tangent_metas, *[self.metas[i] for i in read], *slots]
         count = len(tangent_metas)
         with derived(self.graph, metas, self.handle, linear=count) as (builder, inputs):
-            tangents, operands = inputs[:count], dict(zip(read, inputs[count:], strict=False))
-            if self.again:
-                wrt = [i for i, flag in enumerate(self.active) if flag]
-                outputs, linear = linearise(builder, self.graph, [operands[i] for i in range(len(self.metas))], wrt)
-                residuals = linear.residuals
-            else:
-                known = _Known(self, builder, operands, inputs[count + len(read) :])
-                outputs, linear = [_Typed(v.meta) for v in self.graph.outputs], self.map
-                residuals = tuple(map(known.handle, linear.residuals))
-            results = inline(builder, linear.graph, [*tangents, *residuals])
+            operands = dict(zip(read, inputs[count:], strict=False))
+            outputs, linear = self._again(builder, operands) if self.again else (self.graph.outputs, self.map)
+            known = _Known(self, builder, operands, inputs[count + len(read) :])
+            residuals = linear.residuals if self.again else map(known.handle, linear.residuals)
+            results = inline(builder, linear.graph, [*inputs[:count], *residuals])
             slopes = [None if i is None else results[i] for i in linear.live]
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
             columns = zip(outputs, slopes, live, strict=True)
             return builder.finish([_or_zeros(ctx, y, t) for y, t, flag in columns if flag], self.graph.name)
+
+    def _again(self, builder: Builder, operands: dict[int, Traced]) -> tuple[Sequence[Any], LinearMap]:
+        """Linearise the branch in the graph of the linear map, which computes it again."""
+        wrt = [i for i, flag in enumerate(self.active) if flag]
+        return linearise(builder, self.graph, [operands[i] for i in range(len(self.metas))], wrt)
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class _Typed:
 def _or_zeros(ctx: ShapeGuardContext, y: Any, tangent: Any) -> Any:
     if tangent is not None:
         return tangent
-    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, y)
+    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, _Typed(y.meta))
 
 
 class _Known:
@@ -202,7 +202,7 @@ class _Known:
     def __init__(self, part: _Part, builder: Builder, operands: dict[int, Traced], slots: Sequence[Traced]) -> None:
         self.part, self.builder = part, builder
         self.env: dict[Value, Any] = {v: operands[i] for v, i in part.position.items() if i in operands}
-        self.env |= {v: slots[i] for v, i in part.saved.items()}
+        self.env |= {v: slots[i] for v, i in part.saved.items() if i < len(slots)}
 
     def handle(self, x: Traced) -> Any:
         """Return the stand-in of a residual: an operand, a saved value, a constant, or a value of sizes made again."""

@@ -33,7 +33,7 @@ Handle = type[Traced]
 
 
 def with_shared_variables(graphs: Sequence[Graph], handle: Handle) -> list[Graph]:
-    """Return the subgraphs of one node with the variables of the first: those of a file have variables of their own."""
+    """Return the subgraphs of one node with the variables of the first. In a file each has its own."""
     first, *others = graphs
     return [first, *[g if g.dims == first.dims else _in_variables_of(first, g, handle) for g in others]]
 

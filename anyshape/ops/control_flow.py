@@ -31,10 +31,16 @@ def _cond_type(
         raise ctx.bad_dtype(f"the index of a branch is {index}", "make it an integer or boolean scalar")
     if index.dtype == BOOL and len(branches) != 2:
         raise ctx.fail(f"a boolean chooses between 2 branches, not {len(branches)}")
-    results = [call_type(ctx, graph, operands, first=1, always=False) for graph in branches]
+    return _joined_types(ctx, branches, operands, first=1)
+
+
+def _joined_types(
+    ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta], first: int
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    results = [call_type(ctx, graph, operands, first, always=False) for graph in branches]
     if not results[0] or len({tuple([(m.dtype, m.rank) for m in metas]) for metas in results}) > 1:
         raise ctx.fail("the branches give different numbers of arrays, or arrays of different dtypes or ranks")
-    join = _Join(ctx, branches, operands)
+    join = _Join(ctx, branches, operands, first)
     joined = tuple([join.type(metas) for metas in zip(*results, strict=True)])
     return joined if len(joined) > 1 else joined[0]
 
@@ -43,7 +49,7 @@ class _Join:
     """Finds the strongest types of the results of branches: any of these may run."""
 
     def __init__(
-        self, ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta], first: int = 1
+        self, ctx: ShapeGuardContext, branches: Sequence[Graph], operands: Sequence[TensorMeta], first: int
     ) -> None:
         self.ctx, self.branches, self.operands, self.first = ctx, branches, operands, first
 
@@ -91,13 +97,9 @@ def _cond_each_type(
         raise ctx.bad_dtype(f"the index of a branch is {index}", "make it a vector of integers or booleans")
     if {len(g.inputs) for g in branches} != {len(carries)} or len(branches) != len(batched):
         raise ctx.fail("the branches of examples and of batches differ")
-    results = [call_type(ctx, graph, (index, *operands), always=False) for graph in batched]
-    kinds = {tuple([(m.dtype, m.rank) for m in metas]) for metas in results}
-    if not results[0] or len(kinds) > 1 or len(results[0]) != len(totals):
-        raise ctx.fail("the branches give different numbers of arrays, or arrays of different dtypes or ranks")
-    join = _Join(ctx, batched, (index, *operands), first=0)
-    joined = tuple([join.type(metas) for metas in zip(*results, strict=True)])
-    return joined if len(joined) > 1 else joined[0]
+    if len(batched[0].outputs) != len(totals):
+        raise ctx.fail("the branches give another number of arrays than is stated")
+    return _joined_types(ctx, batched, (index, *operands), first=0)
 
 
 def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...]) -> TensorMeta:
@@ -178,7 +180,7 @@ def cond_each(
     - `carries`: which operands of a branch have one row per example.
     - `totals`: which results are sums over all examples.
     """
-    params = {"branches": tuple(branches), "batched": tuple(batched)}
+    params: dict[str, Any] = {"branches": tuple(branches), "batched": tuple(batched)}
     return apply_all(cond_each_op, index, *operands, carries=tuple(carries), totals=tuple(totals), **params)
 
 

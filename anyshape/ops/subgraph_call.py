@@ -41,24 +41,30 @@ def trace_subgraphs(
     outer = active()
     if outer is None:
         raise AnyshapeError("a subgraph is traced outside of any trace\n  call the function under jit")
-    builders = [Builder(outer.scope, parent=outer, handle=outer.handle, whole=True) for _ in bodies]
-    results, stated = [], []
-    for inner, body, condition in zip(builders, bodies, held or [None] * len(bodies), strict=True):
-        before = {id(c) for c in outer.scope.conditions}
-        with outer.scope.apart(condition), activate(inner):
-            inputs = [inner.input(meta) for meta in arguments]
-            for variable, axis in axes_of_variables(inner.inputs).items():
-                inner.define_dim(variable, axis)  # sizes are read off the arguments, not off captured values
-            results.append(body(*inputs))
-            stated.append(tuple([_of_body(c, id(c) in before) for c in outer.scope.conditions]))
-    for inner in builders:
-        inner.closed = False
-    graphs = [
-        replace(inner.finish(ends, name), conditions=conditions)
-        for inner, ends, name, conditions in zip(builders, unify(results), names, stated, strict=True)
-    ]
-    closed = close(graphs, [inner.captures() for inner in builders])
+    traced = [_Traced(outer, body, arguments, c) for body, c in zip(bodies, held or [None] * len(bodies), strict=True)]
+    results = unify([t.results for t in traced])
+    graphs = [t.finish(ends, name) for t, ends, name in zip(traced, results, names, strict=True)]
+    closed = close(graphs, [t.builder.captures() for t in traced])
     return closed.graphs, further_operands(closed, {v: expr.from_atom(v) for v in closed.carried})
+
+
+class _Traced:
+    """A body that was traced: its builder, its results, and the conditions of its subgraph."""
+
+    def __init__(self, outer: Builder, body: Body, arguments: Sequence[TensorMeta], held: Condition | None) -> None:
+        self.builder = Builder(outer.scope, parent=outer, handle=outer.handle, whole=True)
+        before = {id(c) for c in outer.scope.conditions}
+        with outer.scope.apart(held), activate(self.builder):
+            inputs = [self.builder.input(meta) for meta in arguments]
+            for variable, axis in axes_of_variables(self.builder.inputs).items():
+                self.builder.define_dim(variable, axis)  # sizes are read off the arguments, not off captured values
+            self.results = body(*inputs)
+            self.conditions = tuple([_of_body(c, id(c) in before) for c in outer.scope.conditions])
+        self.builder.closed = False  # its results may still be converted
+
+    def finish(self, ends: Sequence[Traced], name: str) -> Graph:
+        """Return the graph with these results."""
+        return replace(self.builder.finish(ends, name), conditions=self.conditions)
 
 
 def _of_body(condition: Condition, is_outer: bool) -> Condition:

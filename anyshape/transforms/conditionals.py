@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.autodiff.jvp import inline
-from anyshape.errors import ArgumentError, BranchMismatchError
+from anyshape.errors import ArgumentError, BranchMismatchError, ConcretizationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import PREDICATE
@@ -39,7 +39,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     - Operands and results are trees of arrays. Both branches give the same tree, with equal ranks and dtypes; sizes may
       differ, and the result then has a run-time size. Python scalars among results promote as NumPy does.
     - Only the branch that is chosen computes, warns or raises. Under `vmap`, each branch runs on its own examples.
-    - Outside of a trace the chosen function is called, and both are checked.
+    - Outside of a trace the chosen function is called. Both are checked, if they can be traced.
 
     >>> import numpy as np
     >>> from anyshape import cond, grad, jit
@@ -54,7 +54,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """Return `branches[index](*operands)`: a run decides which branch, as `jax.lax.switch`.
 
-    The index is one integer, clamped to the branches that there are. Branches are as those of `cond`.
+    The index is one integer, clamped to the branches that there are. `cond` says what branches may be.
 
     >>> from anyshape import jit, switch
     >>> f = jit(lambda i, x: switch(i, [lambda x: -x, lambda x: x * x], x))
@@ -85,7 +85,7 @@ class _Choice(NamedTuple):
 def _predicate(pred: Any) -> _Choice:
     """Return the choice that a predicate makes between false and true."""
     if isinstance(pred, SymbolicSize) and not isinstance(pred, SizeComparison):
-        pred = pred != 0
+        pred = pred.__ne__(0)
     if isinstance(pred, SizeComparison):
         return _choice_by_sizes(pred)
     x = _scalar("cond", "pred", pred, "biuf", "one boolean", "reduce it with np.all or np.any, or choose by np.where")
@@ -142,7 +142,7 @@ class _Result(NamedTuple):
 
 @dataclass
 class _Conditional:
-    """Functions of the same operands, of which one is chosen."""
+    """Functions of the same operands: a run chooses one."""
 
     name: str
     labels: Sequence[str]
@@ -179,7 +179,10 @@ class _Conditional:
         with activate(builder):
             traced = {i: _like(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
             branches = _Branches(self, leaves, tree, traced)
-            branches.trace(())
+            try:
+                branches.trace(())
+            except (ConcretizationError, UnsupportedFunctionError):  # plain Python, which no trace can compare
+                return self.functions[position](*self.operands)
         results, out_tree = flatten(self.functions[position](*self.operands))
         return unflatten(out_tree, [_promoted(x, r) for x, r in zip(results, branches.results, strict=True)])
 
@@ -259,11 +262,7 @@ class _Branches:
                 raise self._mismatch(path, *_both(xs, 0, i), "return arrays with the same number of axes")
             if not is_weak(x) and x.dtype != xs[strong].dtype:
                 raise self._mismatch(path, *_both(xs, strong, i), "convert one of them with astype")
-        dtype = result_type(*xs) if len({str(dtype_of(x)) for x in xs}) > 1 else xs[0].dtype
-        kinds = [kind_of(x) for x in xs]
-        if all(map(is_weak, xs)):
-            return _Result(dtype, max(kinds, key=_ORDER.index))
-        return _Result(dtype, None if None in kinds else np.generic)
+        return _promoted_type(xs)
 
     def _mismatch(
         self, path: str, texts: Sequence[str], positions: tuple[int, int], lines: Sequence[Any], advice: str
@@ -273,6 +272,15 @@ class _Branches:
         known = [line or _line_of(function) for line, function in zip(lines, functions, strict=True)]
         labels = [self.call.labels[i] for i in positions]
         return BranchMismatchError(self.call.name, path, list(zip(labels, texts, known)), advice, user_line())
+
+
+def _promoted_type(xs: Sequence[Any]) -> _Result:
+    """Return the type that a result of several branches has by NumPy's promotion."""
+    dtype = result_type(*xs) if len({str(dtype_of(x)) for x in xs}) > 1 else xs[0].dtype
+    kinds = [kind_of(x) for x in xs]
+    if all(map(is_weak, xs)):
+        return _Result(dtype, max([k for k in kinds if k is not None], key=_ORDER.index))
+    return _Result(dtype, None if None in kinds else np.generic)
 
 
 def _noted(result: Any, leaves: list[Any]) -> Any:
@@ -289,7 +297,7 @@ def _like(y: Any, x: Any) -> Any:
     return standing_for(y, weak or (None if has_type(x, np.ndarray) else np.generic))
 
 
-_ORDER = [bool, int, float, complex]
+_ORDER: list[type] = [bool, int, float, complex]
 
 
 def _both(xs: Sequence[Any], i: int, j: int) -> tuple[list[str], tuple[int, int], list[Any]]:

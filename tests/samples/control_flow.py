@@ -2,7 +2,7 @@
 
 import numpy
 
-from anyshape.transforms.conditionals import cond, switch
+from anyshape import cond, switch, vmap
 from tests.samples.sample import Sample
 
 
@@ -42,6 +42,10 @@ def with_matrix(np, x, w):
     return cond(np.sum(w) > 0, lambda x, w: np.tanh(x @ w), lambda x, w: np.sum(w, axis=0) * np.sum(x), x, w)
 
 
+def of_examples(np, x):
+    return vmap(lambda row: cond(np.sum(row) > 0, lambda r: np.sin(r) * r, lambda r: r * np.sum(r), row))(x)
+
+
 SAMPLES = [
     Sample("cond", lambda np, x: cond(np.sum(x) > 0, lambda x: np.sin(x) * x, lambda x: x - 1, x), ("n",),
            ops=("cond",)),
@@ -65,4 +69,5 @@ SAMPLES = [
            lambda np, x: cond(np.sum(x) > 0, lambda x: np.sum(x[x > 0] ** 2), lambda x: np.sum(x), x) * x, ("n",),
            vmap=False),
     Sample("switch", of_branches, ("n",)),
+    Sample("cond of each example", of_examples, ("m, n",), ops=("cond_each",)),
 ]  # fmt: skip

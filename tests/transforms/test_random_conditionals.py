@@ -1,4 +1,4 @@
-"""Random branches: values, derivatives, batches and plans of conditionals equal those of the branch that is chosen."""
+"""Random branches: a conditional has the values, derivatives and batches of the branch that is chosen."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import anyshape
+from anyshape import cond, switch
 from anyshape.backend.interpreter import evaluate
 from anyshape.graph.ir.validate import check_graph
-from anyshape.transforms.conditionals import cond, switch
 
 UNARY = [np.sin, np.tanh, lambda x: x * x, lambda x: x + 1, lambda x: -x, lambda x: np.cumsum(x), lambda x: x[::-1],
-         lambda x: x * np.sum(x), lambda x: np.exp(-x * x), lambda x: np.where(x > 0, x, 2 * x), lambda x: x - np.mean(x),
+         lambda x: x * np.sum(x), lambda x: np.exp(-x * x), lambda x: np.where(x > 0, x, 2 * x),
+         lambda x: x - np.mean(x),
          lambda x: np.outer(x, x) @ x, lambda x: np.zeros_like(x), lambda x: x / (1 + x * x), np.sort]  # fmt: skip
 RESIZING = [lambda x: x[1:], lambda x: np.concatenate([x, x]), lambda x: x[x > 0]]
 steps = st.lists(st.sampled_from(range(len(UNARY))), max_size=4)

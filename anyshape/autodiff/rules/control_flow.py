@@ -68,19 +68,21 @@ with_values(cf.cond_each_op, _cond_each_jvp)
 def _transpose(call, cts):
     """Return the cotangents of the operands of a conditional that is linear in some of them."""
     linear_flags = [isinstance(x, Linear) for x in call.operands]
-    live = [ct for ct in cts if ct is not None]
     live_flags = [ct is not None for ct in cts]
     graphs, flags = transposed_graphs(call.graphs, linear_flags, live_flags, call.handle)
     results = ()
     if any(flags):
-        known = [x for x in call.operands if not isinstance(x, Linear)]
-        carries = [c for c, flag in zip(call.carries, linear_flags, strict=True) if not flag]
-        carries += [not t for t, flag in zip(call.totals, live_flags, strict=True) if flag]
-        wanted = [c for c, flag in zip(call.carries, linear_flags, strict=True) if flag]
-        totals = [not c for c, flag in zip(wanted, flags, strict=True) if flag] if call.is_of_examples else None
-        results = call.apply(graphs, [*known, *live], carries, totals)
+        arguments = [*_chosen(call.operands, linear_flags, False), *_chosen(cts, live_flags)]
+        carries = [*_chosen(call.carries, linear_flags, False), *[not t for t in _chosen(call.totals, live_flags)]]
+        totals = [not c for c in _chosen(_chosen(call.carries, linear_flags), flags)] if call.is_of_examples else None
+        results = call.apply(graphs, arguments, carries, totals)
     cotangents = by_flags(linear_flags, by_flags(flags, results))
     return [_of_shape(ct, x) for ct, x in zip(cotangents, call.operands, strict=True)]
+
+
+def _chosen(xs, flags, wanted=True):
+    """Return the members with this flag."""
+    return [x for x, flag in zip(xs, flags, strict=True) if flag == wanted]
 
 
 def _of_shape(ct, x):

@@ -8,26 +8,36 @@ from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.runtime.rows import Rows
 from anyshape.errors import ShapeError
+from anyshape.graph.shapes.array_type import Unknown
+from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.ops import control_flow as cf
-from anyshape.ops.core.apply import kernel
+from anyshape.ops.core.apply import kernel, resolve
 
 _compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
 
 
-def run_branch(evaluate, index, operands, branches):
-    """Return the results of the branch that an index chooses; `evaluate` runs a graph on arrays."""
-    return evaluate(branches[cf.chosen_branch(index, len(branches))], operands)
+def run_branch(run_graph, index, operands, branches):
+    """Return the results of the branch that an index chooses; `run_graph` runs a graph on arrays."""
+    return run_graph(branches[cf.chosen_branch(index, len(branches))], operands)
 
 
-def run_each_branch(evaluate, index, operands, batched, carries, totals):
+def run_each_branch(run_graph, index, operands, batched, carries, totals):
     """Return the results of each branch for the rows that choose it, together."""
     rows = Rows(index, len(batched), totals)
     flags = [*carries, *[False] * (len(operands) - len(carries))]
     for i, graph in enumerate(batched):
         if rows.choose(i):
             chosen = [rows.take(x) if flag else x for x, flag in zip((index, *operands), (True, *flags))]
-            rows.put(evaluate(graph, chosen))
-    return rows.results([(v.meta.dtype, v.meta.rank) for v in batched[0].outputs])
+            rows.put(run_graph(graph, chosen))
+    return rows.results([] if len(index) else _empty(batched[0], (index, *operands)))
+
+
+def _empty(graph, arrays):
+    """Return dtype and shape of each result of a graph of rows; sizes that depend on data are as large as may be."""
+    size_of = {s.variable: resolve({"size": s.size}, arrays)["size"] for s in graph.dims}
+    values = values_from(size_of)
+    shapes = [[0 if isinstance(e, Unknown) else evaluate(e.size, values) for e in m.extents] for m in graph.results]
+    return [(m.dtype, tuple(shape)) for m, shape in zip(graph.results, shapes)]
 
 
 def _run(graph, arrays):

@@ -51,7 +51,10 @@ class Rows:
             if before is None:
                 self.chosen[i] = before = np.empty(shape, result.dtype)
             if before.shape != shape:
-                sizes = {(int(self.positions[0]),): result.shape[1:], (self._other(),): before.shape[1:]}
+                sizes: dict[tuple[int, ...], tuple[int, ...]] = {
+                    (int(self.positions[0]),): result.shape[1:],
+                    (self._other(),): before.shape[1:],
+                }
                 raise RaggedBatchError("cond", sizes, advice=_ADVICE)
             before[self.positions] = result
 
@@ -62,8 +65,5 @@ class Rows:
         return int(np.flatnonzero(rows)[0])
 
     def results(self, kinds: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """Return the results; where there are no rows, of these dtypes and shapes, or ranks."""
-        if len(self.index):
-            return self.chosen
-        shapes = [(dtype, (0,) * shape if isinstance(shape, int) else shape) for dtype, shape in kinds]
-        return [np.zeros(shape, dtype) for dtype, shape in shapes]
+        """Return the results; where there are no rows, zeros of these dtypes and shapes."""
+        return self.chosen if len(self.index) else [np.zeros(shape, dtype) for dtype, shape in kinds]

@@ -11,7 +11,6 @@ import itertools
 import linecache
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen import meters
+from anyshape.backend.compiler.codegen.bodies import Body, write_branches
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
@@ -26,28 +26,22 @@ from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSo
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import (
     Timers,
-    begin_body_line,
     begin_lines,
-    done_body_line,
     done_line,
-    end_body_line,
     end_line,
     shares_argument,
 )
 from anyshape.backend.compiler.peak_memory import Budget
-from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, sizes_of_body, variables_in
+from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, named_sizes, variables_in
 from anyshape.backend.runtime.config import checks_enabled
-from anyshape.backend.runtime.rows import Rows
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
-from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Claim, Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
-from anyshape.graph.shapes.array_type import Exact, TensorMeta, Unknown, UpperBound
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
-from anyshape.graph.sizes.expr import DimExpr, Size, as_atom
+from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
-from anyshape.ops.creation import full_op
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
@@ -330,54 +324,12 @@ class _PlanSource(StepSource):
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
         if step.bodies:
-            (self._write_branches if step.metas[0].rank == 0 else self._write_branches_of_rows)(step)
+            write_branches(self, step, _BodySource)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:
             self._define_sizes(step)
         self._verify_results([step], step.outputs)
-
-    def _write_branches(self, step: Step) -> None:
-        """Write each branch of a conditional inline, under a test of the index."""
-        for i, (test, plan) in enumerate(zip(self._branch_tests(step), step.bodies, strict=True)):
-            body = _BodySource(self, step, plan)
-            body.key = self.written_steps, i
-            body.write(step.outputs)
-            self.lines.append(test)
-            self.marks += [(len(self.lines) + count, inner) for count, inner in body.marks]
-            self.lines += [f"    {line}" for line in body.lines]
-
-    def _write_branches_of_rows(self, step: Step) -> None:
-        """Write each branch of a batch inline, on the rows that choose it."""
-        index, rows, params = self.operand(step.inputs[0]), naming.rows_local(self.depth), dict(step.params)
-        self.names["_Rows"] = Rows
-        self.lines.append(f"{rows} = _Rows({index}, {len(step.bodies)}, {params['totals']!r})")
-        for i, plan in enumerate(step.bodies):
-            body = _BodySource(self, step, plan, rows, (True, *params["carries"]))
-            body.key = self.written_steps, i
-            body.write_rows()
-            self.lines.append(f"if {rows}.choose({i}):")
-            self.marks += [(len(self.lines) + count, inner) for count, inner in body.marks]
-            self.lines += [f"    {line}" for line in body.lines]
-        kinds = [f"({self.bind('dtype', m.dtype)}, {self._empty_shape(m)})" for m in step.results]
-        self.lines.append(f"{', '.join(step.outputs)}, = {rows}.results([{', '.join(kinds)}])")
-        self.lines.append(f"del {rows}")
-
-    def _empty_shape(self, meta: TensorMeta) -> str:
-        """Return the shape of a result without rows: a size that nothing chooses is as large as it may be."""
-        texts = ["0" if isinstance(e, Unknown) else self.text(e.size) for e in meta.extents]
-        return f"({''.join(f'{text}, ' for text in texts)})"
-
-    def _branch_tests(self, step: Step) -> list[str]:
-        """Return the line before each branch. The last one stands under `else`, so an index is clamped."""
-        index, count = self.operand(step.inputs[0]), len(step.bodies)
-        if step.metas[0].dtype.kind == "b":
-            return [f"if not {index}:", "else:"]
-        if count == 1:
-            return ["if True:"]
-        local = naming.branch_index(self.depth)
-        self.lines.append(f"{local} = int({index})")
-        return [f"if {local} <= 0:", *[f"elif {local} == {i}:" for i in range(1, count - 1)], "else:"]
 
     def _write_drops(self, slots: Collection[str]) -> None:
         dropped = [slot for slot in slots if not naming.is_input(slot)]
@@ -438,112 +390,5 @@ class _PlanSource(StepSource):
         )
 
 
-class _BodySource(_PlanSource):
-    """Writes the plan of a subgraph as a part of the function of the plan that runs it.
-
-    Slots and locals have a prefix, and inputs are the slots of the operands.
-    """
-
-    def __init__(
-        self, outer: _PlanSource, step: Step, plan: Plan, rows: str = "", carries: Sequence[bool] = ()
-    ) -> None:
-        self.depth, self.rows = outer.depth + 1, rows
-        self.prefix = naming.in_body(self.depth)
-        self.clock = self.prefix + "times" if outer.timers is not None and not outer.depth else ""
-        self.key: tuple[int, int] = (0, 0)  # of its times
-        first = 0 if rows else 1  # a branch of rows takes the index too, as it tells how many there are
-        whole = dict(zip(plan.inputs, [outer.operand(s) for s in step.inputs[first:]], strict=True))
-        self.taken = {f"{self.prefix}r{i}": whole[i] for i, flag in zip(plan.inputs, carries, strict=False) if flag}
-        self.operands = whole | dict(zip([i for i, f in zip(plan.inputs, carries, strict=False) if f], self.taken))
-        self.plan = plan.renamed(lambda slot: self.operands.get(slot, self.prefix + slot))
-        self.budget, self.fallbacks, self.timers, self.threads = None, (), None, outer.threads
-        self.checks, self.meter, self.largest = outer.checks, None, []
-        self.outer_sizes = {} if rows else sizes_of_body(plan, step.metas[1:])
-        StepSource.__init__(self, self._locals(outer), outer.names)
-        self.undefined = set(plan.runtime)
-        self.unchecked = self._checked_conditions()
-        self.variables = self._needed_variables()
-        self.bound = self.variables
-        self.written_steps = 0
-        self.marks: list[tuple[int, Step]] = []
-        self.functions = outer.functions
-
-    def _locals(self, outer: _PlanSource) -> dict[DimVar, str]:
-        """Return the local of each variable: that of the enclosing function where it has one of the same size."""
-        size_locals = {}
-        for i, variable in enumerate([*[s.variable for s in self.plan.dims], *self.plan.runtime]):
-            size = self.outer_sizes.get(variable)
-            atom = as_atom(size) if isinstance(size, DimExpr) else None
-            known = isinstance(atom, DimVar) and atom in outer.bound and atom not in outer.undefined
-            shared = outer.size_locals[atom] if known and isinstance(atom, DimVar) else None
-            size_locals[variable] = shared or self.prefix + naming.variable_local(i)
-        return size_locals
-
-    def _checked_conditions(self) -> list[Condition]:
-        """Return its assertions. Its node has required the other conditions."""
-        conditions = [c for c in self.plan.conditions if c.kind == "assertion" and c.primitive != PREDICATE]
-        return sorted(conditions, key=lambda c: divides_by_size(c.claim))
-
-    def write_rows(self) -> None:
-        """Write the body for chosen rows: of the operands that have one row per example."""
-        read = {slot for step in self.plan.steps for slot in step.reads} | {*self.plan.outputs}
-        read |= {self._slot_of(binding) for binding in self.plan.dims}
-        taken = [slot for slot in self.taken if slot in read]
-        self.lines += [f"{slot} = {self.rows}.take({self.taken[slot]})" for slot in taken]
-        ends = [f"{self.prefix}e{i}" for i in range(len(self.plan.outputs))]
-        self.write(ends)
-        self.lines += [f"{self.rows}.put([{', '.join(ends)}])", f"del {', '.join([*ends, *taken])}"]
-
-    def _slot_of(self, binding: Any) -> str | None:
-        axis = as_atom(binding.target)
-        return self.plan.inputs[axis.operand] if isinstance(axis, InputAxis) else None
-
-    def write(self, results: Sequence[str]) -> None:
-        """Write the body, and its outputs into these slots."""
-        for source in self.plan.dims:
-            local = self.size_locals[source.variable]
-            axis = as_atom(source.target)
-            if source.variable in self.variables and local.startswith(self.prefix) and isinstance(axis, InputAxis):
-                self.lines.append(f"{local} = {self.plan.inputs[axis.operand]}.shape[{axis.axis}]")
-        self._write_ready_conditions()
-        if self.clock:
-            self.lines.append(begin_body_line(self.clock))
-        for group, steps in self.plan.parts():
-            if group is None:
-                self._write_steps(steps)
-            else:
-                self._write_group(group, steps)
-        if self.clock:
-            self.lines.append(end_body_line(self.clock, self.key))
-        outputs = [self._result(o, c) for o, c in zip(self.plan.outputs, self.plan.copied, strict=True)]
-        self.lines.append(f"{', '.join(results)} = {', '.join(outputs)}")
-        ends = dict.fromkeys([*self.plan.outputs, *outputs])
-        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix) and s not in self.plan.inputs]
-        if made:
-            self.lines.append(f"del {', '.join(made)}")
-
-    def _write_steps(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            super()._write_steps([step])
-            if self.clock:
-                self.lines.append(done_body_line(self.clock, 1))
-
-    def _write_group(self, group: Group, steps: Sequence[Step]) -> None:
-        clock, self.clock = self.clock, ""
-        super()._write_group(group, steps)
-        self.clock = clock
-        if clock:
-            self.lines.append(done_body_line(clock, len(steps)))
-
-    def _result(self, slot: Slot, copied: bool) -> str:
-        """Return the source of an output. A fill that is an output twice is filled twice, as zeros cost nothing."""
-        fill = next((s for s in self.plan.steps if s.op is full_op and s.outputs[0] == slot), None) if copied else None
-        if fill is None:
-            return self._output(slot, copied)
-        again = f"{slot}_{len(self.lines)}"
-        self._write_results(replace(fill, outputs=(again,)))
-        return again
-
-    def _write_drops(self, slots: Collection[str]) -> None:
-        inputs = self.plan.inputs
-        super()._write_drops([slot for slot in slots if slot.startswith(self.prefix) and slot not in inputs])
+class _BodySource(Body, _PlanSource):
+    """Writes the plan of a subgraph as a part of the function of the plan that runs it."""

@@ -35,7 +35,8 @@ def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
     peak = peak_bytes(plan).size
     if peak is None:
         return None
-    axes: dict[Atom, Size] = {**sizes_of_body(plan, operands)}
+    sizes = sizes_of_body(plan, operands)
+    axes: dict[Atom, Size] = {variable: sizes[variable] for variable in sizes}
     return substitute(peak, axes.get) if axes.keys() >= {*expr.variables(peak)} else None
 
 
