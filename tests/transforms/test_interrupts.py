@@ -53,6 +53,7 @@ class Interrupt:
             line = frame.f_code.co_filename, frame.f_lineno
             visit = self.visits[line] = self.visits.get(line, 0) + 1
             if self.at in (self.count, (line, visit)):
+                sys.settrace(None)  # else the signal would be raised here, at the next event
                 self.trigger.now
         return self._step
 
