@@ -11,7 +11,7 @@ from typing import Any
 
 from anyshape.autodiff.jvp import inline
 from anyshape.errors import ArgumentError, UndeterminedSizeError
-from anyshape.graph.ir.builder import Builder, Traced, active, user_line
+from anyshape.graph.ir.builder import Builder, Traced, home, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.linear_constraints import divides_by_size
@@ -48,7 +48,7 @@ def check_meta(name: str, path: str, x: Any, meta: TensorMeta) -> None:
 
 def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> list[Any]:
     """Return the outputs of a program in the active trace, for arguments some of them traced."""
-    builder = active()
+    builder = home()
     if builder is None:
         raise RuntimeError("a program becomes part of a trace outside of one")
     by_value = dict(graph.values)

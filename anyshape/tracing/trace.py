@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import AnyshapeError, ArgumentError, SymbolicIterationError
-from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, user_line
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
@@ -235,7 +235,7 @@ def as_value(x: Any, dtype: Any = None) -> Any:
     if isinstance(x, Traced) and dtype is None:
         return x
     array = asarray(x, dtype)
-    builder = active()
+    builder = home()
     if isinstance(array, Traced) or builder is None:
         return array
     value = builder.constant(array)

@@ -682,3 +682,20 @@ def test_errors_of_rules_are_anyshape_errors():
     assert issubclass(CustomRuleError, AnyshapeError)
     error = CustomRuleError("custom_jvp(f)", "has no rule", "add one")
     assert pickle.loads(pickle.dumps(error)).function == "custom_jvp(f)"
+
+
+def test_values_of_a_rule_do_not_depend_on_the_graph_of_tangents():
+    """Constants and new arrays in a rule belong to its values, not to the linear graph that its tangents go to."""
+    f = custom_jvp(lambda x: x * 1.0 + np.arange(3.0, like=x) + np.ones(3))
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x) + np.zeros(3) * np.zeros_like(x), t * np.ones(3)
+
+    x = np.array([1.0, 2.0, 3.0])
+    value, pullback = vjp(f, x)
+    np.testing.assert_array_equal(value, f(x))
+    np.testing.assert_array_equal(pullback(x)[0], x)
+    np.testing.assert_array_equal(anyshape.value_and_grad(total(f))(x)[1], np.ones(3))
+    np.testing.assert_array_equal(vmap(lambda x: linearize(f, x)[0])(x[None])[0], f(x))

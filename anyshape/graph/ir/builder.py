@@ -97,6 +97,7 @@ class Builder:
         self.where: SourceLine | None = None
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
+        self.resumed = 0  # how often `resume` made it the innermost one
         self.logs = _LOG.isEnabledFor(logging.DEBUG)
 
     # -- inputs, constants and sizes
@@ -317,13 +318,29 @@ def at_line(builder: Builder, where: SourceLine | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def resume(builder: Builder) -> Iterator[None]:
-    """Make `builder`, which is not finished, the innermost one for a while, and leave it open."""
-    depth = len(_STACK.builders)
+    """Make `builder`, which is not finished, the innermost one for a while, and leave it open.
+
+    Constants and operations without operands belong to the graph around it: see `home`.
+    """
+    depth, marks = len(_STACK.builders), builder is not active()
     try:
         _STACK.builders.append(builder)
+        builder.resumed += marks
         yield
     finally:
+        builder.resumed -= marks
         _leave(builder, depth)
+
+
+def home() -> Builder | None:
+    """Return the graph that operations without operands belong to: the innermost one that is not resumed.
+
+    A rule that runs in the graph of tangents gives values too, which may not depend on anything in that graph.
+    """
+    builder = active()
+    while builder is not None and builder.resumed:
+        builder = builder.parent
+    return builder
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from anyshape.errors import AnyshapeError, LeakedTracerError
-from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, user_line
+from anyshape.graph.ir.builder import Builder, Traced, active, active_builders, home, user_line
 from anyshape.graph.ir.graph import Op, Value
 from anyshape.graph.ir.op_local import bind_local, over_axes
 from anyshape.graph.ir.op_table import OpTable
@@ -83,15 +83,15 @@ def kernel(op: Op, run: Callable[..., Any], **options: Any) -> None:
 def choose_builder(inputs: Sequence[Any], sources: Sequence[Traced] = ()) -> Builder | None:
     """Return the graph that an operation belongs to: the innermost one of its operands and sources.
 
-    Operations on values of an outer graph alone thus belong to the outer graph, wherever they are written. The active
-    graph gets operations without operands. A graph that is built as a whole keeps all operations in it.
+    Operations on values of an outer graph alone thus belong to the outer graph, wherever they are written. Those
+    without operands belong to `home()`. A graph that is built as a whole keeps all operations in it.
     """
     innermost: Traced | None = None
     for x in (*inputs, *sources) if sources else inputs:
         if isinstance(x, Traced) and (innermost is None or x.builder.depth > innermost.builder.depth):
             innermost = x
     if innermost is None:
-        return active()
+        return home()
     chosen = innermost.builder
     if chosen.closed:
         raise innermost.leaked()
