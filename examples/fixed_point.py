@@ -1,7 +1,6 @@
 """Differentiate the limit of an iteration without its steps: the equilibrium of a recurrent network.
 
-The state solves z = tanh(w z + x). A callback iterates until the state stops moving, in plain Python. The derivative is
-that of the equation, so it does not depend on the number of steps.
+The state solves z = tanh(w z + x). A callback iterates in plain Python; the derivative is that of the equation.
 
     python examples/fixed_point.py
 """
@@ -38,6 +37,7 @@ def equilibrium(w, x):
 @jit
 def loss(w, x, target):
     return np.mean((equilibrium(w, x) - target) ** 2)
+
 
 slope = grad(loss)
 
