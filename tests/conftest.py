@@ -3,7 +3,7 @@
 import os
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
-# Arrays of tests are small, so that "auto" would leave optimised plans untested; `tests/program/test_tiers.py` has both.
+# Arrays of tests are small: "auto" would leave optimised plans untested. `tests/program/test_tiers.py` has both.
 os.environ.setdefault("ANYSHAPE_OPTIMIZE", "now")
 
 import numpy as np

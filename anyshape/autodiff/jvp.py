@@ -9,7 +9,7 @@ import numpy as np
 
 from anyshape.autodiff.rule_tables import GIVES_VALUES, JVPS
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
-from anyshape.autodiff.softmax_tangent import quotient_tangent, softmax_quotients
+from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.prover.constraints import substitute_claim
@@ -141,18 +141,22 @@ def push(
     quotients = softmax_quotients(graph, builder.scope)
     for node in graph.nodes:
         with at_line(builder, node.where):
-            if node.op in GIVES_VALUES and not tangent_of.keys().isdisjoint(node.inputs):
-                _push_node(builder, node, env, (), tangent_of)
-                continue
-            outputs = replay_node(builder, node, env)
+            moves = not tangent_of.keys().isdisjoint(node.inputs)
+            outputs = () if moves and node.op in GIVES_VALUES else replay_node(builder, node, env)
             quotient = quotients.get(node.outputs[0]) if node.outputs else None
             if quotient is not None and quotient.exponent in tangent_of:
-                context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
-                exponent = tangent_of[quotient.exponent]
-                tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, outputs[0], exponent)
-            elif not tangent_of.keys().isdisjoint(node.inputs) and node.outputs[0] not in constant:
+                _push_quotient(builder, node, quotient, outputs[0], tangent_of)
+            elif moves and node.outputs[0] not in constant:
                 _push_node(builder, node, env, outputs, tangent_of)
-    return [env[v] for v in graph.outputs], [tangent_of.get(v) for v in graph.outputs]
+    return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
+
+
+def _push_quotient(
+    builder: Builder, node: Node, quotient: SoftmaxQuotient, output: Any, tangent_of: dict[Value, Any]
+) -> None:
+    """Apply the JVP rule of a softmax to its last division."""
+    context = ShapeGuardContext(builder.scope, node.op.name, node.where, rule="jvp")
+    tangent_of[node.outputs[0]] = quotient_tangent(context, quotient, output, tangent_of[quotient.exponent])
 
 
 def _push_node(
@@ -164,12 +168,13 @@ def _push_node(
     params = dict(node.params)
     if node.sources:
         params["sources"] = [env[v] for v in node.sources]
-    many = len(node.outputs) > 1
     out = outputs[0] if len(outputs) == 1 else outputs or None
-    tangents = [tangent_of.get(v) for v in node.inputs]
-    result = rule(context, tangents, out, *[env[v] for v in node.inputs], **params)
+    tangents = list(map(tangent_of.get, node.inputs))
+    result = rule(context, tangents, out, *map(env.__getitem__, node.inputs), **params)
     if isinstance(result, Pushed):
         env.update(zip(node.outputs, result.outputs, strict=True))
-        many, result = True, result.tangents
-    pairs = zip(node.outputs, result if many else (result,), strict=True)
+        result = result.tangents
+    elif len(node.outputs) == 1:
+        result = (result,)
+    pairs = zip(node.outputs, result, strict=True)
     tangent_of.update((v, t) for v, t in pairs if t is not None and has_tangent(v.meta.dtype))

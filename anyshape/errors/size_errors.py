@@ -10,7 +10,6 @@ import numpy as np
 from anyshape.errors import messages
 from anyshape.errors.base import AnyshapeError
 
-
 # Checks and reasons of conditions that do not hold where NumPy divides by zero.
 DIVISIONS = {"average: the weights sum to zero", "there is nothing to give, which NumPy calls a division by zero"}
 

@@ -36,8 +36,8 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.numpy.operands.promotion import NUMERIC
 from anyshape.ops.callback import callback_op
-from anyshape.ops.custom_rules import with_names_of_rules
 from anyshape.ops.core.node_validation import claims, problem
+from anyshape.ops.custom_rules import with_names_of_rules
 from anyshape.program.pytree_json import decode_tree, encode_tree, has_order, has_sorted_keys
 from anyshape.support.version import __version__
 from anyshape.tracing.pytrees import Order, order_of_leaves

@@ -30,9 +30,13 @@ def freeze(x: Any) -> Any:
     rule = _RULES.get(kind)
     if rule is not None:
         return rule(x)
-    if kind in _ATOMS or (kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__):
+    if kind in _ATOMS or _compares_by_identity(kind):
         return x
     return _of_other(kind, x)
+
+
+def _compares_by_identity(kind: Any) -> bool:
+    return kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
 
 
 class Frozen:

@@ -287,10 +287,7 @@ class Walk:
         """Follow an object to its class, its `__dict__` and its slots."""
         kind = type(value)
         if kind.__module__.partition(".")[0] in TRANSPARENT:
-            if reads := getattr(kind, "reads", ()):  # a function with a derivative rule, which may get another one
-                self.hold("fields", label, value, *reads)
-            for name in reads or ("__wrapped__",):
-                self.visit(label, getattr(value, "__dict__", {}).get(name))
+            self._open_transparent(label, value)
             return
         self.visit(kind.__name__, kind)
         slots = slots_of(kind)
@@ -308,6 +305,14 @@ class Walk:
             self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
         for name, slot in slots.items():
             self._open_slot(f"{prefix}{name}", value, slot)
+
+    def _open_transparent(self, label: str, value: Any) -> None:
+        """Follow an object of anyshape to the functions of the user that it stands for."""
+        reads = getattr(type(value), "reads", ())
+        if reads:  # a function with a derivative rule, which may get another one
+            self.hold("fields", label, value, *reads)
+        for name in reads or ("__wrapped__",):
+            self.visit(label, getattr(value, "__dict__", {}).get(name))
 
     def _open_slot(self, label: str, value: Any, slot: Any) -> None:
         now = read_slot(slot, value)

@@ -429,8 +429,8 @@ def jit(
     shown_name = name if name is not None else function_name(function)
     static = static_arguments(function, shown_name, static_argnums, static_argnames)
     shapes = dynamic_shapes_of(function, shown_name, dynamic_shapes, on_decision, static.names)
-    given = Options(static, shapes, max_bytes, optimize)
-    return Jitted(function, shown_name, None, given.checked(shown_name), (jit, (function,), options))
+    checked = Options(static, shapes, max_bytes, optimize).checked(shown_name)
+    return Jitted(function, shown_name, None, checked, (jit, (function,), options))
 
 
 def _with_received(function: Jitted, digest: str, data: bytes) -> Jitted:

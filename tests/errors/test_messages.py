@@ -716,7 +716,9 @@ INSTANCES = [
     errors.DataDependentSizeError("count > 2", {"count": "made by nonzero at user.py:6"}, AT),
     errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
     errors.DivisionCheckError("average: the weights sum to zero", "False", AT),
-    errors.BranchMismatchError("cond", "result", [("true_fun", "f64[]", AT), ("false_fun", "i64[]", AT)], "convert", AT),
+    errors.BranchMismatchError(
+        "cond", "result", [("true_fun", "f64[]", AT), ("false_fun", "i64[]", AT)], "convert", AT
+    ),
     errors.FrozenDrawError("loss", "the Generator rng", where=AT),
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),

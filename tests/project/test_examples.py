@@ -20,7 +20,8 @@ def run(*arguments):
 
 def test_there_are_examples():
     assert [p.stem for p in EXAMPLES] == [
-        "attention", "decay_fit", "fixed_point", "knn_smoother", "logistic_regression", "masked_likelihood", "truncated_gradient",
+        "attention", "decay_fit", "fixed_point", "knn_smoother", "logistic_regression", "masked_likelihood",
+        "truncated_gradient",
     ]  # fmt: skip
 
 

@@ -142,7 +142,7 @@ class _PlanSource(StepSource):
         self.undefined = set(plan.runtime)  # sizes that depend on data, until a step defines them
         self.unchecked = self._checked_conditions()  # conditions, until their sizes are defined
         self.variables = self._needed_variables()
-        self.bound = self.variables  # those of them with a local in the function that is written
+        self.bound = self.variables  # the ones with a local in the function that is written
         self.written_steps = 0
         self.marks: list[tuple[int, Step]] = []  # each step with the number of lines before it
         self.functions: list[FunctionSource] = []

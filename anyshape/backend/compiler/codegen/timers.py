@@ -100,7 +100,7 @@ def begin_body_line(clock: str) -> str:
 
 
 def done_body_line(clock: str, steps: int) -> str:
-    """Return the line after so many steps of a body: one, or those of a group, of which the last takes the time."""
+    """Return the line after so many steps of a body: one, or the steps of a group, whose last takes the time."""
     before = f"[{clock}[-1]] * {steps - 1} + " if steps > 1 else ""
     return f"{clock} += {before}[_clock()]"
 

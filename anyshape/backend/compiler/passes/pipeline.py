@@ -90,8 +90,8 @@ def prepare_to_run(graph: Graph) -> Graph:
 def _without_custom_rules(graph: Graph) -> Graph:
     """Return the graph, and its subgraphs, without the marks around functions that have derivative rules.
 
-    Raises UnsupportedFunctionError for forward mode through a function that has a rule for cotangents alone, and for
-    a derivative in a value that such a function closes over.
+    Raises UnsupportedFunctionError for forward mode through a function whose one rule is for cotangents. So does a
+    derivative in a value that such a function closes over.
     """
     tangent = next((n for n in graph.nodes if n.op is custom_vjp_tangent_op), None)
     if tangent is not None:

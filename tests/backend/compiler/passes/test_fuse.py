@@ -13,6 +13,7 @@ import optree
 import pytest
 
 import anyshape
+from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.row_parallel import RowAnalysis
 from anyshape.backend.compiler.plan import Group
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
