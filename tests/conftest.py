@@ -1,5 +1,6 @@
 """Configure all tests: each run verifies its metadata (Law 2); Hypothesis is bounded and repeatable."""
 
+import gc
 import os
 
 os.environ["ANYSHAPE_CHECK"] = "1"  # before any program is compiled: the generated code holds the checks
@@ -34,6 +35,12 @@ def _free_labels_of_dims():
 def rng():
     """Random numbers, the same in every run."""
     return np.random.default_rng(20240117)
+
+
+def pytest_collection_finish(session):
+    """Leave tens of thousands of collected tests out of every later search for garbage, which took minutes."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

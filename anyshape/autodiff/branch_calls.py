@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anyshape.autodiff.rule_tables import Linear
-from anyshape.autodiff.subgraph_transforms import Handle, rows_graphs, with_shared_variables
+from anyshape.autodiff.subgraph_transforms import Handle, batch_element, rows_graphs, with_shared_variables
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close, sizes_at
@@ -59,17 +59,17 @@ class Branches:
         self.carries = [False] * len(operands) if carries is None else list(carries)
         self.totals = list(totals) or [False] * len(branches[0].outputs)
 
-    def sizes(self) -> dict[DimVar, Size]:
+    def size_of_variable(self) -> dict[DimVar, Size]:
         """Return the size of each variable of the branches."""
         pairs = zip(map(meta_of_operand, self.operands), self.carries, strict=True)
-        metas = [TensorMeta(m.dtype, m.extents[carries:]) for m, carries in pairs]
+        metas = [batch_element(m) if carries else m for m, carries in pairs]
         return sizes_at(self.ctx, self.graphs[0], metas)
 
     def apply(
         self, graphs: Sequence[Graph], arguments: Sequence[Any], carries: Sequence[bool], totals: Sequence[bool] | None
     ) -> tuple[Any, ...]:
         """Return the results of a conditional with the same index, whose branches are derived from these."""
-        closed, sizes = close(graphs), self.sizes()
+        closed, sizes = close(graphs), self.size_of_variable()
         operands = [*arguments, *further_operands(closed, sizes)]
         if not self.is_of_examples:
             return cf.cond(self.index, closed.graphs, *operands)

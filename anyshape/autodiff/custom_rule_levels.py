@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.subgraph_transforms import batch_element
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, resume
-from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.core.apply import choose_builder
@@ -34,17 +34,13 @@ def at_examples(
             return list(function(*operands))
     inner = Builder(builder.scope, parent=builder, handle=builder.handle)
     with resume(builder), activate(inner):
-        metas = [_of_example(x.meta) if flag else x.meta for x, flag in zip(operands, levels[0], strict=True)]
+        metas = [batch_element(x.meta) if flag else x.meta for x, flag in zip(operands, levels[0], strict=True)]
         results = at_examples(function, [inner.input(meta) for meta in metas], levels[1:], sizes[1:])
         graph = inner.finish(results, "rule")
     captured: list[Traced] = inner.captures()
     outputs = batch(builder, graph, [*operands, *captured], [*levels[0], *[False] * len(captured)], sizes[0])
     ctx = ShapeGuardContext(builder.scope, "rule", rule="batching")
     return [y if flag else stretch(ctx, sizes[0], y) for y, flag in outputs]
-
-
-def _of_example(meta: TensorMeta) -> TensorMeta:
-    return TensorMeta(meta.dtype, meta.extents[1:])
 
 
 def stretch_to_levels(ctx: ShapeGuardContext, x: Any, flags: Sequence[bool], sizes: Sequence[Size]) -> Any:

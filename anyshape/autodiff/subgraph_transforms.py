@@ -205,6 +205,11 @@ def _filled(builder: Builder, metas: Sequence[TensorMeta], cotangents: Sequence[
     return [zeros_like(ctx, meta) if ct is None else ct for meta, ct in zip(metas, cotangents, strict=True)]
 
 
+def batch_element(meta: TensorMeta) -> TensorMeta:
+    """Return the type of one array of a stack."""
+    return TensorMeta(meta.dtype, meta.extents[1:])
+
+
 def _stacked(meta: TensorMeta, size: Size) -> TensorMeta:
     """Return the type of a stack of arrays."""
     return TensorMeta(meta.dtype, (Exact(size), *meta.extents))

@@ -36,7 +36,8 @@ class ContractionPaths:
         self.products: list[_Product] = []
         default: list[Path] = []
         nodes, solved = einsum_nodes(graph), {s.variable for s in graph.dims}
-        ctx = ShapeGuardContext(Scope(conditions=graph.conditions if nodes else ()), "orders", rule="pass")
+        scope = Scope(conditions=graph.conditions if nodes else (), runtime=graph.runtime)
+        ctx = ShapeGuardContext(scope, "orders", rule="pass")
         for node in nodes:
             sizes = labelled_sizes(ctx, node)
             if all(solved.issuperset(expr.variables(s)) and not may_divide_by_zero(s) for s in sizes.values()):

@@ -326,7 +326,7 @@ def _checked(graph: Graph, tick: Tick, check: Callable[[Graph, Tick], None] = ch
     Claims that nodes need and that are not proved become assertions.
     """
     graph = _with_checked_subgraphs(graph, tick)
-    scope = Scope(conditions=graph.conditions)
+    scope = Scope(conditions=graph.conditions, runtime=graph.runtime)
     for node in graph.nodes:
         tick()
         wrong = problem(node)
@@ -344,7 +344,7 @@ def _with_checked_subgraphs(graph: Graph, tick: Tick) -> Graph:
     """Return the graph with each subgraph checked; what these assert of their inputs is asserted of the operands."""
     if not graph.subgraphs:
         return graph
-    scope = Scope(conditions=graph.conditions)
+    scope = Scope(conditions=graph.conditions, runtime=graph.runtime)
     nodes = []
     for node in graph.nodes:
         inner = graph.subgraphs.get(node, ())

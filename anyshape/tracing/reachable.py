@@ -39,6 +39,7 @@ from anyshape.tracing.captured.holders import (
     SMALL,
     UNBOUND,
     Holder,
+    Namespace,
     Roots,
     Unwatched,
     dict_of,
@@ -76,8 +77,8 @@ class Walk:
         self._home = package(next(iter(roots.values())))
         self.seen: set[int] = set()
         self.root, self._opened = function, -1
-        self._spaces: dict[int, _Namespace] = {}
-        self._waiting: dict[str, list[_Namespace]] = collections.defaultdict(list)
+        self._spaces: dict[int, Namespace] = {}
+        self._waiting: dict[str, list[Namespace]] = collections.defaultdict(list)
         for label, value in roots.items():
             self.visit("self" if not label and isinstance(value, types.MethodType) else label, value)
         while self._opened + 1 < len(self.things):
@@ -152,7 +153,7 @@ class Walk:
                 spaces.remove(space)
                 self._enter(space, name)
 
-    def add_space(self, space: _Namespace) -> None:
+    def add_space(self, space: Namespace) -> None:
         """Watch the names of a namespace that matter, now or once code with them is reached."""
         if id(space.entries) in self._spaces:
             return
@@ -167,7 +168,7 @@ class Walk:
             else:
                 self._waiting[name].append(space)
 
-    def _enter(self, space: _Namespace, name: str) -> None:
+    def _enter(self, space: Namespace, name: str) -> None:
         value = space.entries.get(name, UNBOUND)
         if value is not UNBOUND:
             space.names.append(name)
@@ -190,7 +191,7 @@ class Walk:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             self.visit(name, cell)
         entries, prefix = function.__dict__, f"{function.__name__}."
-        self.add_space(_Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
+        self.add_space(Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
         if where == "user":
             self._open_code(function)
 
@@ -270,7 +271,7 @@ class Walk:
             )
         prefix = f"{label or module.__name__}."
         is_users = where == "user"
-        self.add_space(_Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
+        self.add_space(Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
 
     def open_class(self, label: str, kind: type) -> None:
         """Follow a class to what its code names, its special methods, its bases and its metaclass."""
@@ -278,7 +279,7 @@ class Walk:
             return
         self.hold("fields", label, kind, "__mro__")
         prefix = f"{kind.__name__}."
-        self.add_space(_Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
+        self.add_space(Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
         for base in (*kind.__mro__[1:], type(kind)):
             self.visit(base.__name__, base)
         self.learn(getattr(kind, "__match_args__", ()))
@@ -302,7 +303,7 @@ class Walk:
             if reads_plainly(value):
                 self.hold("fields", label, value, "__dict__")
             shadowed = whole or self._origin(kind.__module__) == "user"
-            self.add_space(_Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
+            self.add_space(Namespace(prefix, entries, is_whole=whole, shadowed=shadowed, is_object=True))
         for name, slot in slots.items():
             self._open_slot(f"{prefix}{name}", value, slot)
 
@@ -316,14 +317,12 @@ class Walk:
 
     def _open_slot(self, label: str, value: Any, slot: Any) -> None:
         now = read_slot(slot, value)
-        if now is UNBOUND:
-            self.hold("call", label, functools.partial(read_slot, slot, value))
-            return
-        if is_public(slot, value):
+        if now is not UNBOUND and is_public(slot, value):
             self.hold("fields", label, value, slot.__name__)
         else:
             self.hold("call", label, functools.partial(read_slot, slot, value))
-        self.visit(label, now)
+        if now is not UNBOUND:
+            self.visit(label, now)
 
     def _note_opaque(self, label: str, value: Any) -> None:
         """List an object whose attributes and items cannot be seen."""
@@ -397,7 +396,7 @@ class Walk:
             text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
             self.unwatched.append(Unwatched(label, text))
         if type(value) is not np.ndarray and dict_of(value):
-            self.add_space(_Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
+            self.add_space(Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
 
     def open_buffer(self, label: str, value: Any) -> None:
         """Compare a buffer of the standard library by content."""
@@ -431,43 +430,6 @@ class Walk:
         read = functools.partial(variable.get, UNBOUND)
         self.hold("call", label, read)
         self.visit(label, read())
-
-
-class _Namespace:
-    """Names of an object, a class or a module: `names` are those that matter."""
-
-    __slots__ = (
-        "binding_only", "entries", "is_class", "is_object", "is_of_user", "is_whole", "names", "of", "prefix",
-        "shadowed",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        prefix: str,
-        entries: Any,
-        *,
-        is_whole: bool = False,
-        is_class: bool = False,
-        is_object: bool = False,
-        is_of_user: bool = False,
-        shadowed: bool = False,
-        binding_only: bool = False,
-    ) -> None:
-        self.prefix, self.entries, self.is_whole, self.is_class = prefix, entries, is_whole, is_class
-        self.is_of_user, self.shadowed, self.binding_only = is_of_user, shadowed, binding_only
-        self.is_object = is_object
-        self.names: list[str] = []
-        self.of = 0  # number of its owner in the walk
-
-    def items(self) -> list[tuple[Any, Any]]:
-        """Return names and values, by name for a class: a pickle changes the order there."""
-        entries = list(self.entries.items())
-        return sorted(entries, key=lambda entry: str(entry[0])) if self.is_class else entries
-
-    @property
-    def may_be_read_whole(self) -> bool:
-        """True for objects that code may read without naming each attribute."""
-        return self.is_object and self.shadowed
 
 
 _CONTAINERS = (list, tuple, collections.deque, set, frozenset)

@@ -162,7 +162,7 @@ def _restored(role: str, part: Any, operands: Any) -> Any:
 
 def _tangent(role: str, part: Any, pairs: Any) -> Any:
     if role == "fixed":
-        return part.dtype.type(0) if isinstance(part, np.generic) else type(part)(0) if is_array(part) else part
+        return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if is_array(part) else part
     x, t = next(pairs)
     if role == "size":
         return 0

@@ -720,6 +720,7 @@ INSTANCES = [
         "cond", "result", [("true_fun", "f64[]", AT), ("false_fun", "i64[]", AT)], "convert", AT
     ),
     errors.FrozenDrawError("loss", "the Generator rng", where=AT),
+    errors.CustomRuleError("custom_vjp(f)", "bwd gives one cotangent for two arguments", "return two", AT),
     errors.MutationError("x += y", "x = x + y", AT),
     errors.SymbolicIterationError("f64[n]", AT),
     errors.UnhashableError("f64[n]", np.ndarray, AT),

@@ -181,8 +181,8 @@ BUGS = (
     Bug(
         "a program repeats the random numbers of its trace",
         "anyshape/tracing/draws.py",
-        "    if not moved:",
-        "    if True:",
+        "        if moved:",
+        "        if False:",
         ("tests/tracing/test_draws.py", "-k", "undone and global"),
     ),
     Bug(

@@ -60,8 +60,8 @@ RUN_BUGS = (
     Bug(
         "a group reads whole a value that its own tiles make",
         "anyshape/backend/compiler/passes/fuse.py",
-        "self._close([g for g in self.open if not g.made.isdisjoint(whole)], step)\n",
-        "\n",
+        "self._close(self.open.makers(parallel.read_whole(step)), step)\n",
+        "pass\n",
         (CODEGEN + "test_tiles.py", "-k", "naive and reduction"),
     ),
     Bug(
@@ -165,9 +165,9 @@ RUN_BUGS = (
     ),
     Bug(
         "a buffer of tiles is free while a view reads it",
-        "anyshape/backend/compiler/codegen/tiles.py",
-        "if buffer is not None and buffer not in self._buffer.values():",
-        "if buffer is not None:",
+        "anyshape/backend/compiler/codegen/tile_buffers.py",
+        "if not self._users[buffer]:",
+        "if True:",
         (CODEGEN + "test_tiles.py", "-k", "view"),
     ),
     Bug(

@@ -6,7 +6,7 @@ where the other is. Beside infinities a sum may be inf in one order and NaN in a
 Two kinds of rows are excepted, as 0 times NaN is NaN:
 
 - Reverse mode meets NaN where a row computes an element and then leaves it out: its cotangent is 0.
-- Forward mode meets NaN where a row puts an element among constants: their tangents are 0.
+- Forward mode meets NaN where a row puts an element among constants, or a branch is constant: tangents are 0 there.
 """
 
 import warnings
@@ -40,9 +40,12 @@ LEAVES_OUT = {
     "segment_sum", "segment_mean", "segment_max", "segment_max, all", "segment_min", "segment_prod",
     "dynamic_update_slice", "repeat by counts", "repeats of each row",
     "interp of any shape", "interp of a number", "interp with ends", "interp of complex values",
+    "solve stacks", "solve stacks for a vector",  # beside infinite elements LAPACK leaves out a part of a matrix
 }  # fmt: skip
 # Rows in which forward mode alone meets NaN.
-PUTS_IN = {"at, divide", "at, power", "at, mask, multiply"}
+PUTS_IN = {
+    "at, divide", "at, power", "at, mask, multiply", "cond, weak results", "cond, a branch without a slope",
+}  # fmt: skip
 # Rows with a result that is NaN and constant: a product with 0, a rounding, a mean of nothing.
 CONSTANT = {
     "outer with a constant", "arange", "tri", "identity", "arange by a value", "matrices by a value",

@@ -499,3 +499,15 @@ def test_a_random_program_has_right_derivatives(seed):
             assert np.allclose(second @ t, bent, 1e-4, 1e-5), (n, fill)
             assert np.allclose(back(x, k), second, 1e-9, 1e-9)
     assert slope.cache_info().traces == forward.cache_info().traces == twice.cache_info().traces == 1
+
+
+def test_a_run_time_size_that_equals_another_is_not_read_before_it_is_made():
+    def function(x):
+        half = x[: x.shape[0] // 2]
+        trimmed = np.trim_zeros(np.sign(half).ravel())
+        return np.matmul(trimmed, np.sin(half)) + half  # asserts that the trimmed size is the half
+
+    program = anyshape.export(function)(anyshape.ShapeDtypeStruct("m, k"))
+    for shape in ((1, 1), (2, 1), (5, 1)):
+        x = np.linspace(1, 2, shape[0] * shape[1]).reshape(shape)
+        np.testing.assert_allclose(program(x), function(x))

@@ -9,10 +9,9 @@ from anyshape.autodiff.batching.movement import stretch
 from anyshape.autodiff.branch_calls import Branches, apply_each, handle_of
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.autodiff.subgraph_transforms import batched_graphs, with_shared_variables
+from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables
 from anyshape.graph.ir.builder import active
 from anyshape.graph.ir.subgraph import close, sizes_at
-from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
 from anyshape.ops import control_flow as cf
 from anyshape.ops import creation as cr
@@ -30,12 +29,12 @@ def _cond_batch(ctx, size, batched, index, *operands, branches):
     branches = with_shared_variables(branches, handle_of(index, *operands))
     if not batched[0]:
         results = _together(ctx, size, batched[1:], index, operands, branches)
-    elif all(map(_is_harmless, branches)):
+    elif all(_is_harmless(ctx, branch) for branch in branches):
         results = _selected(ctx, size, batched[1:], index, operands, branches)
     else:
         call = Branches(ctx, index, operands, branches, batched[1:])
         no_totals = [False] * len(branches[0].outputs)
-        results = apply_each(index, operands, call.graphs, batched[1:], no_totals, call.sizes(), call.handle)
+        results = apply_each(index, operands, call.graphs, batched[1:], no_totals, call.size_of_variable(), call.handle)
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -46,7 +45,7 @@ def _derived_operands(ctx, graphs, branches, batched, operands):
     """Return closed graphs of batches, and all operands that they take."""
     closed = close(graphs)
     pairs = zip(map(meta_of, operands), batched, strict=True)
-    metas = [TensorMeta(m.dtype, m.extents[carries:]) for m, carries in pairs]  # for one example
+    metas = [batch_element(m) if carries else m for m, carries in pairs]
     return closed.graphs, [*operands, *further_operands(closed, sizes_at(ctx, branches[0], metas))]
 
 
@@ -67,14 +66,14 @@ SILENT = {ew.neg_op, ew.select_op, ew.logical_not_op, ew.logical_and_op, ew.logi
 SILENT_ON_INTEGERS = {ew.add_op, ew.sub_op, ew.mul_op}
 
 
-def _is_harmless(branch):
+def _is_harmless(ctx, branch):
     """Return whether a branch can run for every example.
 
     It takes little time, raises and warns of nothing, and no slope in it is NaN or infinite. Its results have the sizes
     of the operands.
     """
     bound = {s.variable for s in branch.dims}
-    sizes = [v.meta.sizes for v in branch.outputs]
+    sizes = [ctx.sizes(v) for v in branch.outputs]
     if None in sizes or not all(bound.issuperset(expr.variables(n)) for shape in sizes for n in shape):
         return False
     is_checked = any(c.kind == "assertion" for c in branch.conditions)
@@ -133,7 +132,7 @@ def _cond_each_batch(ctx, size, batched_flags, index, *operands, branches, batch
     ]
     index = in_one_row(index, batched_flags[0], True)
     call = Branches(ctx, index, xs, branches, rows)
-    results = apply_each(index, xs, call.graphs, rows, [False] * len(totals), call.sizes(), call.handle)
+    results = apply_each(index, xs, call.graphs, rows, [False] * len(totals), call.size_of_variable(), call.handle)
     apart = [_by_batch(ctx, size, examples, y, total) for y, total in zip(results, totals, strict=True)]
     return tuple(apart) if len(apart) > 1 else apart[0]
 

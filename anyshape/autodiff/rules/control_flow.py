@@ -11,7 +11,7 @@ from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, linear, no_shift, 
 from anyshape.autodiff.subgraph_transforms import transposed_graphs
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops import control_flow as cf
-from anyshape.ops.core.apply import meta_of
+from anyshape.ops.core.apply import Sized
 
 linear(cf.sized_op, lambda ctx, ct, x, *, shape, sources=(): ct)
 
@@ -77,7 +77,7 @@ def _transpose(call, cts):
         totals = [not c for c in _chosen(_chosen(call.carries, linear_flags), flags)] if call.is_of_examples else None
         results = call.apply(graphs, arguments, carries, totals)
     cotangents = by_flags(linear_flags, by_flags(flags, results))
-    return [_of_shape(ct, x) for ct, x in zip(cotangents, call.operands, strict=True)]
+    return [_of_shape(call.ctx, ct, x) for ct, x in zip(cotangents, call.operands, strict=True)]
 
 
 def _chosen(xs, flags, wanted=True):
@@ -85,9 +85,12 @@ def _chosen(xs, flags, wanted=True):
     return [x for x, flag in zip(xs, flags, strict=True) if flag == wanted]
 
 
-def _of_shape(ct, x):
+def _of_shape(ctx, ct, x):
     """Return a cotangent with the exact sizes of its operand, which may have none inside of the branches."""
-    return ct if ct is None or meta_of(ct).sizes is not None or x.meta.sizes is None else cf.sized(ct, x.meta.sizes)
+    if ct is None or ctx.sizes(Sized(ct)) is not None:
+        return ct
+    exact = ctx.sizes(x)
+    return ct if exact is None else cf.sized(ct, exact)
 
 
 def _cond_transpose(ctx, cts, index, *operands, branches):

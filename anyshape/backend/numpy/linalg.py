@@ -62,12 +62,14 @@ def _triangular_solve(a, b, *, lower, form, unit):
 
 def _adjugate(a):
     """Return the adjugate by singular values: their products without one of them are never divided by it."""
-    u, s, vh = np.linalg.svd(a)
+    is_finite = np.isfinite(a).all((-1, -2), keepdims=True)
+    u, s, vh = np.linalg.svd(np.where(is_finite, a, 0))
     n = a.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     phase = np.linalg.det(u) * np.linalg.det(vh)
     rows = np.swapaxes(vh.conj(), -1, -2) * others[..., None, :]
-    return (phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))).astype(a.dtype, copy=False)
+    products = phase[..., None, None] * (rows @ np.swapaxes(u.conj(), -1, -2))
+    return np.where(is_finite, products, np.nan).astype(a.dtype, copy=False)
 
 
 def _eigh(a, *, lower):

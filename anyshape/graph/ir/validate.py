@@ -22,7 +22,7 @@ Tick: TypeAlias = Callable[[], object]
 
 def check_graph(graph: Graph, tick: Tick = bool) -> None:
     """Raise IllegalGraphError at the first node or condition that is not legal. `tick` is called before each node."""
-    scope = Scope(conditions=[c for c in graph.conditions if c.kind != "fact"])
+    scope = Scope(conditions=[c for c in graph.conditions if c.kind != "fact"], runtime=graph.runtime)
     made: set[Value] = {*graph.inputs, *[v for v, _ in graph.constants]}
     for node in graph.nodes:
         tick()

@@ -62,9 +62,13 @@ _LINKS = ("broadcasts", "stretches")  # chains of such claims lead from one size
 
 
 class Assumptions:
-    """Claims that are taken as true. `sizes`, if given, are sizes at which every assumption will hold."""
+    """Claims that are taken as true. `sizes`, if given, are sizes at which every assumption will hold.
 
-    def __init__(self, sizes: Mapping[DimVar, int] | None = None) -> None:
+    `runtime` numbers the sizes that depend on data in their order; it may grow later.
+    """
+
+    def __init__(self, sizes: Mapping[DimVar, int] | None = None, runtime: Mapping[DimVar, int] | None = None) -> None:
+        self._runtime = {} if runtime is None else runtime
         self.claims: list[Claim] = []
         self._stated: list[Claim] = []  # the claims, over variables that no equality determines
         self._facts: list[Claim] = []  # the claims, with every equality applied
@@ -93,7 +97,7 @@ class Assumptions:
         normal = simplify_relation(
             substitute_if_defined(claim, self._replacements.get) if self._replacements else claim
         )
-        replacements = list(replacements_from(normal))
+        replacements = list(replacements_from(normal, self._runtime))
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
@@ -119,7 +123,7 @@ class Assumptions:
 
     def without(self, sizes: Set[DimVar], verdicts: FinalAnswers) -> Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
-        new = Assumptions()
+        new = Assumptions(None, self._runtime)
         new._models.take_over(self._models)
         new._budget, new.asked = self._budget, self.asked
         for claim in [c for c in self.claims if sizes.isdisjoint(c.variables())]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.constraints import Claim, at_least, implied_broadcasts, substitute_claim
@@ -31,14 +31,18 @@ def informative_claims(claim: Claim) -> tuple[Claim, ...]:
     return implied_broadcasts(claim) if claim.left is claim.right and claim.relation != "!=" else (claim,)
 
 
-def replacements_from(claim: Claim) -> Iterator[tuple[Atom, Size]]:
-    """Yield equalities `atom == size` that follow from the claim."""
+def replacements_from(claim: Claim, runtime: Mapping[DimVar, int]) -> Iterator[tuple[Atom, Size]]:
+    """Yield equalities `atom == size` that follow from the claim.
+
+    `runtime` numbers the run-time sizes in their order. The newest one in a claim is never part of a size that takes
+    the place of another: a plan would read it before the step that makes it.
+    """
     if claim.relation == "stretches":
         atom = expr.as_atom(expr.broadcast(claim.left, claim.right))
         if isinstance(atom, Call) and not occurs(atom, claim.right):
             yield atom, claim.right
     if claim.relation == "==":
-        for equality in (_orient(claim), _remainder_of_multiple(claim)):
+        for equality in (_orient(claim, runtime), _remainder_of_multiple(claim)):
             if equality is not None:
                 yield equality
                 yield from _remainders_by_divisors(*equality)
@@ -72,8 +76,9 @@ def _remainders_by_divisors(atom: Atom, size: Size) -> Iterator[tuple[Atom, Size
                 yield remainder, size % divisor
 
 
-def _orient(claim: Claim) -> tuple[Atom, Size] | None:
+def _orient(claim: Claim, runtime: Mapping[DimVar, int]) -> tuple[Atom, Size] | None:
     """Solve an equality for an atom that does not occur in the rest; None if there is no such atom."""
+    newest = max((v for v in claim.variables() if v in runtime), key=runtime.__getitem__, default=None)
     gap = expr.sub(claim.left, claim.right)
     common = math.gcd(*expr.terms_of(gap).values())
     gap = expr.divide_coefficients(gap, common) if common > 1 else gap
@@ -82,7 +87,7 @@ def _orient(claim: Claim) -> tuple[Atom, Size] | None:
         if len(monomial) == 1 and monomial[0][1] == 1 and abs(coefficient) == 1:
             atom = monomial[0][0]
             rest = (gap - coefficient * expr.from_atom(atom)) * -coefficient
-            if not occurs(atom, rest):
+            if not occurs(atom, rest) and (newest is None or not occurs(newest, rest)):
                 candidates.append((atom, rest))
     return max(candidates, key=lambda c: _rank(c[0]), default=None)
 

@@ -104,7 +104,9 @@ class Scope:
         free: bool = False,
         reliance_log: Any = None,
         dynamic_sizes: Mapping[DimVar, DynamicSize] | None = None,
+        runtime: Iterable[DimVar] = (),
     ) -> None:
+        """Begin with conditions; `runtime` are the sizes in them that depend on data, in the order of their ops."""
         self.origin, self.free = origin, free  # origin: the line where the user declared it
         self.uid = (_PROCESS, next(_COUNTER))  # a copy is the same scope
         self._root = root.root if root is not None else None
@@ -119,7 +121,8 @@ class Scope:
         self.conditions: list[Condition] = []
         # The fields of `Reliance` one after the other, a shape as one tuple: objects would cost more.
         self.reliance_log: Any = [] if reliance_log is None else reliance_log
-        self._assumptions = Assumptions(self.hints)
+        self._runtime_order = {v: i for i, v in enumerate(runtime)}
+        self._assumptions = Assumptions(self.hints, self._runtime_order)
         for condition in conditions:
             self.assume(condition)
 
@@ -381,6 +384,7 @@ class Scope:
         label = f"{name}_{count + 1}" if count else name
         variable = DimVar(name, 0, upper if isinstance(upper, int) else None, label=label)
         self.runtime[variable] = SizeMaker(primitive, where)
+        self._runtime_order[variable] = len(self._runtime_order)
         if isinstance(upper, DimExpr):
             claim = Claim(">=", upper, from_atom(variable))
             self.assume(Condition("fact", claim, primitive, f"{variable} depends on data", where))

@@ -218,7 +218,7 @@ def _is_integer(x: Any) -> bool:
 
 def new_size(size: Any, function: str) -> Size:
     """Return a size that an argument gives alone, and that must not be negative."""
-    if isinstance(size, Sequence) or (isinstance(size, np.ndarray) and size.ndim):
+    if isinstance(size, Sequence) or (has_type(size, np.ndarray) and size.ndim):
         raise ArgumentError(function, f"the size {size!r}", "is not an int", "give one int")
     return new_shape(size, function)[0]
 

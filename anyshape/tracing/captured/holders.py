@@ -50,6 +50,45 @@ class Unwatched(NamedTuple):
         return f"{self.label}: {self.why}"
 
 
+class Namespace:
+    """Names of an object, a class or a module: `names` are those that matter."""
+
+    __slots__ = (
+        "binding_only", "entries", "is_class", "is_object", "is_of_user", "is_whole", "names", "of", "prefix",
+        "shadowed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        prefix: str, entries: Any, *,
+        is_whole: bool = False,
+        is_class: bool = False,
+        is_object: bool = False,
+        is_of_user: bool = False,
+        shadowed: bool = False,
+        binding_only: bool = False,
+    ) -> None:  # fmt: skip
+        self.prefix, self.entries, self.is_whole, self.is_class = prefix, entries, is_whole, is_class
+        self.is_of_user, self.is_object, self.shadowed, self.binding_only = (
+            is_of_user,
+            is_object,
+            shadowed,
+            binding_only,
+        )
+        self.names: list[str] = []
+        self.of = 0  # number of its owner in the walk
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return names and values, by name for a class: a pickle changes the order there."""
+        entries = list(self.entries.items())
+        return sorted(entries, key=lambda entry: str(entry[0])) if self.is_class else entries
+
+    @property
+    def may_be_read_whole(self) -> bool:
+        """True for objects that code may read without naming each attribute."""
+        return self.is_object and self.shadowed
+
+
 def read_cell(cell: types.CellType) -> Any:
     """Return the contents of a cell, UNBOUND for an empty one."""
     try:

@@ -136,7 +136,8 @@ def contract_table() -> str:
 
 def pass_scope(graph: Graph, reliance_log: list[Any] | None = None) -> Scope:
     """Return a scope of the conditions of a graph, for passes. `reliance_log` records their size queries."""
-    return Scope(conditions=graph.conditions, reliance_log=deque(maxlen=0) if reliance_log is None else reliance_log)
+    log = deque(maxlen=0) if reliance_log is None else reliance_log
+    return Scope(conditions=graph.conditions, reliance_log=log, runtime=graph.runtime)
 
 
 def pass_context(scope: Scope, name: str) -> ShapeGuardContext:
