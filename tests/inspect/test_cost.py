@@ -127,7 +127,8 @@ def operations(node, inputs, results, params):
     if node.op.name == "einsum":
         return pairs(node, inputs)
     if node.op.name == "cond":
-        branch = params["branches"][int(inputs[0])]
+        branches = params["branches"]
+        branch = branches[min(max(int(inputs[0]), 0), len(branches) - 1)]
         return sum(counted for counted, *_ in run_and_count(branch, inputs[1:]))
     if node.op.name == "cond_each":  # the rows of each branch; the cost is a bound of all of them
         return min(r.size for r in results)
