@@ -268,7 +268,7 @@ def constrained(scope, claimed):
     return None
 
 
-@cases(700)
+@cases(200)
 def test_a_contradiction_is_refused_with_a_smallest_core(numbers):
     refused = 0
     for number in numbers:
