@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from anyshape.autodiff.jvp import inline, push
+from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
 from anyshape.autodiff.rule_tables import zeros_like
-from anyshape.autodiff.subgraph_transforms import Handle, derived, with_live_outputs
+from anyshape.autodiff.subgraph_transforms import Handle, derived
 from anyshape.graph.ir.builder import Builder, Traced, activate
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -21,27 +21,6 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.ops.elementwise import lift
 from anyshape.support.lazy_dataclass import dataclass
-
-
-def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
-    """Return the graphs of the outputs and, behind them, of their tangents; and which outputs have a tangent.
-
-    The inputs are the inputs of the subgraphs, then tangents of the `active` ones.
-    """
-    metas = [v.meta for v in graphs[0].inputs]
-    tangent_metas = [m for m, flag in zip(metas, active, strict=True) if flag]
-    pushed, has_tangent = [], []
-    for graph in graphs:
-        with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
-            remaining = iter(inputs[len(metas) :])
-            tangents = [next(remaining) if flag else None for flag in active]
-            outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
-            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
-            pushed.append(builder.finish([*outputs, *filled], graph.name))
-        has_tangent.append([t is not None for t in slopes])
-    flags = [any(column) for column in zip(*has_tangent, strict=True)]
-    lasting = [True] * len(flags) + flags
-    return with_live_outputs(pushed, [lasting] * len(pushed))[0], flags
 
 
 @dataclass(frozen=True)

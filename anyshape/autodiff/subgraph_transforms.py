@@ -54,24 +54,25 @@ def _in_variables_of(first: Graph, graph: Graph, handle: Handle) -> Graph:
     return close([renamed]).graphs[0]
 
 
-def jvp_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
-    """Return the graphs of the tangents of the outputs, and for each output whether it has a tangent in one of them.
+def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handle) -> tuple[list[Graph], list[bool]]:
+    """Return the graphs of the outputs and, behind them, of their tangents; and which outputs have a tangent.
 
-    The inputs are the inputs of the subgraphs, then the tangents of the `active` ones. Outputs without a tangent are
-    left out.
+    The inputs are the inputs of the subgraphs, then tangents of the `active` ones.
     """
     metas = [v.meta for v in graphs[0].inputs]
     tangent_metas = _types(graphs[0].inputs, active)
-    made, has_tangent = [], []
+    pushed, has_tangent = [], []
     for graph in graphs:
         with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
             remaining = iter(inputs[len(metas) :])
             tangents = [next(remaining) if flag else None for flag in active]
             outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
             filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
-            made.append(builder.finish(filled, graph.name))
+            pushed.append(builder.finish([*outputs, *filled], graph.name))
         has_tangent.append([t is not None for t in slopes])
-    return with_live_outputs(made, has_tangent)
+    flags = [any(column) for column in zip(*has_tangent, strict=True)]
+    lasting = [True] * len(flags) + flags
+    return with_live_outputs(pushed, [lasting] * len(pushed))[0], flags
 
 
 def transposed_graphs(

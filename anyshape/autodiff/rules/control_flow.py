@@ -5,10 +5,10 @@ make two: one of the values and of what the derivative reads, and one that is li
 """
 
 from anyshape.autodiff.branch_calls import Branches, by_flags
-from anyshape.autodiff.branch_derivatives import linearised_graphs, pushed_graphs
+from anyshape.autodiff.branch_derivatives import linearised_graphs
 from anyshape.autodiff.jvp import Pushed
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, linear, no_shift, with_values
-from anyshape.autodiff.subgraph_transforms import transposed_graphs
+from anyshape.autodiff.subgraph_transforms import pushed_graphs, transposed_graphs
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops import control_flow as cf
 from anyshape.ops.core.apply import Sized

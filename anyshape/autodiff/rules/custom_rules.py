@@ -72,23 +72,23 @@ def _level_sizes(ctx, levels, results):
     return ctx.shape(results[0])[: len(levels)] if levels else ()
 
 
-def _custom_jvp_jvp(ctx, tangents, out, *xs, rule, count, levels):
-    closed_over = _closed_over(ctx, "custom_jvp", rule, tangents[count:], _as_tuple(out), levels)
-    if closed_over is not None:
-        return closed_over
-    active = _active(ctx, "custom_jvp", rule, count, tangents)
-    if not any(active):
-        return (None,) * len(out) if isinstance(out, tuple) else None
-    return _pushed_by_rule(ctx, active, tangents, out, xs, rule, count, levels)
+def _jvp_by_rule(op, push):
+    """Return the JVP of an op whose rule `push` applies, for tangents of arguments alone."""
+
+    def jvp(ctx, tangents, out, *xs, rule, count, levels):
+        closed_over = _closed_over(ctx, op, rule, tangents[count:], _as_tuple(out), levels)
+        if closed_over is not None:
+            return closed_over
+        active = _active(ctx, op, rule, count, tangents)
+        if not any(active):
+            return (None,) * len(out) if isinstance(out, tuple) else None
+        return push(ctx, active, tangents, out, xs, rule, count, levels)
+
+    return jvp
 
 
-def _custom_vjp_jvp(ctx, tangents, out, *xs, rule, count, levels):
-    closed_over = _closed_over(ctx, "custom_vjp", rule, tangents[count:], _as_tuple(out), levels)
-    if closed_over is not None:
-        return closed_over
-    active = _active(ctx, "custom_vjp", rule, count, tangents)
-    if not any(active):
-        return (None,) * len(out) if isinstance(out, tuple) else None
+def _with_backward_rule(ctx, active, tangents, out, xs, rule, count, levels):
+    """Return the results that the forward rule gives, and tangents whose transpose runs the backward rule."""
     results, backward = _as_tuple(out), []
 
     def forward(*operands):
@@ -164,11 +164,11 @@ def _custom_linear_solve_transpose(ctx, cts, *xs, rule, count, levels):
 
 JVPS[cr.custom_argument_op] = lambda ctx, tangents, out, x: None
 TRANSPOSES[cr.custom_argument_op] = lambda ctx, ct, x: (ct,)
-JVPS[cr.custom_jvp_op] = _custom_jvp_jvp
+JVPS[cr.custom_jvp_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
 TRANSPOSES[cr.custom_jvp_op] = _pass_to_results
-JVPS[cr.custom_vjp_op] = _custom_vjp_jvp
+JVPS[cr.custom_vjp_op] = _jvp_by_rule("custom_vjp", _with_backward_rule)
 TRANSPOSES[cr.custom_vjp_op] = _pass_to_results
-JVPS[cr.custom_linear_solve_op] = _custom_jvp_jvp
+JVPS[cr.custom_linear_solve_op] = _jvp_by_rule("custom_jvp", _pushed_by_rule)
 TRANSPOSES[cr.custom_linear_solve_op] = _custom_linear_solve_transpose
 JVPS[cr.custom_vjp_tangent_op] = _tangent_jvp
 TRANSPOSES[cr.custom_vjp_tangent_op] = _tangent_transpose

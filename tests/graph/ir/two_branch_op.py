@@ -5,12 +5,13 @@ table and takes it out again, so that no other test meets it.
 """
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 
 from anyshape.autodiff.batching.movement import stretch
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, Linear
-from anyshape.autodiff.subgraph_transforms import batched_graphs, jvp_graphs, transposed_graphs
+from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS, declare
 from anyshape.backend.compiler.peak_memory import peak_bytes
@@ -101,7 +102,8 @@ def by_flags(flags, results):
 def select_jvp(ctx, tangents, out, predicate, *operands, branches):
     active = [t is not None for t in tangents[1:]]
     live = [t for t in tangents[1:] if t is not None]
-    graphs, flags = jvp_graphs(branches, active, handle_of(*live))
+    pushed, flags = pushed_graphs(branches, active, handle_of(*live))
+    graphs = [replace(g, outputs=g.outputs[len(flags) :]) for g in pushed]
     results = ()
     if any(flags):
         metas = [meta_of(x) for x in operands]
