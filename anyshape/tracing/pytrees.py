@@ -288,6 +288,12 @@ def in_order(kwargs: dict[str, Any], order: Order) -> dict[str, Any]:
     return kwargs if order is Order.ALL or len(kwargs) < 2 else dict(sorted(kwargs.items()))
 
 
+def structure_text(structure: Any) -> str:
+    """Return a structure as its trees print, with `*` for each leaf: `({'w': *}, *)`."""
+    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.removesuffix(f", namespace={NAMESPACE!r}").removesuffix(", NoneIsLeaf")
+
+
 def result_paths(structure: Any) -> list[str]:
     """Return the path of each leaf of a result: `result`, `result[0]`, `result['loss']`."""
     tree = unflatten(structure, range(structure.num_leaves))

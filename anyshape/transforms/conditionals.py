@@ -26,7 +26,15 @@ from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import check_callable, flatten, function_name, is_array, result_paths, unflatten
+from anyshape.tracing.pytrees import (
+    check_callable,
+    flatten,
+    function_name,
+    is_array,
+    result_paths,
+    structure_text,
+    unflatten,
+)
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
 
 Function = Callable[..., Any]
@@ -246,7 +254,7 @@ class _Branches:
         """Return the results of all branches in common dtypes; raise BranchMismatchError where they differ."""
         for position, tree in enumerate(self.trees):
             if tree != self.trees[0]:
-                texts = [_tree_text(t) for t in (self.trees[0], tree)]
+                texts = [structure_text(t) for t in (self.trees[0], tree)]
                 raise self._mismatch("", texts, (0, position), [None, None], "return the same tree from all branches")
         paths = result_paths(self.trees[0])
         self.results = [self._joined(path, xs) for path, xs in zip(paths, zip(*columns, strict=True), strict=False)]
@@ -314,10 +322,6 @@ def _line_of(function: Function) -> SourceLine | None:
     """Return the line where a function is defined, None for one that is not of Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
-
-
-def _tree_text(tree: Any) -> str:
-    return str(tree)
 
 
 def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:

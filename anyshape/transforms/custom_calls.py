@@ -32,6 +32,7 @@ from anyshape.tracing.pytrees import (
     is_python_scalar,
     leaf_paths,
     result_paths,
+    structure_text,
     unflatten,
 )
 from anyshape.tracing.trace import as_value, kind_of, standing_for
@@ -238,7 +239,9 @@ class Giver:
         """Return the leaves of a tree; raise CustomRuleError unless it has the structure of another one."""
         leaves = flatten_as(tree, like)
         if leaves is None:
-            problem = f"gives {noun} of the structure {flatten(tree)[1]}, and {whole} {like}"
+            problem = (
+                f"gives {noun} of the structure {structure_text(flatten(tree)[1])}, and {whole} {structure_text(like)}"
+            )
             raise self.fail(problem, "give one leaf for each leaf, in the same containers")
         return leaves
 

@@ -15,7 +15,15 @@ from anyshape.ops.custom_rules import CustomRule, custom_argument, custom_call, 
 from anyshape.ops.elementwise import add
 from anyshape.support.packages import optree
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import NAMESPACE, check_callable, flatten, function_name, named, parameter_names
+from anyshape.tracing.pytrees import (
+    NAMESPACE,
+    check_callable,
+    flatten,
+    function_name,
+    named,
+    parameter_names,
+    structure_text,
+)
 from anyshape.tracing.trace import is_inexact
 from anyshape.transforms.custom_calls import (
     Bundle,
@@ -395,7 +403,7 @@ class _Pullback(CustomRule):
         cotangents = tuple(cotangents) if type(cotangents) is list else cotangents
         leaves = _with_none(cotangents, tree) if type(cotangents) is tuple else None
         if leaves is None:
-            problem = f"gives cotangents of the structure {flatten(cotangents)[1]}, and the arguments have {tree}"
+            problem = f"gives cotangents of the structure {structure_text(flatten(cotangents)[1])}, and the arguments have {structure_text(tree)}"
             raise giver.fail(problem, "return a tuple with one cotangent, or None, for each argument")
         return leaves
 

@@ -27,6 +27,7 @@ from anyshape.tracing.pytrees import (
     leaf_paths,
     named,
     parameter_names,
+    structure_text,
     unflatten,
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
@@ -263,7 +264,7 @@ def match_tangents(name: str, like: Any, xs: Sequence[Any], tangents: Any) -> li
     tree = flatten(like)[1]
     leaves = flatten_as(tangents, tree)
     if leaves is None:
-        problem = f"has the structure {flatten(tangents)[1]}, not {tree}"
+        problem = f"has the structure {structure_text(flatten(tangents)[1])}, not {structure_text(tree)}"
         raise ArgumentError(name, "tangents", problem, "give one leaf for each leaf")
     matched = []
     for i, (x, t) in enumerate(zip(xs, leaves, strict=True)):

@@ -23,7 +23,7 @@ from anyshape.ops.custom_rules import (
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, unflatten
+from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, structure_text, unflatten
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
 from anyshape.transforms.custom_calls import Captures, Giver, check_arguments, line_of, results_of, zeros_of
 from anyshape.transforms.grad import require_linear
@@ -67,7 +67,10 @@ def _equations(name: str, noun: str, function: Function, xs: Sequence[Any], tree
     )
     giver = Giver(name, noun, line_of(function))
     if flatten_as(unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) is None:
-        raise giver.fail(f"gives the structure {inner.out_tree}, and its argument has {tree}", "return the same tree")
+        raise giver.fail(
+            f"gives the structure {structure_text(inner.out_tree)}, and its argument has {structure_text(tree)}",
+            "return the same tree",
+        )
     order = flatten_as(unflatten(inner.out_tree, range(inner.out_tree.num_leaves)), tree) or []
     outputs = [inner.graph.outputs[i] for i in order]
     for y, x in zip(outputs, xs, strict=True):
@@ -196,7 +199,7 @@ class _RootRule(CustomRule):
         def linear(v: Any) -> Any:
             leaves = flatten_as(v, tree)
             if leaves is None:
-                problem = f"gets the structure {flatten(v)[1]}, not {tree}"
+                problem = f"gets the structure {structure_text(flatten(v)[1])}, not {structure_text(tree)}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")
             typed = [as_value(t, x.dtype if is_fixed(t) else None) for t, x in zip(leaves, xs, strict=True)]
             values = inline(_builder(), derivative.graph, [*typed, *derivative.residuals])

@@ -29,7 +29,7 @@ from anyshape.ops.creation import full
 from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.true_types import has_type
-from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, unflatten
+from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 
@@ -239,7 +239,7 @@ class LinearizedFunction:
         """
         leaves = flatten_as(argument, tree)
         if leaves is None:
-            problem = f"has the structure {flatten(argument)[1]}, not {tree}"
+            problem = f"has the structure {structure_text(flatten(argument)[1])}, not {structure_text(tree)}"
             raise ArgumentError(self.shape.name, path, problem, "give one leaf for each leaf")
         return [self._leaf(x, m, f"{path}[{i}]") for i, (x, m) in enumerate(zip(leaves, metas, strict=True))]
 
