@@ -239,9 +239,8 @@ class Giver:
         """Return the leaves of a tree; raise CustomRuleError unless it has the structure of another one."""
         leaves = flatten_as(tree, like)
         if leaves is None:
-            problem = (
-                f"gives {noun} of the structure {structure_text(flatten(tree)[1])}, and {whole} {structure_text(like)}"
-            )
+            returned, wanted = structure_text(flatten(tree)[1]), structure_text(like)
+            problem = f"gives {noun} of the structure {returned}, and {whole} {wanted}"
             raise self.fail(problem, "give one leaf for each leaf, in the same containers")
         return leaves
 

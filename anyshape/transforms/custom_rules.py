@@ -403,7 +403,8 @@ class _Pullback(CustomRule):
         cotangents = tuple(cotangents) if type(cotangents) is list else cotangents
         leaves = _with_none(cotangents, tree) if type(cotangents) is tuple else None
         if leaves is None:
-            problem = f"gives cotangents of the structure {structure_text(flatten(cotangents)[1])}, and the arguments have {structure_text(tree)}"
+            returned, wanted = structure_text(flatten(cotangents)[1]), structure_text(tree)
+            problem = f"gives cotangents of the structure {returned}, and the arguments have {wanted}"
             raise giver.fail(problem, "return a tuple with one cotangent, or None, for each argument")
         return leaves
 
