@@ -32,6 +32,7 @@ from anyshape.inspect import cost
 from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, broadcast_groups
+from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.progress import phase
 from anyshape.tracing.trace import Trace
@@ -46,7 +47,7 @@ class Planner:
     @restores_thread
     def __init__(self, trace: Trace, max_bytes: int | None, tier: Tier = Tier.OPTIMISED) -> None:
         self.trace, self.max_bytes, self.tier = trace, max_bytes, tier
-        with phase(f"planning {trace.graph.name}"):
+        with phase(f"planning {trace.graph.name}"), collection_deferred():
             self.graph: Graph = optimize(trace.graph)
         # Buffers grow with the number of threads, so a memory limit fixes that number.
         self.threads = None if max_bytes is None else config.num_threads
@@ -171,7 +172,7 @@ class Planner:
         keep_heap_end()
         if graph is not self.graph:
             graph = optimize(graph)
-        with phase(f"planning {self.graph.name}"):
+        with phase(f"planning {self.graph.name}"), collection_deferred():
             plan = self._hoisted(graph, tier)
         before = [GuardedFallback(self._guard_claims)] if self.checks_own_guards else []
         size = shape_constant_bytes(plan)
@@ -180,7 +181,7 @@ class Planner:
             recomputing = self._compiled_at_need(graph, timers, tier, meter)
             after.append(GuardedFallback((at_least(MAX_BYTES, size),), recomputing))
         budget = self._budget(graph, plan, over_limit, timers)
-        with phase(f"generating code of {self.graph.name}"):
+        with phase(f"generating code of {self.graph.name}"), collection_deferred():
             return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads, meter)
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:

@@ -23,6 +23,7 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.numpy.arrays.array import Array, NDArray
 from anyshape.numpy.operands.promotion import asarray, dtype_of
 from anyshape.numpy.sizes.symdim import symdim
+from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.packages import optree
@@ -159,7 +160,7 @@ def trace_in(
     dims = builder.dims
     bindings = lambda: [d.read or SizeBinding(d.variable, d.size) for _, d in dims.values()]
     builder.scope.name_sizes_by(lambda: size_names(bindings(), labels))
-    with phase(f"tracing {name}"), activate(builder):
+    with phase(f"tracing {name}"), collection_deferred(), activate(builder):
         args, kwargs = unflatten(leaves.tree, handles)
         try:
             results, out_tree = run_traced(function, name, args, kwargs)

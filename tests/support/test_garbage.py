@@ -7,7 +7,8 @@ import weakref
 
 import pytest
 
-from anyshape.support.garbage import collection_paused
+from anyshape import jit
+from anyshape.support.garbage import collection_deferred, collection_paused
 
 
 class Node:
@@ -51,3 +52,28 @@ def test_garbage_of_before_and_of_the_pause_is_still_collected():
 def test_importing_leaves_frozen_objects_frozen():
     code = "import gc; gc.freeze(); import anyshape; assert gc.get_freeze_count()"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_as_it_was_after_a_trace(enabled):
+    seen = []
+
+    def function(x, fails):
+        seen.append(gc.isenabled())
+        if fails:
+            raise KeyError("of the user")
+        return x + 1
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        jit(function, static_argnums=1)(1.0, False)
+        assert gc.isenabled() == enabled
+        with pytest.raises(KeyError):
+            jit(function, static_argnums=1)(1.0, True)
+        assert gc.isenabled() == enabled and not any(seen)
+        with collection_deferred(), collection_deferred():
+            assert not gc.isenabled()
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
