@@ -29,8 +29,10 @@ from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
+    flatten_as,
     function_name,
     is_array,
+    order_of_leaves,
     result_paths,
     structure_text,
     unflatten,
@@ -46,6 +48,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     - `pred` is one bool. A number counts as `!= 0`. A comparison of sizes is one too, and holds in its branch.
     - Operands and results are trees of arrays. Both branches give the same tree, with equal ranks and dtypes; sizes may
       differ, and the result then has a run-time size. Python scalars among results promote as NumPy does.
+    - Keys of dicts in the result have the order of the branch that is named first, whichever is chosen.
     - Only the branch that is chosen computes, warns or raises. Under `vmap`, each branch runs on its own examples.
     - Outside of a trace the chosen function is called. Both are checked, if they can be traced.
 
@@ -56,7 +59,7 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
     2.0 -0.0 0.0
     """
     names = "false_fun", "true_fun"
-    return _Conditional("cond", names, (false_fun, true_fun), operands).run(_predicate(pred))
+    return _Conditional("cond", names, (false_fun, true_fun), operands, named_first=1).run(_predicate(pred))
 
 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
@@ -156,6 +159,7 @@ class _Conditional:
     labels: Sequence[str]
     functions: Sequence[Function]
     operands: Sequence[Any]
+    named_first: int = 0
 
     def run(self, choice: _Choice) -> Any:
         """Return the result of the function that is chosen."""
@@ -191,8 +195,10 @@ class _Conditional:
                 branches.trace(())
             except (ConcretizationError, UnsupportedFunctionError):  # plain Python, which no trace can compare
                 return self.functions[position](*self.operands)
-        results, out_tree = flatten(self.functions[position](*self.operands))
-        return unflatten(out_tree, [_promoted(x, r) for x, r in zip(results, branches.results, strict=True)])
+        results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
+        assert results is not None
+        promoted = [_promoted(x, r) for x, r in zip(results, branches.results, strict=True)]
+        return unflatten(branches.tree_of_results, promoted)
 
 
 def _promoted(x: Any, result: _Result) -> Any:
@@ -220,7 +226,12 @@ class _Branches:
             outputs = _run_known(graphs[cf.chosen_branch(choice.known, len(graphs))], inputs)
         named = [name_sizes(y) for y in outputs[: len(self.results)]]
         shown = [standing_for(y, r.kind) for y, r in zip(named, self.results, strict=True)]
-        return unflatten(self.trees[0], shown)
+        return unflatten(self.tree_of_results, shown)
+
+    @property
+    def tree_of_results(self) -> Any:
+        """Return the structure of the result; those of the branches differ from it in the order of keys alone."""
+        return self.trees[self.call.named_first]
 
     def trace(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
         """Return the subgraphs of the functions, and the operands behind the traced ones."""
@@ -252,15 +263,24 @@ class _Branches:
 
     def _unify(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Return the results of all branches in common dtypes; raise BranchMismatchError where they differ."""
-        for position, tree in enumerate(self.trees):
-            if tree != self.trees[0]:
-                texts = [structure_text(t) for t in (self.trees[0], tree)]
-                raise self._mismatch("", texts, (0, position), [None, None], "return the same tree from all branches")
-        paths = result_paths(self.trees[0])
+        columns = [self._in_order(position, xs) for position, xs in enumerate(columns)]
+        paths = result_paths(self.tree_of_results)
         self.results = [self._joined(path, xs) for path, xs in zip(paths, zip(*columns, strict=True), strict=False)]
         if not self.results:
             return columns
         return [[cast_operand(x, r.dtype) for x, r in zip(xs, self.results, strict=True)] for xs in columns]
+
+    def _in_order(self, position: int, results: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of one branch, with keys in the order of the branch that is named first."""
+        tree, like = self.trees[position], self.tree_of_results
+        if tree == like:
+            return results
+        order = order_of_leaves(tree, like)
+        if order is None:
+            first = self.call.named_first
+            texts = [structure_text(t) for t in (like, tree)]
+            raise self._mismatch("", texts, (first, position), [None, None], "return the same tree from all branches")
+        return [results[i] for i in order]
 
     def _joined(self, path: str, xs: Sequence[Any]) -> _Result:
         """Return the type of one result: arrays agree in dtype, and Python scalars promote."""

@@ -3,11 +3,14 @@
 Many cases re-express JAX's `lax_control_flow_test` for cond and switch.
 """
 
+import functools
 import pickle
 import re
 import warnings
+from collections import OrderedDict, defaultdict
 
 import numpy as np
+import optree
 import pytest
 
 import anyshape
@@ -210,6 +213,39 @@ def test_what_a_known_branch_asserts_is_asserted_of_the_program():
     assert f(np.ones(4)) == 4
     with pytest.raises(ValueError, match="reshape"):
         f(np.ones(3))
+
+
+ORDERS = [
+    (lambda x: {"a": x, "b": 2 * x}, lambda x: {"b": 3 * x, "a": 4 * x}),
+    (lambda x: [{"a": x, "b": (x, -x)}], lambda x: [{"b": (2 * x, x), "a": -x}]),
+    (lambda x: {"p": {1: x, "q": 0.5}, "r": {}}, lambda x: {"r": {}, "p": {"q": x.dtype.type(2), 1: -x}}),
+    (lambda x: OrderedDict(a=x, b=2 * x), lambda x: OrderedDict(b=x, a=-x)),
+    (lambda x: defaultdict(int, a=x, b=2 * x), lambda x: defaultdict(int, b=x, a=-x)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit, lambda f: lambda p, x: vmap(f)(np.array([p]), x[None])])
+@pytest.mark.parametrize(("first", "second"), ORDERS)
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_branches_whose_keys_differ_in_order_give_the_order_of_the_first(wrap, first, second, chosen):
+    x, functions = np.arange(3.0), (first, second)
+    paths, leaves, _ = optree.tree_flatten_with_path(functions[chosen](x))
+    for call in (lambda p, x: cond(p, first, second, x), lambda p, x: switch((p == 0) * 1, functions, x)):
+        result = wrap(call)(np.bool_(chosen == 0), x)
+        assert list(keys_of(result)) == list(keys_of(first(x)))
+        for path, y in zip(paths, leaves, strict=True):
+            np.testing.assert_array_equal(np.squeeze(functools.reduce(lambda t, k: t[k], path, result)), y)
+
+
+def keys_of(tree):
+    """The keys of all dicts of a tree in their order."""
+    if isinstance(tree, dict):
+        for key, part in tree.items():
+            yield key
+            yield from keys_of(part)
+    elif isinstance(tree, (list, tuple)):
+        for part in tree:
+            yield from keys_of(part)
 
 
 # -- errors
