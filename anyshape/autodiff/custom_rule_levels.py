@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.subgraph_transforms import batch_element
 from anyshape.autodiff.vmap import batch
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, at_own_lines, resume

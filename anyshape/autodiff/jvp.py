@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.rule_tables import GIVES_VALUES, JVPS
+from anyshape.autodiff.rule_tables import JVPS, RuleWithValues
 from anyshape.autodiff.shift_invariance import shift_invariant_extremes
 from anyshape.autodiff.softmax_tangent import SoftmaxQuotient, quotient_tangent, softmax_quotients
 from anyshape.graph.ir.builder import Builder, Traced, at_line
@@ -142,7 +142,7 @@ def push(
     for node in graph.nodes:
         with at_line(builder, node.where):
             moves = not tangent_of.keys().isdisjoint(node.inputs)
-            outputs = () if moves and node.op in GIVES_VALUES else replay_node(builder, node, env)
+            outputs = () if moves and isinstance(JVPS[node.op], RuleWithValues) else replay_node(builder, node, env)
             quotient = quotients.get(node.outputs[0]) if node.outputs else None
             if quotient is not None and quotient.exponent in tangent_of:
                 _push_quotient(builder, node, quotient, outputs[0], tangent_of)

@@ -30,7 +30,6 @@ JVPS: OpTable[Rule] = OpTable("JVP", "autodiff/rules")
 TRANSPOSES: OpTable[Rule] = OpTable("transpose", "autodiff/rules")
 BATCHERS: OpTable[Rule] = OpTable("batching", "autodiff/batching")
 ZERO: set[Op] = set()
-GIVES_VALUES: set[Op] = set()  # their JVP rule gives the values too, as `Pushed`, in place of a replay
 # How a shift of an operand changes the result, by a rule of `autodiff/shift_invariance.py`; None: that is not known.
 SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")
 
@@ -54,6 +53,18 @@ def add_tangents(a: Any, b: Any) -> Any:
 def zeros_like(ctx: ShapeGuardContext, x: Any) -> Any:
     """Return zeros of the shape and dtype of x, which may be `Linear`."""
     return full(ctx.shape(x), 0, x.dtype)
+
+
+class RuleWithValues:
+    """JVP rule that gives the values too, as `Pushed`, in place of a replay."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.rule(*args, **params)
 
 
 # -- verbs -------------------------------------------------------------------------------------------------------
@@ -123,8 +134,7 @@ def zero(op: Op) -> None:
 
 def with_values(op: Op, rule: Rule) -> None:
     """Declare the JVP of an op that gives its values and their tangents together, as `Pushed`."""
-    GIVES_VALUES.add(op)
-    JVPS[op] = rule
+    JVPS[op] = RuleWithValues(rule)
 
 
 def shift(op: Op, rule: Rule) -> None:

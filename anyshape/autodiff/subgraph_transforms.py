@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.jvp import inline, push
 from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.rule_tables import zeros_like

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from anyshape.autodiff.jvp import inline
 from anyshape.errors import ArgumentError, UndeterminedSizeError
 from anyshape.graph.ir.builder import Builder, Traced, home, user_line
 from anyshape.graph.ir.graph import Graph
@@ -27,6 +26,7 @@ from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.sizes.size_operands import common_scope
 from anyshape.ops.creation import full
 from anyshape.ops.elementwise import convert
+from anyshape.support.packages import graph_jvp
 from anyshape.tracing.pytrees import as_leaf
 from anyshape.tracing.trace import as_value
 
@@ -71,7 +71,7 @@ def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> li
     for value in hidden:
         shape = tuple([solved.in_trace(s) for s in value.meta.sizes or ()])
         values.append(full(shape, False, bool))
-    return inline(builder, graph, values, solved.known)
+    return graph_jvp.inline(builder, graph, values, solved.known)
 
 
 def _is_read(graph: Graph, i: int) -> bool:

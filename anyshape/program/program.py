@@ -27,16 +27,14 @@ from anyshape.graph.signature.prologue import Prologue, compile_prologue
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
-from anyshape.inspect.draw.dot import to_dot
-from anyshape.inspect.draw.html import to_html
 from anyshape.inspect.explain.data import TierInfo
 from anyshape.program import tiers
-from anyshape.program.file import save_trace
 from anyshape.program.inline import call_inside, check_meta, is_symbolic
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
 from anyshape.program.specialize import Specializer
 from anyshape.program.tiers import Tiers
+from anyshape.support.packages import draw_dot, draw_html, program_file
 from anyshape.tracing.display_names import DisplayNames, show_call
 from anyshape.tracing.pytrees import Order, as_leaf, flatten, flatten_as, in_order, result_paths, same_but_for_order
 from anyshape.tracing.shape_struct import ShapeDtypeStruct, described
@@ -388,15 +386,15 @@ class Program:
 
         If that fails, the old content of the path stays.
         """
-        save_trace(self.trace, self.graph, file)
+        program_file.save_trace(self.trace, self.graph, file)
 
     def html(self) -> str:
         """Return a page of HTML that draws the program, with its conditions and costs."""
-        return to_html(self.graph)
+        return draw_html.to_html(self.graph)
 
     def dot(self) -> str:
         """Return Graphviz source that draws the program."""
-        return to_dot(self.graph)
+        return draw_dot.to_dot(self.graph)
 
     def __reduce__(self) -> Any:
         return Program, (self.trace, self.max_bytes, self.optimize)

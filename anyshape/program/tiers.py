@@ -18,6 +18,7 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.passes.pipeline import Tier
+from anyshape.backend.runtime.config import AMBIENT_ERRSTATE
 from anyshape.inspect.explain.data import TierInfo
 from anyshape.support.fork_lock import Lock
 
@@ -30,7 +31,6 @@ MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no f
 
 Make = Callable[[Hashable], Callable[[], None]]  # makes the plan of a pattern; returns what installs it
 clock = perf_counter
-_AMBIENT = np.geterr()  # at import; an `np.seterr` before it is no block
 _DEFAULTS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
@@ -105,7 +105,7 @@ class Tiers:
 
     def _is_due_now(self) -> bool:
         """Return True unless the call is within np.errstate, after other calls."""
-        self.waits = self.calls > 0 and np.geterr() not in (_AMBIENT, _DEFAULTS)
+        self.waits = self.calls > 0 and np.geterr() not in (AMBIENT_ERRSTATE, _DEFAULTS)
         return not self.waits
 
     # -- optimised plans

@@ -38,7 +38,7 @@ def restores_thread(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except BaseException:
-            for (_, write), state in zip(_STATES, before, strict=True):
+            for (_, write), state in zip(_STATES, before, strict=False):  # modules loaded meanwhile may add some
                 write(state)
             raise
 

@@ -1,28 +1,38 @@
 """Load packages at their first use, so that importing anyshape costs little over importing NumPy.
 
-This table is the only place of the library that imports a package late. `extra` names the optional dependency group
-of a package that anyshape can do without.
+This table is the only place of the library that imports late. `extra` names the optional dependency group of a package
+that anyshape can do without. Modules of anyshape itself stand here if `import anyshape` needs none of them: what
+compiles a graph, derives one from another, or writes a report. To import a row counts as an import of its module, so a
+folder may use only the rows of folders below it.
 """
 
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyshape.errors import MissingPackageError
+from anyshape.support.fork_lock import Lock
 from anyshape.support.garbage import collection_paused
 from anyshape.support.interruption import restores_thread
 
-_LOCK = threading.RLock()
+_LOCK = Lock()
 
 
 @restores_thread
-def _load(name: str) -> Any:
-    """Import a module, without looking for garbage meanwhile."""
-    with collection_paused():
+def _import(name: str) -> Any:
+    """Import a module, without looking for garbage meanwhile.
+
+    Threads load one after another: two that came from two sides to modules which need each other would get half of one.
+    """
+    with _LOCK, collection_paused():
         return importlib.import_module(name)
+
+
+def load(package: Any) -> None:
+    """Import the module of a row for what that does, such as to fill a table."""
+    package._module()
 
 
 class Package:
@@ -34,17 +44,21 @@ class Package:
         self._waiting: list[Callable[[], Any]] = []  # to be called when the module is there
 
     def __getattr__(self, attribute: str) -> Any:
+        value = getattr(self._module(), attribute)
+        self.__dict__[attribute] = value  # later accesses find it without a call
+        return value
+
+    def _module(self) -> Any:
+        """Return the module, imported if it is not."""
         try:
-            module = importlib.import_module(self._name) if self._loaded else _load(self._name)
+            module = importlib.import_module(self._name) if self._loaded else _import(self._name)
         except ModuleNotFoundError as error:
             package = self._name.partition(".")[0]
             if self._extra is None or (error.name or "").partition(".")[0] != package:
                 raise
             raise MissingPackageError(package, self._extra) from error
-        self._load()
-        value = getattr(module, attribute)
-        self.__dict__[attribute] = value  # later accesses find it without a call
-        return value
+        self._call_waiting()
+        return module
 
     def when_loaded(self, action: Callable[[], Any]) -> None:
         """Call a function once the module is loaded, now if it is."""
@@ -54,7 +68,7 @@ class Package:
                 return
         action()
 
-    def _load(self) -> None:
+    def _call_waiting(self) -> None:
         """Call the functions that wait for the module."""
         with _LOCK:
             self._loaded, waiting, self._waiting = True, self._waiting, []
@@ -76,3 +90,42 @@ rich_console = Package("rich.console", extra="demo")
 rich_markup = Package("rich.markup", extra="demo")
 rich_progress = Package("rich.progress", extra="demo")
 rich_table = Package("rich.table", extra="demo")
+
+if TYPE_CHECKING:
+    from anyshape.autodiff import batching as batching_rules
+    from anyshape.autodiff import jvp as graph_jvp
+    from anyshape.autodiff import linearize_transpose as linearize_transpose
+    from anyshape.autodiff import rules as derivative_rules
+    from anyshape.autodiff import vmap as graph_vmap
+    from anyshape.backend import numpy as kernels
+    from anyshape.backend.compiler import lower as lower
+    from anyshape.backend.compiler import traits as traits
+    from anyshape.inspect.draw import dot as draw_dot
+    from anyshape.inspect.draw import html as draw_html
+    from anyshape.inspect.explain import table as explain_table
+    from anyshape.inspect.explain import text as explain_text
+    from anyshape.inspect.profile import data as profiles
+    from anyshape.program import file as program_file
+    from anyshape.program import program as traced_program
+    from anyshape.program import pytree_json as pytree_json
+    from anyshape.transforms import profiler as profiler
+    from anyshape.transforms.caching import explanation as explanation
+else:
+    traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
+    lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
+    kernels = Package("anyshape.backend.numpy")  # rows of tables: loaded at the first lookup
+    traits = Package("anyshape.backend.compiler.traits")
+    derivative_rules = Package("anyshape.autodiff.rules")
+    batching_rules = Package("anyshape.autodiff.batching")
+    graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs
+    linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
+    graph_vmap = Package("anyshape.autodiff.vmap")
+    program_file = Package("anyshape.program.file")
+    pytree_json = Package("anyshape.program.pytree_json")
+    explanation = Package("anyshape.transforms.caching.explanation")  # reports
+    explain_text = Package("anyshape.inspect.explain.text")
+    explain_table = Package("anyshape.inspect.explain.table")
+    draw_dot = Package("anyshape.inspect.draw.dot")
+    draw_html = Package("anyshape.inspect.draw.html")
+    profiler = Package("anyshape.transforms.profiler")
+    profiles = Package("anyshape.inspect.profile.data")

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from anyshape.autodiff.jvp import inline
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Traced
 from anyshape.ops.control import POLICIES, enter_checkpoint, leave_checkpoint
+from anyshape.support.packages import graph_jvp
 from anyshape.tracing.pytrees import check_callable, flatten, function_name, unflatten
 from anyshape.tracing.trace import trace_inner
 from anyshape.transforms.jit import active_builder, jit_transform
@@ -60,5 +60,5 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: A
         return function(*positional, **keywords), None
 
     inner = trace_inner(builder, run, name, traced, whole=True)
-    outputs = inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
+    outputs = graph_jvp.inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
     return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.jvp import inline
 from anyshape.errors import ArgumentError, BranchMismatchError, ConcretizationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
@@ -25,6 +24,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import graph_jvp
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     check_callable,
@@ -351,4 +351,4 @@ def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
     for c in graph.conditions:
         if c.kind == "assertion" and graph.runtime.keys().isdisjoint(c.claim.variables()):
             builder.scope.require(c.claim, c.primitive, c.why, (), c.where, c.axes)
-    return inline(builder, graph, inputs)
+    return graph_jvp.inline(builder, graph, inputs)

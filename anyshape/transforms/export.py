@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from anyshape.graph.ir.graph import Graph
-from anyshape.program.file import read_trace
-from anyshape.program.program import Program
-from anyshape.program.pytree_json import check_tree
+from anyshape.support.packages import program_file, pytree_json, traced_program
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.specs import trace
 
 
-def export(function: Callable[..., Any]) -> Callable[..., Program]:
+def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
     """Return a function of specifications, as `trace` takes them, that returns a program which can be saved.
 
     The program holds for all sizes of the specifications, or InconclusiveDimensionError names the decision that it
@@ -33,11 +31,11 @@ def export(function: Callable[..., Any]) -> Callable[..., Program]:
     """
     check_callable("export", function)
 
-    def exported(*args: Any, **kwargs: Any) -> Program:
+    def exported(*args: Any, **kwargs: Any) -> traced_program.Program:
         traced = trace(function)(*args, **kwargs).trace
-        check_tree(traced.in_tree, traced.graph.name, "an argument")
-        check_tree(traced.out_tree, traced.graph.name, "the result")
-        return Program(replace(traced, graph=_copy_constants(traced.graph)))
+        pytree_json.check_tree(traced.in_tree, traced.graph.name, "an argument")
+        pytree_json.check_tree(traced.out_tree, traced.graph.name, "the result")
+        return traced_program.Program(replace(traced, graph=_copy_constants(traced.graph)))
 
     return exported
 
@@ -52,9 +50,9 @@ def _copy_constants(graph: Graph) -> Graph:
     return replace(graph, constants=tuple(constants))
 
 
-def load(file: Any) -> Program:
+def load(file: Any) -> traced_program.Program:
     """Return the program that `Program.save` wrote to a path, or to a file that is open for bytes.
 
     The file may come from anyone: loading executes nothing of it, and ProgramFileError names the defect of a bad one.
     """
-    return Program(read_trace(file))
+    return traced_program.Program(program_file.read_trace(file))

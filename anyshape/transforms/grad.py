@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.autodiff.jvp import push
-from anyshape.autodiff.linearize_transpose import LinearMap, linearise, transpose
 from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -16,6 +14,7 @@ from anyshape.numpy.operands.promotion import is_traced, sizes
 from anyshape.ops.core.apply import describe
 from anyshape.ops.creation import full
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import graph_jvp, linearize_transpose
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     Static,
@@ -159,7 +158,9 @@ def _value_and_grad(
         return result, None
 
     inner = trace_inner(builder, run, name, wrt.leaves)
-    outputs, derivative = linearise(builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves)))
+    outputs, derivative = linearize_transpose.linearise(
+        builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves))
+    )
     seeds = [full((), 1, outputs[0].dtype) if derivative.live[0] is not None else None, *[None] * (len(outputs) - 1)]
     grads = pull(builder, derivative, seeds)
     dense = [g if g is not None else zeros(builder, x) for g, x in zip(grads, wrt.leaves, strict=True)]
@@ -194,10 +195,12 @@ def _is_number(x: Any) -> bool:
     return hasattr(x, "dtype") or has_type(x, (bool, int, float, complex))
 
 
-def pull(builder: Builder, derivative: LinearMap, cotangents: Sequence[Any | None]) -> list[Any]:
+def pull(builder: Builder, derivative: linearize_transpose.LinearMap, cotangents: Sequence[Any | None]) -> list[Any]:
     """Return the cotangents of the inputs, from the cotangents of all outputs."""
     live = [ct for ct, position in zip(cotangents, derivative.live, strict=True) if position is not None]
-    return transpose(builder, derivative.graph, derivative.tangent_count, derivative.residuals, live)
+    return linearize_transpose.transpose(
+        builder, derivative.graph, derivative.tangent_count, derivative.residuals, live
+    )
 
 
 # -- jvp ---------------------------------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
-        outputs, slopes = push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
+        outputs, slopes = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
         dense = [zeros(builder, y) if t is None else t for t, y in zip(slopes, outputs, strict=True)]
         return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, dense)
 
@@ -339,7 +342,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         if linear:
             xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
-        outputs, derivative = linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
+        outputs, derivative = linearize_transpose.linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
         if linear:
             require_linear(builder, name, [xs[i] for i in wrt], derivative)
         shape, values = make_shape(name, derivative, wrt, (tree, inner.out_tree), xs, outputs)
@@ -351,7 +354,7 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
 _transpose_of = functools.partial(_linearize_of, linear=True)
 
 
-def require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: LinearMap) -> None:
+def require_linear(builder: Builder, name: str, xs: Sequence[Any], derivative: linearize_transpose.LinearMap) -> None:
     """Raise ArgumentError if the derivative reads more than sizes of values computed from the primals."""
     made = {builder.adopt(x) for x in xs}
     for node in builder.nodes:

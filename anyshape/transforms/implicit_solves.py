@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from anyshape.autodiff.jvp import inline, push
-from anyshape.autodiff.linearize_transpose import LinearMap, linearise, transpose
 from anyshape.errors import ArgumentError, CustomRuleError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Builder, active, user_line
 from anyshape.graph.ir.graph import Graph
@@ -23,6 +21,7 @@ from anyshape.ops.custom_rules import (
 from anyshape.ops.elementwise import neg, sub
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import graph_jvp, linearize_transpose
 from anyshape.tracing.pytrees import check_callable, flatten, flatten_as, function_name, structure_text, unflatten
 from anyshape.tracing.trace import InnerTrace, as_value, is_inexact, trace_inner
 from anyshape.transforms.custom_calls import Captures, Giver, check_arguments, line_of, results_of, zeros_of
@@ -48,7 +47,7 @@ class _Equations:
             if leaves is None:
                 problem = f"gets the structure {flatten(x)[1]}, not {self.tree}"
                 raise ArgumentError(self.graph.name, "its argument", problem, "pass the tree that it is for")
-            return unflatten(self.tree, inline(_builder(), self.graph, [*map(as_value, leaves), *params]))
+            return unflatten(self.tree, graph_jvp.inline(_builder(), self.graph, [*map(as_value, leaves), *params]))
 
         return function
 
@@ -192,9 +191,9 @@ class _RootRule(CustomRule):
         params, tangents = operands[:width], tangents[:width]
         (tangent_solve,) = self.captures.renewed(operands[width:])
         xs = outputs[:count]
-        _, moved = push(_builder(), graph, [*xs, *params], [*[None] * count, *tangents])
+        _, moved = graph_jvp.push(_builder(), graph, [*xs, *params], [*[None] * count, *tangents])
         right = [neg(t) for t in _filled(moved, xs)]
-        _, derivative = linearise(_builder(), graph, [*xs, *params], range(count))
+        _, derivative = linearize_transpose.linearise(_builder(), graph, [*xs, *params], range(count))
 
         def linear(v: Any) -> Any:
             leaves = flatten_as(v, tree)
@@ -202,7 +201,7 @@ class _RootRule(CustomRule):
                 problem = f"gets the structure {structure_text(flatten(v)[1])}, not {structure_text(tree)}"
                 raise CustomRuleError(self.name, f"the function that tangent_solve gets {problem}", "pass a tangent")
             typed = [as_value(t, x.dtype if is_fixed(t) else None) for t, x in zip(leaves, xs, strict=True)]
-            values = inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
+            values = graph_jvp.inline(_builder(), derivative.graph, [*typed, *derivative.residuals])
             dense = [None if i is None else values[i] for i in derivative.live]
             return unflatten(tree, _filled(dense, xs))
 
@@ -254,7 +253,7 @@ class _Solver:
             derivative = self.derivative([zeros_of(ct) for ct in cts], captured)
             live = [ct for ct, position in zip(cts, derivative.live, strict=True) if position is not None]
             builder = _builder()
-            back = transpose(builder, derivative.graph, count, derivative.residuals, live)
+            back = linearize_transpose.transpose(builder, derivative.graph, count, derivative.residuals, live)
             return _filled(back, cts), None
 
         inner = trace_inner(_builder(), pulled, f"transposed {equations.graph.name}", [*like, *params])
@@ -262,10 +261,12 @@ class _Solver:
         solver = _Solver(self.name, turned, self.transpose_solve, self.solve, symmetric=False, has_aux=self.has_aux)
         return solver, [*params, *further]
 
-    def derivative(self, zeros: Sequence[Any], params: Sequence[Any]) -> LinearMap:
+    def derivative(self, zeros: Sequence[Any], params: Sequence[Any]) -> linearize_transpose.LinearMap:
         """Return the equations as a linear map; raise ArgumentError if they are not linear."""
         builder = _builder()
-        _, derivative = linearise(builder, self.equations.graph, [*zeros, *params], range(self.equations.count))
+        _, derivative = linearize_transpose.linearise(
+            builder, self.equations.graph, [*zeros, *params], range(self.equations.count)
+        )
         require_linear(builder, self.name, zeros, derivative)
         return derivative
 
@@ -298,7 +299,7 @@ class _SolveRule(CustomRule):
         solver, params = self._renewed(arguments[count:])
         xs, right, directions = outputs[:count], [*tangents[:count]], tangents[count : count + len(params)]
         if any(t is not None for t in directions):
-            _, moved = push(_builder(), graph, [*xs, *params], [*[None] * count, *directions])
+            _, moved = graph_jvp.push(_builder(), graph, [*xs, *params], [*[None] * count, *directions])
             right = [b if m is None else neg(m) if b is None else sub(b, m) for b, m in zip(right, moved, strict=True)]
         slopes, _, _ = solver.apply(params, _filled(right, xs))
         return list(outputs), [*slopes, *_aux_tangents(outputs[count:])]

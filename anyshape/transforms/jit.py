@@ -10,20 +10,19 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.runtime.outcome import GUARD_FAILED
 from anyshape.errors import ArgumentError, MissingPackageError
 from anyshape.graph.ir.builder import Builder, active, active_builders
 from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
-from anyshape.program.program import Program
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import explanation, traced_program
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
@@ -43,12 +42,14 @@ from anyshape.tracing.pytrees import (
 from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
-from anyshape.transforms.caching.explanation import explain_cache, explain_entry
 from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
 from anyshape.transforms.dynamic_shapes import dynamic_shapes_of
 from anyshape.transforms.options import Options
 from anyshape.transforms.static_args import static_arguments, with_static
 from anyshape.transforms.travel import StoredMethod, is_packing, reduce_function
+
+if TYPE_CHECKING:
+    from anyshape.backend.compiler.codegen.timers import Timers
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -187,9 +188,9 @@ class Jitted:
         state = CapturedState(self.__wrapped__, self.name)
         return received_entry(self._cache, made_for, state, self.options.static.key, self._program)
 
-    def _program(self, trace: Trace) -> Program:
+    def _program(self, trace: Trace) -> traced_program.Program:
         """Return the program of a trace."""
-        return Program(trace, self.options.max_bytes, self.options.optimize)
+        return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
 
     @restores_thread
     def _trace(self, call: _Call) -> CacheEntry:
@@ -235,7 +236,7 @@ class Jitted:
 
     # -- the cache
 
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[traced_program.Program]:
         """Return every program in the cache, oldest first."""
         return [e.program for e in self._cache.entries()]
 
@@ -245,13 +246,13 @@ class Jitted:
 
     def explain(self) -> Explanation:
         """Explain the programs in the cache: sizes, conditions, why each was traced, and when another will be."""
-        return explain_cache(self.name, self._cache)
+        return explanation.explain_cache(self.name, self._cache)
 
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call = self._read(args, kwargs)
         entry, traced = self._entry_for(call)
-        return explain_entry(self.name, self._cache, entry, call.arrays, traced)
+        return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
         """Remove every program and reset the numbers."""

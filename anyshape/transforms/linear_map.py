@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.jvp import inline
-from anyshape.autodiff.linearize_transpose import LinearMap, transpose
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import Builder, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
@@ -26,8 +24,8 @@ from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.operands.promotion import sizes
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.creation import full
-from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import graph_jvp, linearize_transpose, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import as_leaf, flatten, flatten_as, structure_text, unflatten
 from anyshape.tracing.trace import Trace, as_value, is_inexact
@@ -69,11 +67,11 @@ class LinearMapSpec:
         return tuple(v for v in wanted if v not in carried and v not in self.graph.runtime)
 
     @cached_property
-    def pushing(self) -> Program:
+    def pushing(self) -> traced_program.Program:
         """Program (tangents, residuals, tokens) -> tangents of the outputs."""
 
         def emit(builder: Builder, tangents: list[Any], residuals: list[Any]) -> list[Any]:
-            outputs = inline(builder, self.graph, [*tangents, *residuals])
+            outputs = graph_jvp.inline(builder, self.graph, [*tangents, *residuals])
             context = ShapeGuardContext(builder.scope, self.name, None)
             return [
                 outputs[position] if position is not None else full(context.shape(_Meta(y)), 0, y.dtype)
@@ -83,7 +81,7 @@ class LinearMapSpec:
         return self._program("tangent", self.tangents, emit)
 
     @cached_property
-    def pulling(self) -> Program:
+    def pulling(self) -> traced_program.Program:
         """Program (cotangents, residuals, tokens) -> cotangents of the inputs that have tangents."""
 
         def emit(builder: Builder, cotangents: list[Any], residuals: list[Any]) -> list[Any]:
@@ -96,14 +94,14 @@ class LinearMapSpec:
     ) -> list[Any]:
         """Return the cotangents of the inputs that have tangents, emitted into `builder`."""
         live = [ct for ct, position in zip(cotangents, self.live, strict=True) if position is not None]
-        pulled = transpose(builder, graph, len(self.wrt), residuals, live)
+        pulled = linearize_transpose.transpose(builder, graph, len(self.wrt), residuals, live)
         context = ShapeGuardContext(builder.scope, self.name, None)
         metas = [v.meta for v in graph.inputs[: len(self.wrt)]]
         return [
             full(context.shape(_Meta(m)), 0, m.dtype) if g is None else g for g, m in zip(pulled, metas, strict=True)
         ]
 
-    def _program(self, label: str, first: Sequence[TensorMeta], emit: Any) -> Program:
+    def _program(self, label: str, first: Sequence[TensorMeta], emit: Any) -> traced_program.Program:
         """Return the program of `first`, residuals and tokens; its first inputs are named after the label."""
         metas = [*first, *self.residuals, *[tensor(np.dtype(bool), [expr.from_atom(v)]) for v in self.tokens]]
         axes = _axis_variables(metas, len(first))
@@ -118,7 +116,7 @@ class LinearMapSpec:
             graph = builder.finish(outputs, self.name, names)
         _, in_tree = flatten(list(metas))
         _, out_tree = flatten([0] * len(outputs))
-        return Program(Trace(graph, in_tree, out_tree, tuple(names)))
+        return traced_program.Program(Trace(graph, in_tree, out_tree, tuple(names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,12 @@ def _axis_variables(metas: Sequence[TensorMeta], start: int = 0) -> dict[DimVar,
 
 
 def make_shape(
-    name: str, derivative: LinearMap, wrt: Sequence[int], trees: tuple[Any, Any], xs: Sequence[Any], ys: Sequence[Any]
+    name: str,
+    derivative: linearize_transpose.LinearMap,
+    wrt: Sequence[int],
+    trees: tuple[Any, Any],
+    xs: Sequence[Any],
+    ys: Sequence[Any],
 ) -> tuple[LinearMapSpec, list[Any]]:
     """Return a derivative as plain data, and the values that it needs: residuals, then tokens."""
     shape = LinearMapSpec(
@@ -179,7 +182,7 @@ class LinearizedFunction:
         if builder is None:
             outputs = shape.pushing.call_flat([*chosen, *self.values])
         else:
-            live = inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
+            live = graph_jvp.inline(builder, shape.graph, [*map(as_value, chosen), *map(as_value, self.residuals)])
             outputs = [live[p] if p is not None else self._zeros(y) for p, y in zip(shape.live, shape.ys, strict=True)]
         return unflatten(shape.out_tree, outputs)
 
@@ -229,7 +232,7 @@ class LinearizedFunction:
         inner = Builder(builder.scope, parent=builder, handle=Array)
         metas = [tensor(v.meta.dtype, [_evaluated(e, known) for e in v.meta.extents]) for v in self.shape.graph.inputs]
         with activate(inner):
-            outputs = inline(inner, self.shape.graph, [inner.input(m) for m in metas])
+            outputs = graph_jvp.inline(inner, self.shape.graph, [inner.input(m) for m in metas])
             return inner.finish(outputs, self.shape.name)
 
     def _matched(self, argument: Any, tree: Any, metas: Sequence[TensorMeta], path: str) -> list[Any]:

@@ -8,17 +8,15 @@ from typing import Any, TextIO
 
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import active_builders
-from anyshape.inspect.profile.data import Profile
-from anyshape.program.program import Program
+from anyshape.support.packages import profiler, profiles, traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import check_callable
 from anyshape.transforms.jit import Jitted, jit
-from anyshape.transforms.profiler import measure
 
 
 def profile(
     function: Callable[..., Any], *, repeat: int | None = None, rows: int | None = 40, file: TextIO | None = None
-) -> Callable[..., Profile]:
+) -> Callable[..., profiles.Profile]:
     """Return a function of the same arguments that calls `function` repeatedly and prints the time of each step.
 
     Every callable can be profiled: jitted and transformed functions, programs and loaded programs. Any other function
@@ -48,14 +46,14 @@ def profile(
     for name, value in (("repeat", repeat), ("rows", rows)):
         if value is not None and (has_type(value, bool) or not has_type(value, int) or value < 1):
             raise ArgumentError("profile", name, f"is {value!r}", "give a number of at least 1, or None")
-    target = function if isinstance(function, (Jitted, Program)) else jit(function)
+    target = function if isinstance(function, (Jitted, traced_program.Program)) else jit(function)
 
     @functools.wraps(function, updated=())
-    def profiled(*args: Any, **kwargs: Any) -> Profile:
+    def profiled(*args: Any, **kwargs: Any) -> profiles.Profile:
         if active_builders():
             advice = "profile the outermost function, from outside of all traces"
             raise ArgumentError("profile", target.__name__, "is being traced, and does not run", advice)
-        result = measure(target, args, kwargs, repeat)
+        result = profiler.measure(target, args, kwargs, repeat)
         result.print(rows, file)
         return result
 

@@ -17,7 +17,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.arrays.array import Array
 from anyshape.numpy.sizes.symdim import symdim
-from anyshape.program.program import Program
+from anyshape.support.packages import traced_program
 from anyshape.support.true_types import has_type
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.named_dims import SymbolicScope, like_sizes, scope_of, scope_of_sizes, spec_text
@@ -168,7 +168,7 @@ def _symbolic_sizes(struct: ShapeDtypeStruct) -> list[SymbolicSize]:
     return [s for s in sizes if isinstance(s, SymbolicSize)]
 
 
-def trace(function: Callable[..., Any]) -> Callable[..., Program]:
+def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:
     """Return a function of specifications, or of example arrays of unknown size, that returns the traced program.
 
     The program holds for every size. A decision that depends on sizes raises InconclusiveDimensionError.
@@ -183,8 +183,8 @@ def trace(function: Callable[..., Any]) -> Callable[..., Program]:
     """
     check_callable("trace", function)
 
-    def traced(*args: Any, **kwargs: Any) -> Program:
-        return Program(trace_specs(function, args, kwargs, fixed=False)[0])
+    def traced(*args: Any, **kwargs: Any) -> traced_program.Program:
+        return traced_program.Program(trace_specs(function, args, kwargs, fixed=False)[0])
 
     return traced
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anyshape.autodiff.vmap import batch
 from anyshape.errors import ArgumentError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -16,6 +15,7 @@ from anyshape.numpy.operands.promotion import size_of, sizes
 from anyshape.ops.creation import full, iota
 from anyshape.ops.elementwise import convert, eq
 from anyshape.ops.movement import broadcast_in_dim, reshape, transpose
+from anyshape.support.packages import graph_vmap
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     flatten,
@@ -82,7 +82,7 @@ def _vmap(
     metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
     inner = trace_inner(builder, run, name, fronted, metas)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
-    outputs = batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
+    outputs = graph_vmap.batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
     result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")
     moved = [_move_axis(y, batched, axis, size, name) for (y, batched), axis in zip(outputs, result_axes, strict=True)]
     return unflatten(inner.out_tree, moved)

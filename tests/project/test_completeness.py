@@ -1,6 +1,8 @@
 """Every op has all its rows: a missing one is named, with the file to put it in, and never read as a default."""
 
 import builtins
+import runpy
+from collections import Counter
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +13,11 @@ import scipy.special
 
 import anyshape
 import anyshape.numpy as anp
+from anyshape.autodiff import batching, rules
 from anyshape.autodiff.linearize_transpose import linearise
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, ZERO
+from anyshape.backend import numpy as kernels
+from anyshape.backend.compiler import op_traits, traits
 from anyshape.backend.compiler.op_traits import OPAQUE, TRAITS
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
 from anyshape.errors import AnyshapeError, MissingRuleError
@@ -26,6 +31,8 @@ from anyshape.ops.core.definition import DEFINITIONS, define
 from anyshape.ops.core.flop_counts import COSTS, MOVES
 from tests.laws.sweep import arrays_of, few_combinations, inexact, is_error, outcome, rows
 
+for package in (batching, rules, kernels, traits):  # which `import anyshape` leaves to the first lookup
+    assert package.__all__
 ROOT = Path(anyshape.__file__).resolve().parent
 ALL = sorted(OPS.values(), key=lambda op: (op.family, op.name))
 WITH_PLAN_OPS = [*ALL, *PLAN_OPS.values()]
@@ -96,6 +103,15 @@ def test_a_program_with_an_op_without_traits_is_refused(monkeypatch):
 def test_elementwise_families_are_elementwise(family):
     """Their batching rules apply to every op of the family."""
     assert all(TRAITS[op].elementwise for op in ALL if op.family == family)
+
+
+def test_no_op_is_given_traits_twice(monkeypatch):
+    declared = []
+    monkeypatch.setattr(op_traits, "declare", lambda traits, *ops: declared.extend(ops))
+    for family in traits.__all__:
+        runpy.run_module(f"{traits.__name__}.{family}")
+    counts = Counter(declared)
+    assert set(counts) == set(TRAITS) and [op for op, times in counts.items() if times > 1] == []
 
 
 def test_no_row_is_for_an_op_that_does_not_exist():

@@ -1,6 +1,12 @@
-"""Read the layers from the source: who may import whom, no imports in functions, no circles, no long files."""
+"""Read the layers from the source: who may import whom, no imports in functions, no circles, no long files.
+
+A module that is loaded at its first use is imported all the same: a row of `support/packages.py` counts as an import of
+the module that it names, wherever it is imported.
+"""
 
 import ast
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +54,7 @@ FORBIDDEN = {
 }
 # Files that may load modules by name: the table of packages loaded at first use, and the command line, which loads
 # the module that the user names.
+LATE = "anyshape.support.packages"
 LOADERS = {"support/packages.py", "cli/load_target.py"}
 FILE_LINES, FUNCTION_LINES = 500, 40
 FILES = sorted(p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py"))
@@ -83,21 +90,40 @@ def may_import(floor, other):
 MODULES = {module_of(f): f for f in FILES}
 
 
+@cache
+def late_rows():
+    """The rows of the table of what is loaded late: the module by the name of the row."""
+    return {
+        node.targets[0].id: node.value.args[0].value
+        for node in ast.walk(tree_of("support/packages.py"))
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Package(")
+    }
+
+
 def imported(file, nodes):
-    """The modules of the project that import statements name, with their lines."""
+    """The modules of the project that import statements name, with their lines; late ones too."""
     for node in nodes:
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = base_of(file, node)
             names = [whole if (whole := f"{base}.{a.name}") in MODULES else base for a in node.names]
+            names += [late_rows().get(a.name, base) for a in node.names if base == LATE]
         else:
             continue
         yield from ((name, node.lineno) for name in names if name.split(".")[0] == "anyshape")
 
 
+def all_imported(file, tree):
+    """The modules that a file names anywhere. The table of late modules names their types for type checkers alone."""
+    skipped = typing_only(tree) if file == "support/packages.py" else ()
+    return imported(file, [n for n in ast.walk(tree) if n not in skipped])
+
+
 def base_of(file, node):
-    """The module that `from ... import` names, with leading dots resolved."""
+    """The module that `from ... import` names, with leading dots resolved; "" for a plain import."""
+    if isinstance(node, ast.Import):
+        return ""
     if not node.level:
         return node.module or ""
     module = module_of(file)
@@ -120,16 +146,77 @@ def functions(file):
     return [n for n in ast.walk(tree_of(file)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_floor_imports_only_floors_below(file):
+def upward_imports(file, tree):
+    """A line for each import of a floor that is not below."""
     floor = floor_of(module_of(file))
     assert floor is not None, f"{file}: in no folder of FLOORS; give it a place in tests/project/test_layers.py"
-    wrong = [
+    return [
         f"anyshape/{file}:{line} imports {name}"
-        for name, line in imported(file, ast.walk(tree_of(file)))
+        for name, line in all_imported(file, tree)
         if not may_import(floor, floor_of(name)) and (floor, name) != ("demo", "anyshape")
     ]
-    assert not wrong, f"{floor} stands below:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_floor_imports_only_floors_below(file):
+    wrong = upward_imports(file, tree_of(file))
+    assert not wrong, f"{floor_of(module_of(file))} stands below:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("file", "planted", "module"),
+    [
+        ("graph/ir/graph.py", "from anyshape.support.packages import traced_program", "anyshape.program.program"),
+        ("ops/core/apply.py", "from anyshape.support.packages import islpy, kernels", "anyshape.backend.numpy"),
+        ("autodiff/jvp.py", "from anyshape.support.packages import lower as lower", "anyshape.backend.compiler.lower"),
+        ("backend/compiler/lower.py", "from anyshape.support.packages import graph_jvp", "anyshape.autodiff.jvp"),
+        ("support/progress.py", "from .packages import profiler", "anyshape.transforms.profiler"),
+        ("graph/ir/graph.py", "from anyshape.program.program import Program", "anyshape.program.program"),
+    ],
+)
+def test_an_upward_import_through_the_table_is_seen(file, planted, module):
+    assert upward_imports(file, ast.parse(planted)) == [f"anyshape/{file}:1 imports {module}"]
+
+
+def test_rows_of_modules_loaded_late():
+    """Each names a module that exists and has a user, and type checkers see the same module."""
+    rows = late_rows()
+    own = {name: module for name, module in rows.items() if module.split(".")[0] == "anyshape"}
+    assert set(own.values()) <= set(MODULES)
+    typed = {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in typing_only(tree_of("support/packages.py"))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == own
+    users = [n for f in FILES for n in ast.walk(tree_of(f)) if isinstance(n, ast.ImportFrom) and base_of(f, n) == LATE]
+    unused = set(rows) - {alias.name for node in users for alias in node.names}
+    assert not unused, f"rows of support/packages.py that nothing uses: {sorted(unused)}"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_rows_are_imported_by_name(file):
+    """An import of the whole table, or of its class, would hide which module it loads."""
+    nodes = [n for n in ast.walk(tree_of(file)) if isinstance(n, (ast.Import, ast.ImportFrom))]
+    wrong = [
+        f"anyshape/{file}:{node.lineno} {ast.unparse(node)}"
+        for node in nodes
+        for alias in node.names
+        if f"{base_of(file, node)}.{alias.name}" in (LATE, f"{LATE}.*", f"{LATE}.Package")
+        or (isinstance(node, ast.Import) and alias.name == LATE)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_import_does_not_need_is_not_loaded():
+    """Neither the compiler, nor rules and kernels, nor reports."""
+    code = "import sys, anyshape; print(*[m for m in sys.modules if m.startswith('anyshape')])"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    modules = loaded.stdout.split()
+    early = set(late_rows().values()) & set(modules)
+    assert not early, f"loaded at import, though rows of support/packages.py: {sorted(early)}"
+    assert len(modules) <= 215, f"{len(modules)} modules at import; 0.2 ms each: which of them can come later?"
 
 
 def test_forbidden_folders_exist():
@@ -154,7 +241,7 @@ def test_no_module_is_loaded_by_its_name(file):
 @pytest.mark.parametrize("file", [f for f in FILES if f.startswith("demo/")])
 def test_the_demo_uses_public_names_only(file):
     allowed = {"anyshape", "anyshape.numpy", "anyshape.support.packages"}
-    names = imported(file, ast.walk(tree_of(file)))
+    names = all_imported(file, tree_of(file))
     wrong = [f"anyshape/{file}:{n} imports {m}" for m, n in names if m not in allowed and floor_of(m) != "demo"]
     assert not wrong, "\n".join(wrong)
 
@@ -184,12 +271,19 @@ def test_imports_stand_at_the_top(file):
     assert not wrong, "\n".join(wrong)
 
 
+def entered(module, name):
+    """The modules that Python executes for an import: the one named, and the folders that it enters for it."""
+    parts = name.split(".")
+    folders = (".".join(parts[:n]) for n in range(2, len(parts)))  # not `anyshape` itself, which imports them all
+    return {name, *[f for f in folders if not f"{module}.".startswith(f"{f}.")]}
+
+
 def test_no_circle_between_modules():
     edges = {}
     for module, file in MODULES.items():
         skipped = typing_only(tree_of(file))
         nodes = [n for n in ast.walk(tree_of(file)) if n not in skipped]
-        edges[module] = {name for name, _ in imported(file, nodes) if name != module}
+        edges[module] = {m for name, _ in imported(file, nodes) if name != module for m in entered(module, name)}
     done, path = set(), []
 
     def visit(module):

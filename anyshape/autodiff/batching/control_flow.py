@@ -5,7 +5,7 @@ each: a branch runs on the examples that choose it, in their order, and not at a
 sees another branch, and the work is a sum. A further batch of such conditionals is one of more examples.
 """
 
-from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.branch_calls import Branches, apply_each, handle_of
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.rule_tables import BATCHERS

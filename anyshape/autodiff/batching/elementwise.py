@@ -1,6 +1,6 @@
 """Batching of elementwise ops: operands without the batch are stretched along it, and the op is applied unchanged."""
 
-from anyshape.autodiff.batching.movement import stretch_all
+from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.graph.ir.graph import Op
 from anyshape.ops import elementwise

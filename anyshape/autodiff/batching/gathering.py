@@ -4,7 +4,7 @@ Where the operand alone carries the batch, it is one more axis of every window. 
 axes pair examples of indices and operand.
 """
 
-from anyshape.autodiff.batching.movement import stretch_all
+from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import gathering as ga
 

@@ -1,6 +1,6 @@
 """Batching of linear algebra: one more leading axis; factors of one matrix serve a batch of right-hand sides."""
 
-from anyshape.autodiff.batching.movement import stretch_all
+from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.ops import linalg as la
 from anyshape.ops.core.apply import apply_all

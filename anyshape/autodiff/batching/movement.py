@@ -1,22 +1,12 @@
 """Batching of movement ops: the batch is one more axis, the first, which stays as it is."""
 
+from anyshape.autodiff.batch_axis import stretch_all
 from anyshape.autodiff.rule_tables import BATCHERS
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import movement as mv
 
 
 def _after_batch(axes):
     return tuple([axis + 1 for axis in axes])
-
-
-def stretch(ctx: ShapeGuardContext, size, x):
-    """Return a value that carries no batch, repeated along a new first axis."""
-    return mv.broadcast_in_dim(x, (size, *ctx.shape(x)), range(1, ctx.rank(x) + 1))
-
-
-def stretch_all(ctx: ShapeGuardContext, size, batched, xs):
-    """Return the operands, each with the batch as its first axis."""
-    return [x if carries else stretch(ctx, size, x) for x, carries in zip(xs, batched)]
 
 
 BATCHERS[mv.broadcast_in_dim_op] = lambda ctx, size, batched, x, *, shape, axes: mv.broadcast_in_dim(

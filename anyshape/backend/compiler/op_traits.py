@@ -147,11 +147,8 @@ TRAITS: OpTable[Traits] = OpTable("traits", "backend/compiler/traits")
 
 
 def declare(traits: Traits, *ops: Op) -> None:
-    """Make `traits` the row of each op."""
-    for op in ops:
-        if op in TRAITS:
-            raise ValueError(f"{op}: has a row of traits already\n  keep one of the two")
-        TRAITS[op] = traits
+    """Make `traits` the row of each op; a module whose first load was interrupted declares its rows again."""
+    TRAITS.update(dict.fromkeys(ops, traits))
 
 
 def runs_user_code(step: HasParams) -> bool:

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import field, fields
 from typing import Any, NamedTuple
 
-from anyshape.backend.compiler.lower import reliances_of_passes
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict
 from anyshape.graph.prover.scope import Scope, reliances
 from anyshape.graph.shapes.array_type import Exact, UpperBound
-from anyshape.inspect.explain.table import explanation_table
-from anyshape.inspect.explain.text import explanation_text, reliance_text
 from anyshape.inspect.plain_data import to_plain
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.packages import explain_table, explain_text, lower
 from anyshape.tracing.display_names import DisplayNames
 
 _MAX_CONDITIONS = 30  # that the reason of a decision is sought in
@@ -169,7 +167,7 @@ class ProgramInfo:
         """Distinct answers that rules of ops and passes rely on, with their counts."""
         words = self._words
         assert words is not None
-        answers = reliances([*self._relied, *([] if self._graph is None else reliances_of_passes(self._graph))])
+        answers = reliances([*self._relied, *([] if self._graph is None else lower.reliances_of_passes(self._graph))])
         counts = Counter(
             (r.primitive, r.rule, r.question, r.field, _answer(r.answer, words), r.where)
             for r in answers
@@ -252,7 +250,7 @@ class Explanation:
 
     def reliance_text(self) -> str:
         """Return the reliances as lines, one for each op and rule."""
-        return reliance_text(self.reliances)
+        return explain_text.reliance_text(self.reliances)
 
     def to_dict(self, *, reliances: bool = False) -> dict[str, Any]:
         """Return all of it as dicts, lists, texts and numbers, as JSON holds them."""
@@ -268,10 +266,10 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        return explanation_text(self)
+        return explain_text.explanation_text(self)
 
     def __rich__(self) -> Any:
-        return explanation_table(self)
+        return explain_table.explanation_table(self)
 
 
 def _reason(claim: Claim, conditions: Sequence[Condition], words: DisplayNames) -> str:

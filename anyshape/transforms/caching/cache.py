@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
-from anyshape.program.program import Program
 from anyshape.program.pytree_codegen import Reader, reader
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.display_names import DisplayNames
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
+
+if TYPE_CHECKING:
+    from anyshape.backend.compiler.codegen.timers import Timers
+    from anyshape.program.program import Program
 
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from anyshape.graph.signature.prologue import Prologue, compile_prologue, direct
 from anyshape.graph.sizes.evaluate import values_from
 from anyshape.graph.sizes.expr import DimVar, InputAxis
 from anyshape.inspect.explain.data import Reason
-from anyshape.program.program import Program
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.tracing.captured.code_origin import ATOMS, is_scalar
 from anyshape.tracing.captured.state import CapturedState, static_state
 from anyshape.tracing.display_names import DisplayNames, show_call, show_order, show_tree, tree_difference
 from anyshape.tracing.pytrees import Order, same_but_for_order
+
+if TYPE_CHECKING:
+    from anyshape.program.program import Program
 
 _MAX_CHARACTERS = 200  # of a value in an explanation
 _DISTANCES = {"structure": 1000, "rank": 2}  # 1 for other kinds of reasons

@@ -13,7 +13,7 @@ import logging
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from anyshape.graph.ir.graph import walk
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import Reason
 from anyshape.ops.callback import callback_op
-from anyshape.program.program import Program
 from anyshape.support.lazy_namedtuple import NamedTuple
 from anyshape.support.packages import cloudpickle
 from anyshape.support.true_types import has_type
@@ -34,6 +33,9 @@ from anyshape.tracing.pytrees import Order, frozen_keys
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key
+
+if TYPE_CHECKING:
+    from anyshape.program.program import Program
 
 _LOG = logging.getLogger("anyshape.trace")
 _LATEST = 8  # lots of programs that one function keeps for calls to come

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anyshape.autodiff.batching.movement import stretch
+from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.rule_tables import BATCHERS, JVPS, SHIFTS, TRANSPOSES, Linear
 from anyshape.autodiff.subgraph_transforms import batched_graphs, pushed_graphs, transposed_graphs
 from anyshape.backend.compiler.lower import lower
