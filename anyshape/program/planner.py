@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run, compile_plan
+from anyshape.backend.compiler.codegen.execute import EntryGuard, Run, compile_plan
 from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.lower import lower, size_bindings
@@ -20,7 +20,7 @@ from anyshape.backend.compiler.peak_memory import Budget, peak_bytes, shape_cons
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.block_cache import keep_heap_end
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.shape_constant_cache import MAX_BYTES
+from anyshape.backend.runtime.shape_constant_cache import MAX_CALL_BYTES
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.linear_constraints import divides_by_size
@@ -121,7 +121,7 @@ class Planner:
     @property
     def shape_constant_bytes(self) -> Size:
         """Upper bound of the bytes that one call caches of shape-only values."""
-        return expr.minimum(shape_constant_bytes(self._hoisted(self.graph)), MAX_BYTES)
+        return expr.minimum(shape_constant_bytes(self._hoisted(self.graph)), MAX_CALL_BYTES)
 
     def unhoisted(self, graph: Graph, tier: Tier | None = None) -> Plan:
         """Return the plan of a graph that computes shape-only values at each call."""
@@ -134,7 +134,7 @@ class Planner:
             return self.unhoisted(graph, tier)
         plan = self._lower(graph, hoist=True, tier=tier)
         size = shape_constant_bytes(plan)
-        return self.unhoisted(graph, tier) if isinstance(size, int) and size > MAX_BYTES else plan
+        return self.unhoisted(graph, tier) if isinstance(size, int) and size > MAX_CALL_BYTES else plan
 
     @restores_thread
     def _lower(self, graph: Graph, hoist: bool = False, tier: Tier | None = None) -> Plan:
@@ -145,9 +145,9 @@ class Planner:
         """Return True if a call with these arrays caches the shape-only values of the plan."""
         size = shape_constant_bytes(plan)
         if isinstance(size, int):
-            return size <= MAX_BYTES
+            return size <= MAX_CALL_BYTES
         try:
-            return size_function(self.prologue, [size], "{}")(*arrays) <= MAX_BYTES
+            return size_function(self.prologue, [size], "{}")(*arrays) <= MAX_CALL_BYTES
         except ZeroDivisionError:  # a run refuses these sizes
             return False
 
@@ -157,7 +157,7 @@ class Planner:
     def compile(
         self,
         graph: Graph,
-        fallbacks: Sequence[GuardedFallback] = (),
+        entry_guards: Sequence[EntryGuard] = (),
         over_limit: Run | None = None,
         *,
         timers: Timers | None = None,
@@ -174,15 +174,15 @@ class Planner:
             graph = optimize(graph)
         with phase(f"planning {self.graph.name}"), collection_deferred():
             plan = self._hoisted(graph, tier)
-        before = [GuardedFallback(self._guard_claims)] if self.checks_own_guards else []
+        before = [EntryGuard(self._guard_claims)] if self.checks_own_guards else []
         size = shape_constant_bytes(plan)
         after = []
         if not isinstance(size, int):
             recomputing = self._compiled_at_need(graph, timers, tier, meter)
-            after.append(GuardedFallback((at_least(MAX_BYTES, size),), recomputing))
+            after.append(EntryGuard((at_least(MAX_CALL_BYTES, size),), recomputing))
         budget = self._budget(graph, plan, over_limit, timers)
         with phase(f"generating code of {self.graph.name}"), collection_deferred():
-            return compile_plan(plan, budget, [*before, *fallbacks, *after], timers, self.threads, meter)
+            return compile_plan(plan, budget, [*before, *entry_guards, *after], timers, self.threads, meter)
 
     def _compiled_at_need(self, graph: Graph, timers: Timers | None, tier: Tier | None, meter: Meter | None) -> Run:
         """Return the function for sizes whose shape-only values are too large to cache; its first call compiles it."""

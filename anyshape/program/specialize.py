@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from anyshape.autodiff.jvp import inline
-from anyshape.backend.compiler.codegen.execute import GuardedFallback, Run
+from anyshape.backend.compiler.codegen.execute import EntryGuard, Run
 from anyshape.backend.compiler.codegen.meters import Meter
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.pipeline import Tier
@@ -217,7 +217,7 @@ class Compile(Protocol):
     def __call__(
         self,
         graph: Graph,
-        fallbacks: Sequence[GuardedFallback] = (),
+        entry_guards: Sequence[EntryGuard] = (),
         over_limit: Run | None = None,
         *,
         tier: Tier,
@@ -296,9 +296,9 @@ class Specializer:
                 self.tiers.made.pop(dropped, None)
             self.runs.setdefault(pattern, run)
 
-        fallbacks = [GuardedFallback(patterns.claims(pattern), self.dispatch)] if patterns.sizes else []
+        entry_guards = [EntryGuard(patterns.claims(pattern), self.dispatch)] if patterns.sizes else []
         over_limit = None if pattern == default else run_default_paths
-        run = self.compile(patterns.graph_for(pattern), fallbacks, over_limit, tier=Tier.OPTIMISED)
+        run = self.compile(patterns.graph_for(pattern), entry_guards, over_limit, tier=Tier.OPTIMISED)
         return install
 
     @property

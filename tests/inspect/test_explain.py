@@ -324,16 +324,16 @@ def test_described_arguments_need_no_memory():
     assert [a.dtype for a in explanation.programs[0].arguments] == ["float64", "int32"]
 
 
-def test_programs_that_were_dropped():
+def test_programs_that_were_evicted():
     made = jit(lambda x: x * int(x.shape[0]))
     made._cache = Cache(2)
     for n in (1, 2, 3):
         made(ones(n))
     explanation = made.explain()
-    assert "1 dropped, as at most 2 are kept" in str(explanation) and [p.number for p in explanation.programs] == [2, 3]
+    assert "1 evicted, as at most 2 are kept" in str(explanation) and [p.number for p in explanation.programs] == [2, 3]
     made(ones(1))
     assert [(r.kind, r.program) for r in made.explain().programs[-1].because] == [("evicted", 1)]
-    assert "program 1: it was dropped, as 2 programs are kept at most" in str(made.explain())
+    assert "program 1: it was evicted, as 2 programs are kept at most" in str(made.explain())
     assert made.cache_info() == (4, 0, 2, 2, 2)
 
 

@@ -183,7 +183,7 @@ def test_a_static_argument_that_changes_back_shares_its_program():
     for rate in (2.0, 3.0, 2.0, 3.0):
         options.rate = rate
         np.testing.assert_array_equal(f(x, options), x * rate)
-    assert (f.cache_info().traces, f.explain().checks) == (2, 2)
+    assert (f.cache_info().traces, f.explain().revalidations) == (2, 2)
     reasons = [str(r) for p in f.explain().programs for r in p.because]
     assert "o.rate: 2.0 when traced, 3.0 now" in reasons[-1]
 
@@ -207,7 +207,7 @@ def test_what_a_trace_changes_in_a_static_argument_is_its_own():
     assert f.cache_info().traces == 2 == options.count
     options.count = 0
     f(x, options)
-    assert f.cache_info().traces + f.explain().checks == 3
+    assert f.cache_info().traces + f.explain().revalidations == 3
 
 
 def test_a_static_argument_of_a_derivative_is_watched():

@@ -20,7 +20,7 @@ import threading
 import numpy as np
 
 MIN_BYTES = 1 << 18  # of one array; the C library itself reuses the memory of smaller ones
-MAX_BYTES = 1 << 27  # that a thread caches, blocks in use included
+MAX_THREAD_BYTES = 1 << 27  # that a thread caches, blocks in use included
 MAX_BLOCKS = 64  # that a thread caches
 SLACK = 4  # a block serves a request that fills at least 1 - 1 / SLACK of it
 
@@ -63,7 +63,7 @@ class _ThreadBlocks(threading.local):
             block = np.empty(size, np.uint8)
         blocks.append(block)
         self.held_bytes += size
-        while self.held_bytes > MAX_BYTES or len(blocks) > MAX_BLOCKS:
+        while self.held_bytes > MAX_THREAD_BYTES or len(blocks) > MAX_BLOCKS:
             self.held_bytes -= blocks.pop(0).nbytes  # a result that references it keeps it alive
         return block
 

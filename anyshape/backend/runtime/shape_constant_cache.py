@@ -17,7 +17,7 @@ import numpy as np
 from anyshape.backend.runtime.config import config
 from anyshape.support.fork_lock import Lock
 
-MAX_BYTES = 1 << 23  # of one call; larger shape-only values are made at each call, in tiles where that pays
+MAX_CALL_BYTES = 1 << 23  # of one call; larger shape-only values are made at each call, in tiles where that pays
 ENTRY_BYTES = 500  # estimate of the objects that hold the values of one entry
 
 Sizes = tuple[int, ...]

@@ -20,7 +20,7 @@ _MAX_CONDITIONS = 30  # that the reason of a decision is sought in
 
 
 class CacheInfo(NamedTuple):
-    """Counts of a jitted function, and how many programs it keeps at most."""
+    """Counts of a jitted function, and how many programs it keeps at most; `evictions` are those beyond this limit."""
 
     traces: int
     hits: int
@@ -35,7 +35,7 @@ class Reason:
 
     - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank" or "guard".
     - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
-      the program would serve the call and had been dropped, "received" that another process traced it.
+      the program would serve the call and had been evicted, "received" that another process traced it.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
     - `program` is the number of the program.
     """
@@ -67,7 +67,7 @@ _SUBJECTS = {
     "number": "{}",
     "name": "{}",
     "guard": "{}",
-    "evicted": "it was dropped, as {} programs are kept at most",
+    "evicted": "it was evicted, as {} programs are kept at most",
     "received": "it came with the function from another process",
 }
 
@@ -214,8 +214,8 @@ class TierInfo:
 
 
 @dataclass(frozen=True)
-class DroppedInfo:
-    """Dropped program: why it was traced, and the captured state that changed; none if it was evicted."""
+class EvictedInfo:
+    """Evicted program: why it was traced, and the captured state that changed, "" if there were too many."""
 
     number: int
     because: tuple[Reason, ...]
@@ -228,8 +228,8 @@ class Explanation:
 
     - `program` is the number of the program that serves the queried arguments; `traced` means it was traced for them.
     - `broken` are the conditions that these arguments do not satisfy.
-    - `dropped` are the programs that were dropped last.
-    - `checks` counts traces after a change of captured state that gave a program which was there: it serves on.
+    - `evicted` are the programs that were evicted last: beyond the limit, or as captured state changed.
+    - `revalidations` counts traces after a change of captured state that gave an evicted program, which serves again.
     """
 
     name: str
@@ -238,9 +238,9 @@ class Explanation:
     program: int | None = None
     traced: bool = False
     broken: tuple[str, ...] = ()
-    dropped: tuple[DroppedInfo, ...] = ()
+    evicted: tuple[EvictedInfo, ...] = ()
     verbose: bool = False  # print reliances and proved decisions too
-    checks: int = 0
+    revalidations: int = 0
 
     @property
     def reliances(self) -> list[RelianceInfo]:
@@ -260,8 +260,8 @@ class Explanation:
             "program": self.program,
             "traced": self.traced,
             "broken": list(self.broken),
-            "dropped": [to_plain(d) for d in self.dropped],
-            "checks": self.checks,
+            "evicted": [to_plain(e) for e in self.evicted],
+            "revalidations": self.revalidations,
             "programs": [p.to_dict(reliances=reliances) for p in self.programs],
         }
 

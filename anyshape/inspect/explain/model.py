@@ -9,7 +9,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 WIDTH = 100
 _COMPARED = 3  # programs that were not used for a call
-_LISTED = 12  # sizes, conditions and arguments of one program; dropped programs
+_LISTED = 12  # sizes, conditions and arguments of one program; evicted programs
 _CHECKED = ("assertion", "constraint")
 
 
@@ -39,12 +39,12 @@ class ProgramTable(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All of an explanation: a title, notes on a call, one table for each program, and dropped programs."""
+    """All of an explanation: a title, notes on a call, one table for each program, and evicted programs."""
 
     title: str
     notes: list[str]
     programs: list[ProgramTable]
-    dropped: list[str]
+    evicted: list[str]
 
 
 def report(explanation: Any) -> Report:
@@ -54,9 +54,9 @@ def report(explanation: Any) -> Report:
         note = f"  call it, or ask explain({name})(*arguments), which traces and does not run"
         return Report(f"{name}: no program yet", [note], [], [])
     programs = [_program(name, program, explanation.verbose) for program in explanation.programs]
-    dropped = few([_dropped(d) for d in explanation.dropped[::-1]])
-    counts = _counts(explanation.cache, explanation.checks)
-    return Report(f"{name}: {counts}", list(_call(explanation)), programs, dropped)
+    evicted = few([_evicted(e) for e in explanation.evicted[::-1]])
+    counts = _counts(explanation.cache, explanation.revalidations)
+    return Report(f"{name}: {counts}", list(_call(explanation)), programs, evicted)
 
 
 def _call(explanation: Any) -> Iterator[str]:
@@ -109,19 +109,19 @@ def _line(where: Any) -> str:
     return "" if where is None else f"{where.trail}  "
 
 
-def _dropped(program: Any) -> str:
-    """Return why a dropped program is gone, and why it had been traced."""
+def _evicted(program: Any) -> str:
+    """Return why a program was evicted, and why it had been traced."""
     gone = f"as {program.stale}" if program.stale else "as others were used more lately"
     return f"  program {program.number}, {gone}; was traced because {'; '.join(because(program.because))}"
 
 
-def _counts(cache: Any, checks: int) -> str:
-    """Return the numbers of a cache: `2 programs; 3 traces, 5 calls without; 1 dropped, as at most 2 are kept`."""
+def _counts(cache: Any, revalidations: int) -> str:
+    """Return the numbers of a cache: `2 programs; 3 traces, 5 calls without; 1 evicted, as at most 2 are kept`."""
     numbers = (cache.entries, "program"), (cache.traces, "trace"), (cache.hits, "call")
     programs, traces, calls = (f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
-    dropped = f"; {cache.evictions} dropped, as at most {cache.limit} are kept" if cache.evictions else ""
-    checked = f"; {checks} more gave a program that was there" if checks else ""
-    return f"{programs}; {traces}, {calls} without{checked}{dropped}"
+    evicted = f"; {cache.evictions} evicted, as at most {cache.limit} are kept" if cache.evictions else ""
+    revalidated = f"; {revalidations} more gave a program that was there" if revalidations else ""
+    return f"{programs}; {traces}, {calls} without{revalidated}{evicted}"
 
 
 def _argument(argument: Any) -> str:

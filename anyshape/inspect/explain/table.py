@@ -15,8 +15,8 @@ def explanation_table(explanation: Any) -> Any:
     model, escape = report(explanation), rich_markup.escape
     parts = [escape("\n".join([model.title, *model.notes]))]
     parts += [_program_table(p, served=p.number == explanation.program) for p in model.programs]
-    if model.dropped:
-        parts.append(escape("\n".join(["programs that are not kept any more", *model.dropped])))
+    if model.evicted:
+        parts.append(escape("\n".join(["evicted programs", *model.evicted])))
     return rich_console.Group(*parts)
 
 

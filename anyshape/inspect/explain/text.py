@@ -15,8 +15,8 @@ def explanation_text(explanation: Any) -> str:
     lines = [table.title, *table.notes]
     for program in table.programs:
         lines += ["", *_program_lines(program)]
-    if table.dropped:
-        lines += ["", "programs that are not kept any more", *table.dropped]
+    if table.evicted:
+        lines += ["", "evicted programs", *table.evicted]
     return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LIMIT = 256  # programs of one function; beyond it, those that were not used lately are evicted
 MAX_FAST_PATHS = 8  # keys that a call is compared with before the lookup
 _MAX_COMPARED = 8  # entries that a miss is compared with to explain it
-_MAX_REMEMBERED = 64  # removed entries that explanations still mention
+_MAX_REMEMBERED = 64  # evicted entries that explanations still mention
 _MAX_STALE = 16  # entries of earlier captured state whose programs may serve again
 
 
@@ -114,11 +114,11 @@ class CacheEntry:
         return list(failed_guard(self.number, self.program, self.names, self.sizes, call.arrays))
 
 
-class RemovedEntry(NamedTuple):
-    """Record of an entry that was removed.
+class EvictedEntry(NamedTuple):
+    """Record of an entry that was evicted.
 
-    `why` names the captured state that changed, or is "" for an eviction. After an eviction, `accepts`, `state` and
-    its `version` tell whether the program would have served a call.
+    `why` names the captured state that changed; it is "" beyond the limit. There `accepts`, `state` and its `version`
+    tell whether the program would have served a call.
     """
 
     number: int
@@ -130,7 +130,7 @@ class RemovedEntry(NamedTuple):
     version: int = 0
 
     def would_serve(self, call: Arguments) -> bool:
-        """Return True if the program was right for a call and was evicted."""
+        """Return True if the program was right for a call and was evicted beyond the limit."""
         if self.accepts is None or call.key != self.key:
             return False
         if self.state is not None and (self.version != self.state.version or not self.state.holds()):
@@ -169,8 +169,8 @@ class Cache:
         self.state: CapturedState | None = None
         self.state_holds: Callable[[], bool] | None = None
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
-        self.added = self.traces = self.hits = self.evictions = self.checks = 0
-        self.removed: deque[RemovedEntry] = deque(maxlen=_MAX_REMEMBERED)
+        self.added = self.traces = self.hits = self.evictions = self.revalidations = 0
+        self.evicted: deque[EvictedEntry] = deque(maxlen=_MAX_REMEMBERED)
         self.received: dict[str, Any] = {}  # programs that came with the function from other processes, by digest
 
     def clear(self) -> None:
@@ -196,7 +196,7 @@ class Cache:
 
     def explain_miss(self, call: Arguments) -> list[Reason]:
         """Explain why no entry serves a call: by the entries of its key, else by the most similar entry."""
-        evicted = [e for e in list(self.removed) if e.would_serve(call)]
+        evicted = [e for e in list(self.evicted) if e.would_serve(call)]
         if evicted:
             return [Reason("evicted", str(self.limit), "", "", evicted[-1].number)]
         same_key = self.by_key.get(call.key, ())
@@ -250,18 +250,18 @@ class Cache:
             self.state_holds = state.test()
 
     def settle(self, state: CapturedState) -> CapturedState:
-        """Return the captured state, `state` if there was none yet; remove entries of an earlier one."""
+        """Return the captured state, `state` if there was none yet; evict entries of an earlier one."""
         if self.state is None:
             self.state = state
-        self.drop_stale()
+        self.evict_stale()
         return self.state
 
-    def drop_stale(self) -> None:
-        """Remove entries whose captured state has changed; for a while their programs can be restored."""
+    def evict_stale(self) -> None:
+        """Evict entries whose captured state has changed; for a while their programs can be restored."""
         stale = [entry for entry in self.entries() if entry.is_stale()]
         for entry in stale:
             changes = "; ".join(map(str, entry.state_changes()))
-            self.removed.append(RemovedEntry(entry.number, entry.reasons, changes, entry.key))
+            self.evicted.append(EvictedEntry(entry.number, entry.reasons, changes, entry.key))
             self.by_key[entry.key].remove(entry)
         self.stale += stale
         if self.state is not None and not self.state.holds():
@@ -276,10 +276,10 @@ class Cache:
         if entry is not None:
             self.stale.remove(entry)
             entry.reasons, entry.static_state = tuple(reasons), static_state
-            removed = [r for r in self.removed if r.number != entry.number]
-            self.removed = deque(removed, maxlen=_MAX_REMEMBERED)
+            evicted = [e for e in self.evicted if e.number != entry.number]
+            self.evicted = deque(evicted, maxlen=_MAX_REMEMBERED)
             self._keep(entry)
-            self.checks += 1
+            self.revalidations += 1
         return entry
 
     # -- evictions
@@ -289,7 +289,7 @@ class Cache:
         self.evictions += 1
         accepts, state = entry.program.accepts, entry.state
         version = 0 if state is None else state.version
-        self.removed.append(RemovedEntry(entry.number, entry.reasons, "", entry.key, accepts, state, version))
+        self.evicted.append(EvictedEntry(entry.number, entry.reasons, "", entry.key, accepts, state, version))
         entries = self.by_key[entry.key]
         entries.remove(entry)
         if not entries:

@@ -11,7 +11,7 @@ from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, DroppedInfo, Explanation, ProgramInfo, SizeInfo
+from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, EvictedInfo, Explanation, ProgramInfo, SizeInfo
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
@@ -20,8 +20,8 @@ from anyshape.transforms.caching.cache_miss import broken_claims, describe_numbe
 def explain_cache(name: str, cache: Cache) -> Explanation:
     """Explain the programs that a cache holds."""
     programs = tuple([_program(e) for e in cache.entries()])
-    dropped = tuple([DroppedInfo(e.number, e.reasons, e.why) for e in list(cache.removed)])
-    return Explanation(name, cache.info(), programs, dropped=dropped, checks=cache.checks)
+    evicted = tuple([EvictedInfo(e.number, e.reasons, e.why) for e in list(cache.evicted)])
+    return Explanation(name, cache.info(), programs, evicted=evicted, revalidations=cache.revalidations)
 
 
 def explain_entry(name: str, cache: Cache, entry: CacheEntry, arrays: Sequence[Any], traced: bool) -> Explanation:

@@ -39,7 +39,7 @@ def test_a_change_is_noticed_or_on_the_list(row, monkeypatch):
     next(steps, None)
     np.testing.assert_array_equal(program(X), function(X))
     np.testing.assert_array_equal(program(X), function(X))
-    assert program.cache_info().traces + program.explain().checks <= 2
+    assert program.cache_info().traces + program.explain().revalidations <= 2
     steps.close()
 
 

@@ -179,8 +179,8 @@ def test_random_changes_are_noticed(read):
             change(part, data.draw(st.one_of(NUMBERS, LEAVES)), data.draw(st.integers(0, 11)))
             right = X * read(root)
             np.testing.assert_array_equal(program(X), right)
-            before = program.cache_info().traces + program.explain().checks
+            before = program.cache_info().traces + program.explain().revalidations
             np.testing.assert_array_equal(program(X), right)
-            assert program.cache_info().traces + program.explain().checks == before
+            assert program.cache_info().traces + program.explain().revalidations == before
 
     check()

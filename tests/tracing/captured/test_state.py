@@ -202,7 +202,7 @@ def test_what_a_trace_changes_needs_no_other_trace(make, caplog):
     for _ in range(3):
         for x in (np.ones(2), np.ones((2, 2)), np.ones(2, "f"), np.ones(5)):
             np.testing.assert_array_equal(f(x), x * 2)
-    assert f.cache_info().traces == 3 and f.explain().checks == 0
+    assert f.cache_info().traces == 3 and f.explain().revalidations == 0
     (line,) = warnings_in(caplog)
     assert "once per trace" in line and "test_state.py:" in line
 
@@ -307,7 +307,7 @@ def test_a_toggle_uses_the_programs_that_are_there():
     for training in (True, False, True, False, True):
         o.training = training
         assert program(X)[0] == (2 if training else 1)
-    assert program.cache_info().traces == 2 and program.explain().checks == 3
+    assert program.cache_info().traces == 2 and program.explain().revalidations == 3
     assert "3 more gave a program that was there" in str(program.explain())
 
 
@@ -318,7 +318,7 @@ def test_a_change_that_makes_no_difference_keeps_the_program():
     (before,) = program.programs()
     config["name"] = "b"
     assert program(X)[0] == 2 and program.programs() == [before]
-    assert (program.cache_info().traces, program.explain().checks) == (1, 1)
+    assert (program.cache_info().traces, program.explain().revalidations) == (1, 1)
 
 
 def test_a_rebound_array_of_equal_values_is_another_constant():
@@ -362,7 +362,7 @@ def test_equal_numbers_that_are_other_objects_are_the_same():
     for _ in range(3):
         o.rate, o.shape, o.dtype = float("0.5"), (2, float("3.5")), np.float32("2")
         assert program(X)[0] == 3.5
-    assert program.cache_info().traces == 1 and program.explain().checks == 0
+    assert program.cache_info().traces == 1 and program.explain().revalidations == 0
 
 
 # -- nothing changes
@@ -430,7 +430,7 @@ def test_where_nothing_changed_nothing_is_traced_again(name, function, between):
         gradient(np.ones(n))
         between()
     for f in (program, gradient):
-        assert f.cache_info().traces == 1 and f.explain().checks == 0
+        assert f.cache_info().traces == 1 and f.explain().revalidations == 0
 
 
 def test_attributes_that_no_code_names_are_not_watched():
@@ -443,7 +443,7 @@ def test_attributes_that_no_code_names_are_not_watched():
     test = program._cache.state_holds
     program(X)
     assert program._cache.state_holds is test and test()  # the fast test serves on
-    assert program.cache_info().traces == 1 and program.explain().checks == 0
+    assert program.cache_info().traces == 1 and program.explain().revalidations == 0
 
 
 # -- threads

@@ -93,7 +93,7 @@ class Body(PlanWriter):
         self.taken = {f"{self.prefix}r{i}": whole[i] for i, flag in zip(plan.inputs, carries, strict=False) if flag}
         self.operands = whole | dict(zip([i for i, f in zip(plan.inputs, carries, strict=False) if f], self.taken))
         self.plan = plan.renamed(lambda slot: self.operands.get(slot, self.prefix + slot))
-        self.budget, self.fallbacks, self.timers, self.threads = None, (), None, outer.threads
+        self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
         self.outer_sizes = {} if rows else sizes_of_body(plan, step.metas[1:])
         StepSource.__init__(self, self._locals(outer), outer.names)

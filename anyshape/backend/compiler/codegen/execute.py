@@ -51,33 +51,33 @@ Run = Callable[..., Outputs]  # takes the input arrays
 
 
 @dataclass(frozen=True)
-class GuardedFallback:
-    """Claims about sizes of axes, and the function to call where one fails.
+class EntryGuard:
+    """Claims about sizes that a function tests before it runs its plan, and the function to call where one fails.
 
     Without such a function the result is GUARD_FAILED.
     """
 
     claims: tuple[Claim, ...]
-    fallback: Run | None = None
+    otherwise: Run | None = None
 
 
 def compile_plan(
     plan: Plan,
     budget: Budget | None = None,
-    fallbacks: Sequence[GuardedFallback] = (),
+    entry_guards: Sequence[EntryGuard] = (),
     timers: Timers | None = None,
     threads: int | None = None,
     meter: meters.Meter | None = None,
 ) -> Run:
     """Return a function that runs a plan, within a budget of memory. Its source is its attribute `__source__`.
 
-    - `fallbacks`: claims that the function checks first.
+    - `entry_guards`: claims that the function checks first.
     - `timers`: record each run. Without them, the function has no trace of timing.
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
     - `meter`: measures calls with large arrays.
     """
     _PLAN.debug("%s", plan)
-    writer = _PlanSource(plan, budget, fallbacks, timers, threads, meter if meters.may_gain(plan) else None)
+    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter if meters.may_gain(plan) else None)
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
@@ -125,13 +125,13 @@ class _PlanSource(StepSource):
         self,
         plan: Plan,
         budget: Budget | None,
-        fallbacks: Sequence[GuardedFallback],
+        entry_guards: Sequence[EntryGuard],
         timers: Timers | None,
         threads: int | None,
         meter: meters.Meter | None = None,
     ) -> None:
-        self.plan, self.budget, self.fallbacks, self.timers, self.threads = plan, budget, fallbacks, timers, threads
-        self.meter = meter
+        self.plan, self.budget, self.entry_guards, self.timers = plan, budget, entry_guards, timers
+        self.threads, self.meter = threads, meter
         self.largest = [] if meter is None else meters.largest_arrays(plan)
         self.prologue = Prologue(plan.name, plan.input_names, plan.input_metas, plan.values, plan.dims)
         variables = [*[s.variable for s in plan.dims], *plan.runtime]
@@ -197,9 +197,9 @@ class _PlanSource(StepSource):
         Guards that divide come after assertions, which keep divisors from being 0.
         """
         self._write_size_binding()
-        self._write_fallbacks(dividing=False)
+        self._write_entry_guards(dividing=False)
         self._write_ready_conditions()
-        self._write_fallbacks(dividing=True)
+        self._write_entry_guards(dividing=True)
         if self.budget is not None:
             self._write_budget(self.budget)
         if self.checks:
@@ -212,13 +212,13 @@ class _PlanSource(StepSource):
         self.lines += writer.lines(self.variables - self.undefined)
         self.names |= writer.names
 
-    def _write_fallbacks(self, *, dividing: bool) -> None:
-        """Write the fallbacks with claims that divide by a size, or the others."""
+    def _write_entry_guards(self, *, dividing: bool) -> None:
+        """Write the entry guards with claims that divide by a size, or the others."""
         arrays = ", ".join(self.plan.inputs)
-        for guarded in [f for f in self.fallbacks if any(map(divides_by_size, f.claims)) == dividing]:
-            fallback = guarded.fallback
-            outcome = "_guard_failed" if fallback is None else f"{self.bind('fallback', fallback)}({arrays})"
-            tests = [claim.source(self.leaf_text, self.local_of) for claim in guarded.claims]
+        for guard in [g for g in self.entry_guards if any(map(divides_by_size, g.claims)) == dividing]:
+            otherwise = guard.otherwise
+            outcome = "_guard_failed" if otherwise is None else f"{self.bind('otherwise', otherwise)}({arrays})"
+            tests = [claim.source(self.leaf_text, self.local_of) for claim in guard.claims]
             self.lines += [f"if not ({test}): return {outcome}" for test in tests]
 
     def _write_budget(self, budget: Budget) -> None:
@@ -234,7 +234,7 @@ class _PlanSource(StepSource):
         if self.timers is not None:
             return set(self.size_locals)
         plan = self.plan
-        claims = [*[c.claim for c in self.unchecked], *[c for f in self.fallbacks for c in f.claims]]
+        claims = [*[c.claim for c in self.unchecked], *[c for g in self.entry_guards for c in g.claims]]
         variables = {v for claim in claims for v in claim.variables()}
         params = [p for step in (*plan.hoisted, *plan.steps) for p in step.all_params()]
         sizes = [*[g.rows for g in plan.groups], *self.largest, *set(self._sizes_of_arrays())]

@@ -10,7 +10,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape.backend.runtime.shape_constant_cache import CACHE, ENTRY_BYTES, MAX_BYTES
+from anyshape.backend.runtime.shape_constant_cache import CACHE, ENTRY_BYTES, MAX_CALL_BYTES
 from anyshape.errors import ArgumentError, ZeroDivisorError
 from tests.laws.sweep import check_same_outcome, is_error, outcome
 
@@ -124,11 +124,11 @@ def test_the_cache_is_bounded():
 
 def test_large_values_are_not_hoisted():
     jitted = anyshape.jit(lambda x: x * anp.arange(x.shape[0]) + 1)
-    for n in (10, MAX_BYTES // 4, 10, MAX_BYTES // 4):
+    for n in (10, MAX_CALL_BYTES // 4, 10, MAX_CALL_BYTES // 4):
         np.testing.assert_array_equal(jitted(np.ones(n)), np.arange(n) + 1.0)
     (program,) = jitted.programs()
-    assert CACHE.held_bytes < MAX_BYTES and not program.plan.hoisted
-    assert program.plan_for(np.ones(10)).hoisted and not program.plan_for(np.ones(MAX_BYTES // 4)).hoisted
+    assert CACHE.held_bytes < MAX_CALL_BYTES and not program.plan.hoisted
+    assert program.plan_for(np.ones(10)).hoisted and not program.plan_for(np.ones(MAX_CALL_BYTES // 4)).hoisted
 
 
 def test_results_do_not_share_memory_with_the_cache():
