@@ -157,13 +157,15 @@ _STREAMS: tuple[tuple[tuple[type, ...], Callable[[str, Any], Stream]], ...] = (
     ((itertools.count, itertools.repeat), _counter_stream),
     ((enumerate,), _enumeration_stream),
 )
-_JOINED = (zip, map, filter)  # iterators that keep nothing beside the iterators that they read
-_MAKERS: dict[type, Callable[[str, Any], Stream] | None] = {random.SystemRandom: None}  # by class, as they are met
+_JOINED = set(map(id, (zip, map, filter)))  # iterators that keep nothing beside the iterators that they read
+_MAKERS: dict[int, Callable[[str, Any], Stream] | None] = {}  # by the id of a class, which need not have a hash
+_KINDS: list[type] = []  # these classes: they stay alive, and their ids remain theirs
 
 
 def _maker(kind: type) -> Callable[[str, Any], Stream] | None:
     maker = next((make for kinds, make in _STREAMS if issubclass(kind, kinds)), None)
-    _MAKERS[kind] = maker = None if issubclass(kind, random.SystemRandom) else maker
+    _KINDS.append(kind)
+    _MAKERS[id(kind)] = maker = None if issubclass(kind, random.SystemRandom) else maker
     return maker
 
 
@@ -175,19 +177,20 @@ def streams(things: Iterable[tuple[str, Any]]) -> list[Stream]:
         _python_stream("the global generator of random", random._inst),
     ]
     for path, thing in things:
-        maker: Any = makers.get(type(thing), missing)
+        maker: Any = makers.get(id(type(thing)), missing)
         if maker is missing:
             maker = _maker(type(thing))
         if maker is not None:
             result.append(maker(f"the {type(thing).__name__} {path}".rstrip(), thing))
-        elif type(thing) in _JOINED:
+        elif id(type(thing)) in _JOINED:
             result += streams((path, part) for part in thing.__reduce__()[1])[_GLOBAL:]
     return result
 
 
 def is_stream(thing: Any) -> bool:
     """Return whether an object is a random generator or an iterator that a trace is watched for."""
-    return type(thing) in _JOINED or (_MAKERS.get(type(thing)) or _maker(type(thing))) is not None
+    kind = type(thing)
+    return id(kind) in _JOINED or (_MAKERS[id(kind)] if id(kind) in _MAKERS else _maker(kind)) is not None
 
 
 # -- traces --------------------------------------------------------------------------------------------------------

@@ -5,30 +5,32 @@ The walk knows how objects hold others, and nothing of caches. `docs/captured_st
 
 from __future__ import annotations
 
-import array
+import abc
 import collections
 import functools
 import operator
 import sys
 import types
-import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from anyshape.support.packages import optree
+from anyshape.tracing.captured import containers
 from anyshape.tracing.captured.code_names import absolute, code_names
 from anyshape.tracing.captured.code_origin import (
     ABSENCE,
     ATOMS,
+    BY_MODULE_NAME,
+    BY_TEXT,
     EVALUATION,
     IMMUTABLE_MODULES,
     OF_CLASSES,
     PURE_MODULES,
     REFLECTION,
     TRANSPARENT,
+    is_atom,
     is_scalar,
     is_special,
     is_whole,
@@ -36,7 +38,6 @@ from anyshape.tracing.captured.code_origin import (
     package,
 )
 from anyshape.tracing.captured.holders import (
-    SMALL,
     UNBOUND,
     Holder,
     Namespace,
@@ -44,9 +45,11 @@ from anyshape.tracing.captured.holders import (
     Unwatched,
     dict_of,
     is_public,
-    read_cell,
+    memory_base,
+    of_class,
     read_slot,
     reads_plainly,
+    registered,
     slots_of,
 )
 from anyshape.tracing.draws import is_stream
@@ -79,6 +82,9 @@ class Walk:
         self.root, self._opened = function, -1
         self._spaces: dict[int, Namespace] = {}
         self._waiting: dict[str, list[Namespace]] = collections.defaultdict(list)
+        self._actions: dict[str, list[Callable[[], None]]] = collections.defaultdict(list)
+        self._by_text = False  # code names attributes by texts
+        self._texts: set[str] = set()
         for label, value in roots.items():
             self.visit("self" if not label and isinstance(value, types.MethodType) else label, value)
         while self._opened + 1 < len(self.things):
@@ -93,7 +99,10 @@ class Walk:
 
     def visit(self, label: str, value: Any) -> None:
         """Queue an object, unless it is known or cannot change."""
-        if type(value) in ATOMS or id(value) in self.seen or is_scalar(value):
+        kind = type(value)
+        if is_atom(kind) or id(value) in self.seen or is_scalar(value):
+            if kind is str and value.isidentifier():
+                self._learn_text(value)
             return
         if len(self.things) >= LIMIT:
             self._refuse_more(label)
@@ -126,7 +135,7 @@ class Walk:
                 names = [n for n in list(space.entries) if n in set(space.names)]  # in the order of the namespace
                 self.hold("attributes", space.prefix, space.entries, *names)
             if space.shadowed or (space.is_of_user and absent_matters):
-                whole = space.is_whole or (self._reads_all and space.may_be_read_whole)
+                whole = space.is_whole or self._is_read_whole(space)
                 self.hold("keys", space.prefix.rstrip("."), space.entries, *["all of them"] * whole)
 
     def hold(self, kind: str, label: str, owner: Any, *names: Any) -> None:
@@ -142,14 +151,37 @@ class Walk:
                 self.names.add(name)
                 for space in self._waiting.pop(name, ()):
                     self._enter(space, name)
+                for act in self._actions.pop(name, ()):
+                    act()
+        if not self._by_text and not self.names.isdisjoint(BY_TEXT):
+            self._by_text, self._reads_all = True, False
+            self.learn(self._texts)
         if not self._reads_all and not self.names.isdisjoint(REFLECTION):
             self.read_all()
+
+    def _learn_text(self, text: str) -> None:
+        """Take a text that is reached for the name of an attribute, if code reads attributes by texts."""
+        self._texts.add(text)
+        if self._by_text:
+            self.learn([text])
+
+    def _when(self, names: Iterable[str], act: Callable[[str], None]) -> None:
+        """Act on each of the names that code has, now or once it is reached."""
+        for name in names:
+            if name in self.names:
+                act(name)
+            else:
+                self._actions[name].append(functools.partial(act, name))
+
+    def _is_read_whole(self, space: Namespace) -> bool:
+        """Return True if code may read attributes that it does not name; of classes by texts alone."""
+        return (self._reads_all and space.may_be_read_whole) or (self._by_text and space.is_class)
 
     def read_all(self) -> None:
         """Enter every attribute of every object: code that is not known may read it."""
         self._reads_all = True
         for name, spaces in list(self._waiting.items()):
-            for space in [s for s in spaces if s.may_be_read_whole]:
+            for space in [s for s in spaces if self._is_read_whole(s)]:
                 spaces.remove(space)
                 self._enter(space, name)
 
@@ -159,7 +191,7 @@ class Walk:
             return
         self._spaces[id(space.entries)] = space
         space.of = self._opened
-        whole = space.is_whole or (self._reads_all and space.may_be_read_whole)
+        whole = space.is_whole or self._is_read_whole(space)
         for name, value in space.items():
             if not isinstance(name, str) or (space.is_class and name in OF_CLASSES):
                 continue
@@ -193,7 +225,12 @@ class Walk:
         entries, prefix = function.__dict__, f"{function.__name__}."
         self.add_space(Namespace(prefix, entries, is_whole="__wrapped__" in entries, is_of_user=where == "user"))
         if where == "user":
+            self._when(_OF_FUNCTIONS, functools.partial(self._open_field, label, function))
             self._open_code(function)
+
+    def _open_field(self, label: str, owner: Any, name: str) -> None:
+        self.hold("fields", label, owner, name)
+        self.visit(f"{label}.{name}", getattr(owner, name, None))
 
     def _open_code(self, function: types.FunctionType) -> None:
         code, names = function.__code__, function.__globals__
@@ -211,6 +248,12 @@ class Walk:
                 self.visit(name, names[name])
         for module in read.modules:
             self._open_import(absolute(module, names.get("__package__")))
+        if not read.attributes.isdisjoint(BY_MODULE_NAME):
+            for name in sorted(read.attributes & sys.modules.keys()):
+                self._open_import(name)
+        if "__import__" in read.attributes:
+            text = "a module that only a text made at run time names, where `__import__` loads it"
+            self.unwatched.append(Unwatched(function.__name__, text))
         self.learn(read.attributes)
 
     def _open_import(self, name: str | None) -> None:
@@ -271,7 +314,15 @@ class Walk:
             )
         prefix = f"{label or module.__name__}."
         is_users = where == "user"
+        if is_users:
+            self._when(("getattr", "vars", "__dict__"), functools.partial(self._note_module, label))
         self.add_space(Namespace(prefix, vars(module), binding_only=not is_users, is_of_user=is_users))
+
+    def _note_module(self, label: str, reader: str) -> None:
+        """List a module of the user beside code that reads attributes by texts."""
+        if label not in [u.label for u in self.unwatched]:
+            text = f"attributes of a module that only a text made at run time names, where `{reader}` reads them"
+            self.unwatched.append(Unwatched(label, text))
 
     def open_class(self, label: str, kind: type) -> None:
         """Follow a class to what its code names, its special methods, its bases and its metaclass."""
@@ -282,7 +333,21 @@ class Walk:
         self.add_space(Namespace(prefix, vars(kind), is_class=True, shadowed=True, is_of_user=True))
         for base in (*kind.__mro__[1:], type(kind)):
             self.visit(base.__name__, base)
-        self.learn(getattr(kind, "__match_args__", ()))
+        names = of_class(kind, "__match_args__")
+        self.learn([n for n in names if isinstance(n, str)] if type(names) is tuple else ())
+        self._when(("__subclasses__",), functools.partial(self._open_subclasses, kind))
+        if issubclass(type(kind), abc.ABCMeta):
+            self._when(("isinstance", "issubclass"), functools.partial(self._open_registry, label, kind))
+
+    def _open_subclasses(self, kind: type, name: str) -> None:
+        self.hold("iterated", f"{kind.__name__}.{name}()", kind, type.__subclasses__)
+        derived: list[type] = type.__subclasses__(kind)
+        for part in derived:
+            self.visit(part.__name__, part)
+
+    def _open_registry(self, label: str, kind: type, name: str) -> None:
+        """Watch the classes that are registered with an abstract class."""
+        self.hold("iterated", f"{label}.register", kind, registered)
 
     def open_object(self, label: str, value: Any) -> None:
         """Follow an object to its class, its `__dict__` and its slots."""
@@ -293,11 +358,18 @@ class Walk:
         self.visit(kind.__name__, kind)
         slots = slots_of(kind)
         entries = dict_of(value)
-        if entries is None and not slots:
+        shows_nothing = entries is None and not slots
+        memory = memory_base(kind)
+        if shows_nothing or not (memory is object or issubclass(memory, _SHOWN)):
             self._note_opaque(label, value)
-            return
+        if not shows_nothing:
+            self._open_attributes(label, value, entries, slots)
+
+    def _open_attributes(self, label: str, value: Any, entries: dict[str, Any] | None, slots: dict[str, Any]) -> None:
+        """Follow the `__dict__` and the slots of an object."""
+        kind = type(value)
         self.hold("type", label, value)
-        whole = is_whole(kind, self._home) or optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
+        whole = is_whole(kind, self._home) or _is_node(kind)
         prefix = f"{kind.__name__ if label in ('', 'self') else label}."
         if entries is not None:
             if reads_plainly(value):
@@ -334,106 +406,15 @@ class Walk:
         elif kind is not object:
             self.unwatched.append(Unwatched(label, f"what an object of {kind.__module__}.{kind.__name__} keeps"))
 
-    # -- containers and arrays
-
-    def open_dict(self, label: str, value: dict[Any, Any]) -> None:
-        """Follow a dict to its keys and values."""
-        if type(value) is dict:
-            self.hold("items", label, value)
-        else:
-            base: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
-            self.hold("iterated", label, value, base.keys, base.values)
-        for key, item in list(dict.items(value)):
-            self.visit(f"{label}[{_short(key)}]", item)
-            self.visit(f"{label}[{_short(key)}]", key)
-        if isinstance(value, collections.defaultdict):
-            self.hold("fields", label, value, "default_factory")
-            self.visit(label, value.default_factory)
-        if type(value) is not dict:
-            self._open_subclass(label, value, (dict,))
-
-    def open_sequence(self, label: str, value: Any) -> None:
-        """Follow a list, tuple, deque or set to its items."""
-        base = next(k for k in _CONTAINERS if isinstance(value, k))
-        if type(value) is base:
-            if not isinstance(value, (tuple, frozenset)):  # these never change: their items are watched
-                self.hold("items", label, value)
-        else:
-            self.hold("iterated", label, value, base.__iter__)
-        for i, item in enumerate(list(base.__iter__(value))):
-            self.visit(f"{label}[{i}]", item)
-        if type(value) is not base:
-            self._open_subclass(label, value, _CONTAINERS)
-
-    def _open_subclass(self, label: str, value: Any, plain: tuple[type, ...]) -> None:
+    def open_subclass(self, label: str, value: Any, plain: tuple[type, ...]) -> None:
         """Follow the attributes of a container whose class is the user's own."""
         if type(value) not in plain and self._origin(type(value).__module__) == "user":
             self.open_object(label, value)
 
-    def open_view(self, label: str, value: Any) -> None:
-        """Follow the view of a dict, or a read-only proxy of one, to the items."""
-        self.hold("items", label, value)
-        for i, item in enumerate(list(value)):
-            self.visit(f"{label}[{i}]", item)
-        if isinstance(value, types.MappingProxyType):
-            self.hold("items", label, value.values())
-            for key, item in list(value.items()):
-                self.visit(f"{label}[{_short(key)}]", item)
 
-    def open_array(self, label: str, value: np.ndarray) -> None:
-        """Compare a small array by content; the program holds a larger one by reference."""
-        self.hold("shape", label, value)
-        if value.dtype.hasobject:
-            if value.size <= SMALL and value.flags.c_contiguous:
-                self.hold("items", label, value.reshape(-1))
-                for i, item in enumerate(value.reshape(-1).tolist()):
-                    self.visit(f"{label}[{i}]", item)
-            else:
-                self.unwatched.append(Unwatched(label, "the objects in a large or strided array"))
-        elif value.nbytes <= SMALL:
-            self.hold("content", label, value, np.ndarray.tobytes)
-        else:
-            text = f"the values of an array of {value.nbytes:,} bytes, where the function reads them while it is traced"
-            self.unwatched.append(Unwatched(label, text))
-        if type(value) is not np.ndarray and dict_of(value):
-            self.add_space(Namespace(f"{label}.", dict_of(value) or {}, is_whole=True, shadowed=True))
-
-    def open_buffer(self, label: str, value: Any) -> None:
-        """Compare a buffer of the standard library by content."""
-        if memoryview(value).nbytes <= SMALL:
-            self.hold("content", label, value, bytes)
-        else:
-            self.unwatched.append(Unwatched(label, "the values of a large buffer"))
-
-    def open_void(self, label: str, value: np.void) -> None:
-        """Compare a record of an array by content: its fields can be assigned."""
-        self.hold("content", label, value, np.void.tobytes)
-
-    # -- references
-
-    def open_cell(self, label: str, cell: types.CellType) -> None:
-        """Follow a variable of a closure; an empty one may be filled later."""
-        now = read_cell(cell)
-        if now is UNBOUND:
-            self.hold("call", label, functools.partial(read_cell, cell))
-        else:
-            self.hold("fields", label, cell, "cell_contents")
-            self.visit(label, now)
-
-    def open_weak_reference(self, label: str, reference: Any) -> None:
-        """Follow a weak reference."""
-        self.hold("call", label, reference)
-        self.visit(label, reference())
-
-    def open_context_variable(self, label: str, variable: ContextVar[Any]) -> None:
-        """Follow a context variable to its value."""
-        read = functools.partial(variable.get, UNBOUND)
-        self.hold("call", label, read)
-        self.visit(label, read())
-
-
-_CONTAINERS = (list, tuple, collections.deque, set, frozenset)
-_VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+_OF_FUNCTIONS = ("__annotations__", "__doc__", "__name__", "__qualname__")
+_SHOWN: tuple[type, ...] = (list, tuple, dict, set, frozenset, collections.deque, BaseException)
+_SHOWN += (np.ndarray, np.generic, *ATOMS)  # classes whose memory is watched, beside the attributes
 _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     (type, Walk.open_class),
     (types.ModuleType, Walk.open_module),
@@ -444,23 +425,16 @@ _OPENERS: tuple[tuple[Any, Callable[[Walk, str, Any], None]], ...] = (
     ((staticmethod, classmethod, property, functools.cached_property), Walk.open_wrapper),
     (type(functools.lru_cache(len)), Walk.open_wrapper),
     ((operator.attrgetter, operator.methodcaller), Walk.open_getter),
-    (types.CellType, Walk.open_cell),
     (BaseException, Walk.open_exception),
     (np.ufunc, Walk.open_ufunc),
-    (np.ndarray, Walk.open_array),
-    (np.void, Walk.open_void),
-    ((bytearray, array.array, memoryview), Walk.open_buffer),
-    (weakref.ref, Walk.open_weak_reference),
-    (ContextVar, Walk.open_context_variable),
-    (dict, Walk.open_dict),
-    (_VIEWS, Walk.open_view),
-    (_CONTAINERS, Walk.open_sequence),
+    *containers.OPENERS,
 )
 
 
-def _short(key: Any) -> str:
-    text = repr(key) if type(key) in ATOMS else type(key).__name__
-    return text if len(text) <= 40 else f"{text[:37]}..."
+def _is_node(kind: type) -> bool:
+    """Return True for a class of pytrees; a class that its metaclass makes unhashable is none."""
+    hashable = type(kind).__hash__ is not None
+    return hashable and optree.register_pytree_node.get(kind, namespace=NAMESPACE) is not None
 
 
 def _article(noun: str) -> str:

@@ -19,7 +19,10 @@ LIBRARIES = {"anyshape", "numpy", "scipy", "builtins", "optree"}
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _INSTALLED = r"[\\/](site|dist)-packages[\\/]"
 # Classes of the standard library that hold what their users put in; others keep notes of their own, as loggers do.
-DATA_CLASSES = {"argparse", "collections", "configparser", "types", "fractions", "functools", "string", "weakref"}
+DATA_CLASSES = {
+    "argparse", "collections", "configparser", "fractions", "functools", "queue", "string", "threading", "types",
+    "weakref",
+}  # fmt: skip
 PLAIN_BASES = {"builtins", "abc", "typing", "typing_extensions", "_collections_abc", "collections.abc"}
 # Names by which code reads attributes that it does not name.
 REFLECTION = {
@@ -27,6 +30,9 @@ REFLECTION = {
     "__reduce_ex__", "dir", "getmembers", "asdict", "astuple", "fields", "replace", "copy", "deepcopy",
     "attrgetter", "methodcaller", "dumps", "eval", "exec", "globals",
 }  # fmt: skip
+# Names by which code reads attributes that a text names, and modules that a text names.
+BY_TEXT = {"getattr", "vars", "__dict__", "__getattribute__", "attrgetter", "methodcaller", "dir", "getmembers"}
+BY_MODULE_NAME = {"__import__", "import_module", "modules"}
 EVALUATION = {"globals", "eval", "exec"}  # names by which code reads globals that it does not name
 # Modules of the standard library whose functions depend on their arguments alone.
 PURE_MODULES = {
@@ -47,6 +53,7 @@ ATOMS = (
     bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice, types.CodeType,
     np.dtype, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
 )  # fmt: skip
+_ATOM_IDS = frozenset(map(id, ATOMS))
 IMMUTABLE_MODULES = {
     "datetime", "decimal", "fractions", "re", "_operator", "operator", "zoneinfo", "uuid", "pathlib",
     "ipaddress", "typing", "builtins", "numpy",
@@ -74,6 +81,11 @@ def _origin(top: str) -> str:
     if re.search(_INSTALLED, file):
         return "installed"
     return "stdlib" if file.startswith(_STDLIB_FOLDER) else "user"
+
+
+def is_atom(kind: type) -> bool:
+    """Return True for a class in ATOMS; no `__eq__` of a metaclass runs."""
+    return id(kind) in _ATOM_IDS
 
 
 def is_scalar(value: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+import struct
 import types
 from typing import Any
 
@@ -133,3 +135,44 @@ def reads_plainly(value: Any) -> bool:
     """Return True if the class of an object does not compute each attribute."""
     kind: Any = type(value)
     return kind.__getattribute__ is object.__getattribute__
+
+
+def memory_base(kind: type) -> type:
+    """Return the class of C that gives objects of a class memory of their own, object for those made of attributes."""
+    while kind.__basicsize__ > _PLAIN_SIZE:
+        base: Any = kind.__base__
+        shown = [v for name, v in vars(kind).items() if name in ("__dict__", "__weakref__") or _is_member(v)]
+        if kind.__basicsize__ - base.__basicsize__ > _POINTER * len(shown):
+            return kind
+        kind = base
+    return object
+
+
+def _is_member(value: Any) -> bool:
+    return isinstance(value, types.MemberDescriptorType)
+
+
+_POINTER = struct.calcsize("P")
+_PLAIN_SIZE = object.__basicsize__ + 2 * _POINTER  # of an object with a dict and weak references
+
+
+def of_class(kind: type, name: str) -> Any:
+    """Return what a class or a base of it defines under a name, None if none does; no code of a metaclass runs."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
+def referent(proxy: Any) -> Any:
+    """Return the object that a weak proxy stands for, UNBOUND for one that is gone."""
+    try:
+        return proxy.__init__.__self__
+    except (ReferenceError, AttributeError):
+        return UNBOUND
+
+
+def registered(kind: type) -> tuple[Any, ...]:
+    """Return the classes that were registered with an abstract class."""
+    references = _registry(kind)[0]
+    return tuple(sorted([x for x in [reference() for reference in references] if x is not None], key=id))
+
+
+_registry: Any = getattr(abc, "_get_dump", lambda kind: [()])

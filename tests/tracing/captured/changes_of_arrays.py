@@ -1,6 +1,8 @@
 """Changes of arrays and buffers."""
 
 import array
+import ctypes
+import mmap
 import warnings
 
 import numpy as np
@@ -215,3 +217,24 @@ def masked_array():
     w = np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False])
     yield lambda x: x * float(w.sum())
     w.mask = [True, True, False]
+
+
+@case
+def number_of_ctypes():
+    w = ctypes.c_double(2.0)
+    yield lambda x: x * w.value
+    w.value = 3.0
+
+
+@case
+def structure_of_ctypes():
+    w = type("Pair", (ctypes.Structure,), {"_fields_": [("a", ctypes.c_int), ("b", ctypes.c_double)]})(1, 2.0)
+    yield lambda x: x * w.b
+    w.b = 3.0
+
+
+@case
+def memory_map():
+    w = mmap.mmap(-1, 8)
+    yield lambda x: x * w[0]
+    w[0] = 3

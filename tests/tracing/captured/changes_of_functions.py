@@ -247,3 +247,30 @@ def cell_that_is_emptied():
 
     yield f
     del w
+
+
+@case
+def annotation_that_is_read():
+    def helper(x: 2.0) -> None:
+        """Hold a number."""
+
+    yield lambda x: x * helper.__annotations__["x"]
+    helper.__annotations__["x"] = 3.0
+
+
+@case
+def docstring_that_is_read():
+    def helper():
+        """Do nothing."""
+
+    yield lambda x: x * len(helper.__doc__)
+    helper.__doc__ = "Do nothing at all."
+
+
+@case
+def name_that_is_read():
+    def helper():
+        """Do nothing."""
+
+    yield lambda x: x * len(helper.__name__)
+    helper.__name__ = "longer_name"

@@ -1,5 +1,6 @@
 """Changes of globals, modules and builtins, and what cannot be watched."""
 
+import importlib
 import operator
 import sys
 import threading
@@ -278,3 +279,42 @@ def text_that_is_evaluated():
 def module_found_by_its_name():
     yield lambda x: x * vars(sys.modules["settings_of_" + "these_tests"])["gain"]
     yield
+
+
+@case
+def attribute_of_a_module_by_a_text_in_a_dict():
+    options = {"which": "gain"}
+    yield lambda x: x * getattr(settings, options["which"])
+    settings.gain += 1.0
+
+
+@on_the_list("attributes of a module that only a text made at run time names")
+def attribute_of_a_module_by_a_text_made_up():
+    part = "ga"
+    yield lambda x: x * getattr(settings, part + "in")
+    yield
+
+
+@case
+def module_imported_by_a_function():
+    yield lambda x: x * __import__("settings_of_these_tests").gain
+    settings.gain += 1.0
+
+
+@on_the_list("a module that only a text made at run time names")
+def module_imported_by_a_text_made_up():
+    part = "settings"
+    yield lambda x: x * __import__(part + "_of_these_tests").gain
+    yield
+
+
+@case
+def module_by_importlib():
+    yield lambda x: x * importlib.import_module("settings_of_these_tests").gain
+    settings.gain += 1.0
+
+
+@case
+def module_in_the_table_of_modules():
+    yield lambda x: x * sys.modules["settings_of_these_tests"].gain
+    settings.gain += 1.0

@@ -1,15 +1,19 @@
 """Changes of attributes."""
 
+import abc
 import copy
 import dataclasses
 import enum
 import operator
+import os
+import queue
+import threading
 import types
 import weakref
 
 import numpy as np
 
-from tests.tracing.captured.case import Scale, case, scaled_by
+from tests.tracing.captured.case import Scale, case, on_the_list, scaled_by
 
 
 @case
@@ -450,3 +454,75 @@ def attribute_of_a_subclass_of_float():
     o.unit = 1.0
     yield lambda x: x * o.unit
     o.unit = 3.0
+
+
+@case
+def attribute_of_a_class_by_a_text_made_up():
+    kind, part = type("Kind", (), {"value": 2.0}), "val"
+    yield lambda x: x * getattr(kind, part + "ue")
+    kind.value = 4.0
+
+
+@case
+def attribute_by_the_getattr_of_a_metaclass():
+    values = [2.0]
+    kind = type("Meta", (type,), {"__getattr__": lambda kind, name: values[0]})("Kind", (), {})
+    yield lambda x: x * kind.anything
+    values[0] = 4.0
+
+
+@case
+def object_of_a_class_that_cannot_be_hashed():
+    o = type("Meta", (type,), {"__eq__": lambda a, b: a is b})("Kind", (), {"value": 2.0})()
+    yield lambda x: x * o.value
+    o.value = 4.0
+
+
+@case
+def object_behind_a_weak_proxy():
+    o = Scale()
+    proxy = weakref.proxy(o)
+    yield lambda x: x * proxy.value
+    o.value = 4.0
+
+
+@case
+def class_registered_with_an_abstract_class():
+    abstract, o = abc.ABCMeta("Abstract", (), {"__module__": __name__}), Scale(2.0)
+    yield lambda x: x * (3.0 if isinstance(o, abstract) else 2.0)
+    abstract.register(Scale)
+
+
+@case
+def class_derived_later():
+    base, later = type("Base", (), {}), []
+    yield lambda x: x * len(base.__subclasses__())
+    later.append(type("Derived", (base,), {}))
+
+
+@case
+def attribute_of_a_derived_class():
+    base = type("Base", (), {})
+    derived = type("Derived", (base,), {"value": 2.0})
+    yield lambda x: x * sum(kind.value for kind in base.__subclasses__())
+    derived.value = 4.0
+
+
+@case
+def length_of_a_queue():
+    jobs = queue.Queue()
+    yield lambda x: x * jobs.qsize()
+    jobs.put(1)
+
+
+@case
+def event_that_is_set():
+    event = threading.Event()
+    yield lambda x: x * (3.0 if event.is_set() else 2.0)
+    event.set()
+
+
+@on_the_list("a TextIOWrapper holds a position")
+def file_that_is_open():
+    with open(os.devnull) as file:
+        yield lambda x: x * (2.0 if file.closed else 1.0)
