@@ -12,6 +12,7 @@ a transpose it cannot run.
 
 from __future__ import annotations
 
+import copyreg
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +82,7 @@ class CustomRule:
             pickle.dumps(state)
         except (pickle.PicklingError, AttributeError, TypeError):
             return str, (self.name,)
-        return _rule_again, (type(self), state)
+        return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]
 
 
 class ClosedOver(CustomRule):
@@ -99,13 +100,6 @@ class ClosedOver(CustomRule):
         problem = f"is differentiated in a value that {self.name} closes over, of which its rule knows nothing"
         advice = f"pass the value to {self.name} as an argument, or close over stop_gradient of it"
         return UnsupportedFunctionError(self.function, problem, advice, where)
-
-
-def _rule_again(kind: type[CustomRule], state: dict[str, Any]) -> CustomRule:
-    """Return a rule from its pickle."""
-    rule = object.__new__(kind)
-    rule.__dict__.update(state)
-    return rule
 
 
 def _argument_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
