@@ -53,11 +53,11 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def define(name: str, infer: ShapeRule, *, mints: bool = False, raises: bool = False) -> Op:
-    """Enter a new primitive into `OPS`. Its family is the module of its shape rule."""
+def define(name: str, infer: ShapeRule, family: str | None = None, *, mints: bool = False, raises: bool = False) -> Op:
+    """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, infer.__module__.rpartition(".")[2], mints, raises)
+    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], mints, raises)
     return OPS[name]
 
 

@@ -74,8 +74,7 @@ def define(
     if "params" not in takes_any and names != params.keys():
         problem = f"{name}: its shape rule has the params {', '.join(sorted(names)) or 'none'}"
         raise AnyshapeError(f"{problem}\n  state a kind for each of them in `params`, and for no other")
-    op = graph.define(name, infer, mints=mints, raises=raises)
-    op.family = family or op.family
+    op = graph.define(name, infer, family, mints=mints, raises=raises)
     DEFINITIONS[op] = Definition(operands or (count, count), dict(params), jointly, claims, probe)
     COSTS[op] = cost
     return op
