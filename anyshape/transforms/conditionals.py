@@ -230,7 +230,7 @@ class _Branches:
 
     @property
     def tree_of_results(self) -> Any:
-        """Return the structure of the result; those of the branches differ from it in the order of keys alone."""
+        """Return the structure of the result; other branches differ from it in the order of keys alone."""
         return self.trees[self.call.named_first]
 
     def trace(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
