@@ -28,6 +28,7 @@ with collection_paused():
     from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from anyshape.transforms.implicit_solves import custom_linear_solve, custom_root
     from anyshape.transforms.jit import jit
+    from anyshape.transforms.loops import fori_loop, map, scan, while_loop
     from anyshape.transforms.profile import profile
     from anyshape.transforms.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
@@ -57,6 +58,7 @@ __all__ = [
     "eval_shape",
     "explain",
     "export",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -68,6 +70,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "load",
+    "map",
     "max_dim",
     "min_dim",
     "numpy",
@@ -75,6 +78,7 @@ __all__ = [
     "profile",
     "pure_callback",
     "register_pytree_node",
+    "scan",
     "statically_known",
     "stop_gradient",
     "switch",
@@ -84,6 +88,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 

@@ -100,6 +100,7 @@ MISTAKES = {
     "CustomRuleError": lambda: anyshape.grad(lambda x: np.sum(with_wrong_rule()(x)))(X),
     "DivisionCheckError": lambda: anyshape.jit(lambda x, w: np.average(x, weights=w))(X, 0 * X),
     "BranchMismatchError": lambda: anyshape.jit(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.sum, x))(X),
+    "CarryMismatchError": lambda: anyshape.jit(lambda x: anyshape.fori_loop(0, 3, lambda i, c: c > x, x))(X),
 }
 CONTIGUITY = "axes 0 and 1 are not proved contiguous, which needs 1 == m*n"
 DEFECTS = {

@@ -131,7 +131,7 @@ class _Part:
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
             value_in = {slot: value for value, slot in self.saved.items()}
             saved = [
-                builder.handle(builder, value_in[i]) if i in value_in else zeros_like(ctx, _Typed(meta))
+                builder.handle(builder, value_in[i]) if i in value_in else zeros_like(ctx, Typed(meta))
                 for i, meta in enumerate(slots)
             ]
             return builder.finish([*self.outputs, *saved], self.graph.name)
@@ -150,7 +150,7 @@ class _Part:
             slopes = [None if i is None else results[i] for i in linear.live]
             ctx = ShapeGuardContext(builder.scope, self.graph.name, rule="jvp")
             columns = zip(outputs, slopes, live, strict=True)
-            return builder.finish([_or_zeros(ctx, y, t) for y, t, flag in columns if flag], self.graph.name)
+            return builder.finish([or_zeros(ctx, y, t) for y, t, flag in columns if flag], self.graph.name)
 
     def _again(self, builder: Builder, operands: dict[int, Traced]) -> tuple[Sequence[Any], LinearMap]:
         """Linearise the branch in the graph of the linear map, which computes it again."""
@@ -159,7 +159,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Typed:
+class Typed:
     """An array type in place of a value, for `zeros_like`."""
 
     meta: TensorMeta
@@ -169,10 +169,11 @@ class _Typed:
         return self.meta.dtype
 
 
-def _or_zeros(ctx: ShapeGuardContext, y: Any, tangent: Any) -> Any:
+def or_zeros(ctx: ShapeGuardContext, y: Any, tangent: Any) -> Any:
+    """Return a tangent of a value, zeros where it has none."""
     if tangent is not None:
         return tangent
-    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, _Typed(y.meta))
+    return lift(0, y) if isinstance(y, Traced) else zeros_like(ctx, Typed(y.meta))
 
 
 class _Known:

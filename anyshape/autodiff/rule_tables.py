@@ -7,7 +7,7 @@ A verb fills JVP and transpose together, so the two cannot drift. VJPs are deriv
 - Transpose: `rule(ctx, ct, *inputs, **params)` returns a tuple: a cotangent for each linear input, and None for the
   others. Linear inputs are `Linear`, which have an array type and no value.
 - Batching: `rule(ctx, size, batched, *inputs, **params)` returns the output, or a tuple. Batched inputs and all outputs
-  have the batch as their first axis.
+  have the batch as their first axis, but for outputs that are `Common`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ class Linear:
     @property
     def dtype(self) -> Any:
         return self.meta.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """An output of a batching rule that is the same for all examples, and has no axis for them."""
+
+    value: Any
 
 
 def add_tangents(a: Any, b: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
-from anyshape.autodiff.rule_tables import BATCHERS
+from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.ir.op_local import bind_local
@@ -47,14 +47,17 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
 
 
 def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
-    """Apply the batching rule of a node. All its outputs carry the batch."""
+    """Apply the batching rule of a node. Its outputs carry the batch, but for those that are the same for all."""
     rule = BATCHERS[node.op]
     context = ShapeGuardContext(builder.scope, node.op.name, node.where, [v.meta for v in node.operands], "batching")
     params = {name: env.translate(context.bind(p, field=name)) for name, p in node.params}
     flags = [v in carrying for v in node.inputs]
     result = rule(context, size, flags, *[env[v] for v in node.inputs], **params)
     for value, out in zip(node.outputs, result if len(node.outputs) > 1 else (result,), strict=True):
-        env[value] = out
-        carrying.add(value)
+        if isinstance(out, Common):
+            env[value] = out.value
+        else:
+            env[value] = out
+            carrying.add(value)
     if node.op.mints:
         env.record_outputs(builder, node)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
-from anyshape.graph.ir.graph import Graph, Value, subgraphs
+from anyshape.backend.numpy.loops import run_scan, run_while
+from anyshape.graph.ir.graph import Graph, Op, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
+from anyshape.ops.loops import scan_op, while_op
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -24,18 +26,26 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
     array_of.update(graph.constants)
     for node in graph.nodes:
         operands = [array_of[v] for v in node.inputs]
-        if node.op is cond_op:
-            results = run_branch(evaluate, operands[0], operands[1:], subgraphs(node))
-        elif node.op is cond_each_op:
-            p = dict(node.params)
-            index, *rest = operands
-            results = run_each_branch(evaluate, index, rest, p["batched"], p["carries"], p["totals"])
+        params = resolve(dict(node.params), [array_of[v] for v in node.operands])
+        run_subgraphs = _RUN_SUBGRAPHS.get(node.op)
+        if run_subgraphs is not None:
+            results = run_subgraphs(operands, **params)
         else:
-            params = resolve(dict(node.params), [array_of[v] for v in node.operands])
             result = KERNELS[node.op].run(*operands, **params)
             results = list(result) if len(node.outputs) > 1 else [result]
         array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
     return [np.array(array_of[v]) for v in graph.outputs]
+
+
+# How an op with subgraphs runs so that the evaluator runs these too.
+_RUN_SUBGRAPHS: dict[Op, Callable[..., Sequence[Any]]] = {
+    cond_op: lambda operands, branches: run_branch(evaluate, operands[0], operands[1:], branches),
+    cond_each_op: lambda operands, batched, carries, totals, branches: run_each_branch(
+        evaluate, operands[0], operands[1:], batched, carries, totals
+    ),
+    scan_op: lambda operands, **params: run_scan(evaluate, operands, **params),
+    while_op: lambda operands, **params: run_while(evaluate, operands, **params),
+}
 
 
 def _hidden_inputs(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -46,6 +46,7 @@ from anyshape.errors.size_errors import (
 from anyshape.errors.tracing_errors import (
     ArgumentError,
     BranchMismatchError,
+    CarryMismatchError,
     CheckError,
     ConcretizationError,
     CustomRuleError,
@@ -65,6 +66,7 @@ __all__ = [
     "ArgumentError",
     "AxisError",
     "BranchMismatchError",
+    "CarryMismatchError",
     "CheckError",
     "ConcretizationError",
     "ContradictionError",

@@ -15,6 +15,7 @@ _NUMPY_NAMES = {
     "callback": "pure_callback",
     "complex": "astype",
     "cond_each": "cond",
+    "while": "while_loop",
     "convert": "astype",
     "custom_argument": "custom_jvp",
     "custom_vjp_tangent": "custom_vjp",

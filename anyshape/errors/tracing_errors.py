@@ -108,6 +108,29 @@ class BranchMismatchError(AnyshapeError, TypeError):
         super().__init__(f"{messages.operation(function, where)}: {about}{', and '.join(texts)}\n  {advice}")
 
 
+class CarryMismatchError(AnyshapeError, TypeError):
+    """Raised where a trip of a loop changes the tree, the rank or the dtype of its carry.
+
+    `before` and `after` are what a trip takes and gives; `line` is where it gives it.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        body: str,
+        path: str,
+        before: str,
+        after: str,
+        advice: str,
+        line: object = None,
+        where: object = None,
+    ) -> None:
+        self.function, self.body, self.path, self.line, self.where = function, body, path, line, where
+        self.before, self.after = before, after
+        problem = f"{body} takes {path} as {before}, and gives {after}{messages.at(line)}"
+        super().__init__(f"{messages.operation(function, where)}: {problem}\n  {advice}")
+
+
 class MutationError(AnyshapeError, TypeError):
     """Raised for a change of a traced array in place."""
 

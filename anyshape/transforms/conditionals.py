@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +11,9 @@ from anyshape.errors import ArgumentError, BranchMismatchError, ConcretizationEr
 from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import PREDICATE
-from anyshape.graph.prover.constraints import Claim, Condition, SourceLine, Verdict
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.operands.promotion import cast_operand, dtype_of, is_weak, operand, result_type
+from anyshape.numpy.operands.promotion import cast_operand, is_weak, operand
 from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import control_flow as cf
 from anyshape.ops import elementwise as ew
@@ -38,6 +37,15 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
+from anyshape.transforms.custom_calls import line_of
+from anyshape.transforms.subgraph_results import (
+    ResultType,
+    like_returned,
+    made_at,
+    noted,
+    promoted,
+    promoted_type,
+)
 
 Function = Callable[..., Any]
 
@@ -99,7 +107,8 @@ def _predicate(pred: Any) -> _Choice:
         pred = pred.__ne__(0)
     if isinstance(pred, SizeComparison):
         return _choice_by_sizes(pred)
-    x = _scalar("cond", "pred", pred, "biuf", "one boolean", "reduce it with np.all or np.any, or choose by np.where")
+    advice = "reduce it with np.all or np.any, or choose by np.where"
+    x = scalar_operand("cond", "pred", pred, "biuf", "one boolean", advice)
     if not isinstance(x, Traced):
         return _Choice(int(bool(x)))
     return _Choice(None, x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x)))
@@ -118,7 +127,9 @@ def _position(index: Any) -> _Choice:
     """Return the choice that an index makes."""
     if isinstance(index, SymbolicSize) and not isinstance(index, SizeComparison):
         index = operand(index)
-    x = _scalar("switch", "index", index, "iu", "one integer", "pass an integer scalar, or use cond for a boolean")
+    x = scalar_operand(
+        "switch", "index", index, "iu", "one integer", "pass an integer scalar, or use cond for a boolean"
+    )
     if not isinstance(x, Traced):
         return _Choice(int(x))
     if x.dtype.kind == "u":  # before a large number becomes negative
@@ -126,7 +137,7 @@ def _position(index: Any) -> _Choice:
     return _Choice(None, ew.convert(x, np.int64))
 
 
-def _scalar(function: str, path: str, x: Any, kinds: str, wanted: str, advice: str) -> Any:
+def scalar_operand(function: str, path: str, x: Any, kinds: str, wanted: str, advice: str) -> Any:
     """Return a scalar of these kinds: traced, also where a program holds the array, or a number."""
     if has_type(x, np.ndarray) and active() is not None:
         x = as_value(x)  # the program reads it at each run
@@ -142,13 +153,6 @@ def _scalar(function: str, path: str, x: Any, kinds: str, wanted: str, advice: s
 
 
 # -- the branches ------------------------------------------------------------------------------------------------
-
-
-class _Result(NamedTuple):
-    """One result of all branches: its dtype, and the kind of number that it stands for, None for an array."""
-
-    dtype: np.dtype
-    kind: type | None
 
 
 @dataclass
@@ -170,7 +174,7 @@ class _Conditional:
         self._check_operands(leaves)
         if active() is None:
             return self._run_now(self._chosen(choice), leaves, tree)
-        traced = {i: _like(as_value(x), x) for i, x in enumerate(leaves) if not isinstance(x, SymbolicSize)}
+        traced = {i: like_returned(as_value(x), x) for i, x in enumerate(leaves) if not isinstance(x, SymbolicSize)}
         branches = _Branches(self, leaves, tree, traced)
         return branches.emit(choice)
 
@@ -189,7 +193,7 @@ class _Conditional:
         paths = [f"args[{i}]" for i in range(len(leaves))]
         builder, metas = any_sizes(Leaves(arrays, [None] * len(arrays), tree, paths), [])
         with activate(builder):
-            traced = {i: _like(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
+            traced = {i: like_returned(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
             branches = _Branches(self, leaves, tree, traced)
             try:
                 branches.trace(())
@@ -197,15 +201,8 @@ class _Conditional:
                 return self.functions[position](*self.operands)
         results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
         assert results is not None
-        promoted = [_promoted(x, r) for x, r in zip(results, branches.results, strict=True)]
-        return unflatten(branches.tree_of_results, promoted)
-
-
-def _promoted(x: Any, result: _Result) -> Any:
-    """Return a result of a function that ran outside of a trace in the dtype that all branches have."""
-    if not is_weak(x):
-        return x if x.dtype == result.dtype else x.astype(result.dtype)
-    return result.dtype.type(x) if result.kind in (None, np.generic) else result.kind(x)
+        values = [promoted(x, r) for x, r in zip(results, branches.results, strict=True)]
+        return unflatten(branches.tree_of_results, values)
 
 
 class _Branches:
@@ -214,7 +211,7 @@ class _Branches:
     def __init__(self, call: _Conditional, leaves: Sequence[Any], tree: Any, traced: dict[int, Any]) -> None:
         self.call, self.leaves, self.tree, self.traced = call, leaves, tree, traced
         self.trees: list[Any] = []
-        self.results: list[_Result] = []
+        self.results: list[ResultType] = []
 
     def emit(self, choice: _Choice) -> Any:
         """Return the results: of a conditional, or of the branch that is known to be chosen."""
@@ -252,9 +249,9 @@ class _Branches:
             values = dict(zip(self.traced, handles, strict=True))
             args = unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
             returned: list[Any] = []
-            results, tree = run_traced(lambda *xs: _noted(function(*xs), returned), function_name(function), args, {})
+            results, tree = run_traced(lambda *xs: noted(function(*xs), returned), function_name(function), args, {})
             self.trees.append(tree)
-            results = [_like(y, x) for y, x in zip(results, returned, strict=True)]
+            results = [like_returned(y, x) for y, x in zip(results, returned, strict=True)]
             return results or [full((), False, bool)]  # a node has results, also where it only checks
 
         return body
@@ -282,7 +279,7 @@ class _Branches:
             raise self._mismatch("", texts, (first, position), [None, None], "return the same tree from all branches")
         return [results[i] for i in order]
 
-    def _joined(self, path: str, xs: Sequence[Any]) -> _Result:
+    def _joined(self, path: str, xs: Sequence[Any]) -> ResultType:
         """Return the type of one result: arrays agree in dtype, and Python scalars promote."""
         strong = next((i for i, x in enumerate(xs) if not is_weak(x)), 0)
         for i, x in enumerate(xs):
@@ -290,58 +287,22 @@ class _Branches:
                 raise self._mismatch(path, *_both(xs, 0, i), "return arrays with the same number of axes")
             if not is_weak(x) and x.dtype != xs[strong].dtype:
                 raise self._mismatch(path, *_both(xs, strong, i), "convert one of them with astype")
-        return _promoted_type(xs)
+        return promoted_type(xs)
 
     def _mismatch(
         self, path: str, texts: Sequence[str], positions: tuple[int, int], lines: Sequence[Any], advice: str
     ) -> BranchMismatchError:
         """Return the error for two branches with different results, each with its line."""
         functions = [self.call.functions[i] for i in positions]
-        known = [line or _line_of(function) for line, function in zip(lines, functions, strict=True)]
+        known = [line or line_of(function) for line, function in zip(lines, functions, strict=True)]
         labels = [self.call.labels[i] for i in positions]
         return BranchMismatchError(self.call.name, path, list(zip(labels, texts, known)), advice, user_line())
-
-
-def _promoted_type(xs: Sequence[Any]) -> _Result:
-    """Return the type that a result of several branches has by NumPy's promotion."""
-    dtype = result_type(*xs) if len({str(dtype_of(x)) for x in xs}) > 1 else xs[0].dtype
-    kinds = [kind_of(x) for x in xs]
-    if all(map(is_weak, xs)):
-        return _Result(dtype, max([k for k in kinds if k is not None], key=_ORDER.index))
-    return _Result(dtype, None if None in kinds else np.generic)
-
-
-def _noted(result: Any, leaves: list[Any]) -> Any:
-    """Return a result, and note its leaves as they are."""
-    leaves += flatten(result)[0]
-    return result
-
-
-def _like(y: Any, x: Any) -> Any:
-    """Return a traced result that stands for what the function returned: a Python number is weak."""
-    if isinstance(x, Traced):
-        return y
-    weak = dtype_of(x) if is_weak(x) else None
-    return standing_for(y, weak or (None if has_type(x, np.ndarray) else np.generic))
-
-
-_ORDER: list[type] = [bool, int, float, complex]
 
 
 def _both(xs: Sequence[Any], i: int, j: int) -> tuple[list[str], tuple[int, int], list[Any]]:
     """Return two values as texts, their positions, and the lines that made them."""
     pair = xs[i], xs[j]
-    return [describe(x) for x in pair], (i, j), [_made_at(x) for x in pair]
-
-
-def _made_at(x: Any) -> SourceLine | None:
-    return next((n.where for n in x.builder.nodes if x.value in n.outputs), None)
-
-
-def _line_of(function: Function) -> SourceLine | None:
-    """Return the line where a function is defined, None for one that is not of Python."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
+    return [describe(x) for x in pair], (i, j), [made_at(x) for x in pair]
 
 
 def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:

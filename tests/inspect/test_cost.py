@@ -130,6 +130,10 @@ def operations(node, inputs, results, params):
         branches = params["branches"]
         branch = branches[min(max(int(inputs[0]), 0), len(branches) - 1)]
         return sum(counted for counted, *_ in run_and_count(branch, inputs[1:]))
+    if node.op.name == "while":
+        return 0  # nothing bounds the trips, so the cost is unknown
+    if node.op.name == "scan":
+        return operations_of_trips(inputs, **params)
     if node.op.name == "cond_each":  # the rows of each branch; the cost is a bound of all of them
         return min(r.size for r in results)
     if node.op.name in COUNTED:
@@ -147,6 +151,16 @@ def bytes_read(node, inputs, results):
     if node.op.name in PICKING:
         return results[0].nbytes + sum(x.nbytes for x in inputs[1:])
     return sum(x.nbytes for x in inputs)
+
+
+def operations_of_trips(inputs, body, layout, **params):
+    """Operations of all trips of a scan, whose bodies do the same."""
+    carries, elements, _ = layout
+    one = (
+        [x[0] if carries <= i < carries + elements else x for i, x in enumerate(inputs)] if len(inputs[carries]) else []
+    )
+    counted = sum(count for count, *_ in run_and_count(body[0], one)) if one else 0
+    return counted * len(inputs[carries])
 
 
 def run_and_count(graph, arrays):

@@ -183,17 +183,26 @@ def _connected(conditions: Iterable[Condition], variables: Iterable[DimVar]) -> 
 
 
 def call_type(
-    ctx: ShapeGuardContext, graph: Graph, operands: Sequence[TensorMeta], first: int = 0, always: bool = True
+    ctx: ShapeGuardContext,
+    graph: Graph,
+    operands: Sequence[TensorMeta],
+    first: int = 0,
+    always: bool = True,
+    elements: Container[int] = (),
+    varying: Container[DimVar] = (),
 ) -> tuple[TensorMeta, ...]:
     """Return the types of the outputs of a subgraph for these operands of a node, which start at operand `first`.
 
     For shape rules. Requires of the operands what the subgraph states of its inputs: their types, the ranges of its
     variables and its conditions. Run-time sizes of the subgraph become bounds. A subgraph that does not run `always`
     checks its assertions itself, where it does.
+
+    - `elements`: the inputs that are elements of operands along the first axis. `operands` gives their types.
+    - `varying`: variables that differ between the runs of a loop. Its runs check what is stated of them.
     """
     if len(operands) != len(graph.inputs):
         raise ctx.fail(f"{graph.name or 'a subgraph'} takes {len(graph.inputs)} operands, not {len(operands)}")
-    sizes = _Sizes(ctx, graph, first)
+    sizes = _Sizes(ctx, graph, first, elements, varying)
     for operand, value in zip(operands, graph.inputs, strict=True):
         if operand.dtype != value.meta.dtype:
             advice = "convert the operand with astype"
@@ -219,19 +228,28 @@ def assertions_at(
 class _Sizes:
     """The sizes of a subgraph in terms of the operands of a node."""
 
-    def __init__(self, ctx: ShapeGuardContext, graph: Graph, first: int) -> None:
-        self.ctx, self.graph = ctx, graph
+    def __init__(
+        self,
+        ctx: ShapeGuardContext,
+        graph: Graph,
+        first: int,
+        elements: Container[int] = (),
+        varying: Container[DimVar] = (),
+    ) -> None:
+        self.ctx, self.graph, self.varying = ctx, graph, varying
         self.axes: dict[Atom, Size] = {}
         for source in graph.dims:
             axis = expr.as_atom(source.size)
             if not isinstance(axis, InputAxis):
                 raise ctx.fail(f"the size {source.variable} of {graph.name or 'a subgraph'} is no axis of its inputs")
-            self.axes[source.variable] = expr.input_axis(first + axis.operand, axis.axis)
+            if source.variable not in varying:
+                axis_of_operand = axis.axis + (axis.operand in elements)
+                self.axes[source.variable] = expr.input_axis(first + axis.operand, axis_of_operand)
 
     def extent(self, extent: ShapeExtent) -> ShapeExtent:
         """Return an extent of the subgraph as one of the node."""
-        if isinstance(extent, Unknown):
-            return extent
+        if isinstance(extent, Unknown) or any(v in self.varying for v in expr.variables(extent.size)):
+            return Unknown()
         resolved = self.ctx.resolve(substitute(extent.size, self.axes.get))
         return UpperBound(resolved.size) if isinstance(extent, UpperBound) and isinstance(resolved, Exact) else resolved
 
@@ -250,6 +268,8 @@ class _Sizes:
     def require_conditions(self, kinds: Container[str]) -> None:
         """Require the ranges of variables, and the conditions of these kinds that are about inputs alone."""
         for source in self.graph.dims:
+            if source.variable in self.varying:
+                continue
             variable, size = source.variable, self.value(self.axes[source.variable])
             self.ctx.require_at_least(size, variable.lower, f"{variable} is at least {variable.lower}")
             if variable.upper is not None:

@@ -1,0 +1,151 @@
+"""Batching of loops.
+
+A loop whose trips are the same for all examples has one body for the whole batch. In a `while` whose condition differs
+between examples, a trip computes the rows of those that are live.
+"""
+
+from dataclasses import replace
+
+from anyshape.autodiff.batch_axis import stretch
+from anyshape.autodiff.live_rows import LiveRows
+from anyshape.autodiff.loop_calls import Inputs, Loop
+from anyshape.autodiff.rule_tables import BATCHERS, Common
+from anyshape.autodiff.subgraph_transforms import batch_element, derived
+from anyshape.autodiff.vmap import batch
+from anyshape.errors import RaggedBatchError
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar
+from anyshape.ops import loops as lp
+from anyshape.ops import movement as mv
+from anyshape.ops.callback import name_sizes
+from anyshape.ops.core.apply import meta_of
+
+
+def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, ends):
+    count = len(body[0].inputs)
+    if any(batched[count:]):
+        raise RaggedBatchError("scan", {}, advice="give the carries of all examples the same sizes in each trip")
+    metas = _of_one(operands, batched)
+    loop = Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, ends=ends, metas=metas)
+    return _together(ctx, size, loop, Inputs.of(loop.layout, batched[:count]))
+
+
+def _while_batch(ctx, size, batched, *operands, loop, carries, joined):
+    test, body = loop
+    metas = _of_one(operands, batched)
+    whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, metas=metas)
+    have = Inputs.of(whole.layout, batched)
+    flags = _batched_body(whole, have, _inner(size))[1]
+    if _is_batched(whole, flags, _inner(size)):
+        return _one_or_all(LiveRows(ctx, size, whole, flags, have).run())
+    return _together(ctx, size, whole, have)
+
+
+BATCHERS[lp.scan_op] = _scan_batch
+BATCHERS[lp.while_op] = _while_batch
+
+
+def _of_one(operands, batched):
+    """Return the types of the operands of one example."""
+    return [batch_element(meta_of(x)) if flag else meta_of(x) for x, flag in zip(operands, batched, strict=True)]
+
+
+def _one_or_all(results):
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _inner(size):
+    """Return the size of the batch in a subgraph, which reads it off its inputs."""
+    return size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
+
+
+# -- the body of a batch -----------------------------------------------------------------------------------------
+
+
+def _types(loop, flags, size):
+    """Return the types of the inputs of a body of batches: pieces have the batch as their second axis."""
+    columns = zip(loop.metas.kinds(), flags.kinds(), (0, 0, 1, 0), strict=True)
+    return Inputs(
+        *[
+            [_with_axis(m, size, axis) if flag else m for m, flag in zip(metas, kind, strict=True)]
+            for metas, kind, axis in columns
+        ]
+    )
+
+
+def _with_axis(meta, size, axis):
+    """Return the type of an array with one more axis."""
+    return TensorMeta(meta.dtype, (*meta.extents[:axis], Exact(size), *meta.extents[axis:]))
+
+
+def _batched_body(loop, flags, size):
+    """Return the body of a batch, the flags of its inputs and of its outputs.
+
+    A carry that a trip makes carry the batch does so from the start.
+    """
+    count = len(loop.body.inputs)
+    while True:
+        with derived(loop.body, _types(loop, flags, size).flat(), loop.handle) as (builder, xs):
+            inputs = Inputs.of(loop.layout, xs[:count])
+            inputs.pieces = _moved(inputs.pieces, flags.pieces, (1,), (0,))
+            outputs = loop.outputs(batch(builder, loop.body, inputs.flat(), flags.flat(), size))
+            carries = [a or b for a, (_, b) in zip(flags.carries, outputs.carries, strict=True)]
+            if carries == flags.carries:
+                ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="batching")
+                live = loop.outputs([*carries, *[flag for _, flag in (*outputs.stacked, *outputs.joined)]])
+                ends = [
+                    *[_carried(ctx, size, y, b, flag) for (y, b), flag in zip(outputs.carries, carries, strict=True)],
+                    *[y for y, _ in outputs.stacked],
+                    *_moved([y for y, _ in outputs.joined], live.joined, (0,), (1,)),
+                ]
+                return builder.finish(ends, loop.body.name), flags, live
+        flags = replace(flags, carries=carries)
+
+
+def _carried(ctx, size, y, is_batched, is_wanted):
+    """Return a carry with the batch as its first axis if it is wanted so."""
+    return stretch(ctx, size, y) if is_wanted and not is_batched else y
+
+
+def _moved(xs, flags, old, new):
+    """Return arrays with the batch, if they carry it, at another position."""
+    return [mv.move_axes(x, old, new) if flag else x for x, flag in zip(xs, flags, strict=True)]
+
+
+def _is_batched(loop, flags, size):
+    """Return whether examples differ in the condition."""
+    with derived(loop.test, _types(loop, flags, size).flat(), loop.handle) as (builder, xs):
+        ((_, is_batched),) = batch(builder, loop.test, xs[: len(flags.flat())], flags.flat(), size)
+        return is_batched
+
+
+def _together(ctx, size, loop, have):
+    """Return the results of a loop whose trips are the same for all examples; `have` are the batched operands."""
+    inner = _inner(size)
+    graph, flags, live = _batched_body(loop, have, inner)
+    inputs = replace(
+        loop.inputs,
+        carries=[
+            _carried(ctx, size, x, is_batched, flag)
+            for x, is_batched, flag in zip(loop.inputs.carries, have.carries, flags.carries, strict=True)
+        ],
+        elements=_moved(loop.inputs.elements, have.elements, (1,), (0,)),
+        pieces=_moved(loop.inputs.pieces, have.pieces, (1,), (0,)),
+    )
+    ends = [(size, *shape) if flag else shape for shape, flag in zip(loop.ends, flags.carries, strict=False)]
+    lengths = [*loop.lengths, *loop.joined_lengths]
+
+    def test_of(builder, test, xs):
+        """Return the condition, which is the same for all examples."""
+        return batch(builder, test, xs, flags.flat(), inner)[0][0]
+
+    results, mask = loop.again(graph, inputs, lengths, loop.joined, ends, test_of)
+    added = [*map(name_sizes, (*results.stacked, *results.joined))]
+    columns = [
+        *zip(results.carries, live.carries, strict=True),
+        *([(mask, False)] if loop.has_mask else []),
+        *zip(_moved(added, [*live.stacked, *live.joined], (1,), (0,)), [*live.stacked, *live.joined], strict=True),
+    ]
+    return _one_or_all([y if flag else Common(y) for y, flag in columns])

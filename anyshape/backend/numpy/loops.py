@@ -1,0 +1,88 @@
+"""Kernels of loops. Generated code writes bodies inline; these run where there is no plan."""
+
+import functools
+
+import numpy as np
+
+from anyshape.backend.compiler.codegen.execute import compile_plan
+from anyshape.backend.compiler.lower import lower
+from anyshape.backend.runtime.trips import check_ends, owned, pieces, stacked
+from anyshape.backend.runtime.trips import joined as join
+from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.sizes.evaluate import evaluate
+from anyshape.ops import loops as lp
+from anyshape.ops.core.apply import kernel
+
+_compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
+
+
+def run_scan(run_graph, operands, body, layout, joined, reverse, ends):
+    """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
+    (graph,), layout = body, lp.Layout(*layout)
+    inputs, lengths = operands[: len(graph.inputs)], operands[len(graph.inputs) :]
+    carries, captured = [*inputs[: layout.carries]], inputs[layout.own :]
+    stacks = inputs[layout.stacks]
+    parts = [pieces(x, n) for x, n in zip(inputs[layout.stacks.stop : layout.own], lengths)]
+    added: list[list] = [[] for _ in graph.outputs[layout.carries :]]
+    length = len(stacks[0])
+    for i in reversed(range(length)) if reverse else range(length):
+        own = [*[x[i] for x in stacks], *[part[i] for part in parts]]
+        results = run_graph(graph, [*carries, *own, *captured])
+        carries = results[: layout.carries]
+        for column, result in zip(added, results[layout.carries :]):
+            column.append(result)
+    check_ends(carries, ends)
+    columns = [column[::-1] if reverse else column for column in added]
+    return [*owned(carries, operands), *_collected(graph, layout, joined, operands, columns)]
+
+
+def run_while(run_graph, operands, loop, carries, joined):
+    """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
+    test, body = loop
+    current, captured = [*operands[:carries]], operands[carries:]
+    added: list[list] = [[] for _ in body.outputs[carries:]]
+    count = 0
+    while run_graph(test, [*current, *captured])[0]:
+        count += 1
+        results = run_graph(body, [*current, *captured])
+        current = results[:carries]
+        for column, result in zip(added, results[carries:]):
+            column.append(result)
+    mask = [np.ones(count, bool)] if added else []
+    return [*owned(current, operands), *mask, *_collected(body, lp.Layout(carries), joined, operands, added)]
+
+
+def _collected(graph, layout, joined, operands, columns):
+    """Return the stacked results and the joined ones. Without trips they have the sizes of the operands."""
+    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])
+    metas = [v.meta for v in graph.outputs[layout.carries :]]
+    count = len(columns) - joined
+
+    def shape(extents):
+        """Return a shape, with 0 for a size that no operand gives."""
+        return tuple([evaluate(e.size, lambda v: size_of.get(v, 0)) if isinstance(e, Exact) else 0 for e in extents])
+
+    return [
+        stacked(column, m.dtype, shape(m.extents)) if i < count else join(column, m.dtype, shape(m.extents[1:]))
+        for i, (column, m) in enumerate(zip(columns, metas))
+    ]
+
+
+def _run(graph, arrays):
+    return _compiled(graph)(*arrays)
+
+
+def _one_or_all(results):
+    return results if len(results) > 1 else results[0]
+
+
+def _scan(*operands, body, layout, joined, reverse, ends):
+    return _one_or_all(run_scan(_run, operands, body, layout, joined, reverse, ends))
+
+
+def _while(*operands, loop, carries, joined):
+    return _one_or_all(run_while(_run, operands, loop, carries, joined))
+
+
+kernel(lp.scan_op, _scan)
+kernel(lp.while_op, _while)

@@ -1,0 +1,338 @@
+"""Loops, which run a subgraph once per trip: `scan`, of known length, and `while`, whose trips a run decides.
+
+A body takes the carries, then what each trip reads of its own, then captured values. It gives the carries of the next
+trip, then what each trip adds to the results:
+
+- Elements are slices of stacked operands along the first axis, and stacked results are made of such.
+- Pieces are parts of joined operands, of as many rows as the lengths of the trip say. Their sizes may differ.
+
+A carry may have another size after each trip. Its axis then has a varying variable in the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.ir.graph import DimSource, Graph, Node, Value
+from anyshape.graph.ir.subgraph import axes_of_variables, call_type
+from anyshape.graph.prover.scope import Scope
+from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unknown, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply_all, localise
+from anyshape.ops.core.definition import define
+from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, UnknownSizeError, graph_flops
+from anyshape.ops.subgraph_call import size_carrier
+from anyshape.support.lazy_namedtuple import NamedTuple
+
+BOOL = np.dtype(bool)
+SAME_LENGTH = "all arrays of a scan have its length"
+
+
+class Layout(NamedTuple):
+    """How many inputs of a body are carries, elements and pieces; the others are captured."""
+
+    carries: int
+    elements: int = 0
+    pieces: int = 0
+
+    @property
+    def own(self) -> int:
+        """The number of inputs that each trip has of its own."""
+        return self.carries + self.elements + self.pieces
+
+    @property
+    def stacks(self) -> slice:
+        """The operands that each trip reads an element of."""
+        return slice(self.carries, self.carries + self.elements)
+
+    def per_trip(self, operands: Sequence[TensorMeta]) -> list[TensorMeta]:
+        """Return the types of the inputs of a body for these operands of its node, without lengths."""
+        elements = [TensorMeta(m.dtype, m.extents[1:]) for m in operands[self.stacks]]
+        return [*operands[: self.carries], *elements, *operands[self.stacks.stop :]]
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------
+
+
+def varying_variables(body: Graph, layout: Layout) -> set[DimVar]:
+    """Return the variables of a body that may differ between trips: of carries that change, and of pieces."""
+    varying: set[DimVar] = set()
+    for before, after in zip(body.inputs[: layout.carries], body.outputs, strict=False):
+        for size, new in zip(before.meta.extents, after.meta.extents, strict=True):
+            if isinstance(size, Exact) and not _same(body, size, new):
+                varying.update(expr.variables(size.size))
+    for piece in body.inputs[layout.carries + layout.elements : layout.own]:
+        varying.update([v for v, axis in piece.meta.variable_axes() if axis == 0])
+    return varying
+
+
+def _same(body: Graph, before: ShapeExtent, after: ShapeExtent) -> bool:
+    """Return whether a trip keeps an extent, by what the body states and checks."""
+    if before == after or not (isinstance(before, Exact) and isinstance(after, Exact)):
+        return before == after
+    return Scope(conditions=body.conditions, runtime=body.runtime).same(before.size, after.size)
+
+
+def sizes_of_trips(body: Graph, layout: Layout, size_of: Callable[[int, int], Any]) -> dict[DimVar, Any]:
+    """Return what `size_of(operand, axis)` gives for each variable that is the same in all trips."""
+    varying = varying_variables(body, layout)
+    sizes: dict[DimVar, Any] = {}
+    for source in body.dims:
+        axis = expr.as_atom(source.size)
+        if isinstance(axis, InputAxis) and source.variable not in varying:
+            is_element = layout.stacks.start <= axis.operand < layout.stacks.stop
+            sizes[source.variable] = size_of(axis.operand, axis.axis + is_element)
+    return sizes
+
+
+def _scan_type(
+    ctx: ShapeGuardContext,
+    *operands: TensorMeta,
+    body: tuple[Graph, ...],
+    layout: tuple[int, int, int],
+    joined: int,
+    reverse: bool,
+    ends: tuple[tuple[Size, ...], ...],
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the types of the last carries, of stacked results and of joined ones."""
+    plan, operands, lengths = Layout(*layout), operands[: len(body[0].inputs)], operands[len(body[0].inputs) :]
+    for i, x in enumerate((*operands[plan.stacks], *lengths)):
+        if not x.rank:
+            raise ctx.fail(f"operand {i} has no axis to scan along")
+        count = ctx.exact(x, 0, field="operands")
+        ctx.require_equal(count, ctx.exact(operands[plan.stacks.start], 0, field="operands"), SAME_LENGTH)
+    if any(x.rank != 1 or x.dtype.kind not in "iu" for x in lengths):
+        raise ctx.fail("lengths of pieces must be vectors of integers")
+    length = ctx.exact(operands[plan.stacks.start], 0, field="operands")
+    types = _loop_types(ctx, body[0], operands, plan, joined, length)
+    known = [
+        TensorMeta(m.dtype, tuple([e if isinstance(e, Exact) else ctx.resolve(s) for e, s in zip(m.extents, sizes)]))
+        for m, sizes in zip(types, ends, strict=False)
+    ]
+    return _one_or_all((*known, *types[len(known) :]))
+
+
+def _while_type(
+    ctx: ShapeGuardContext, *operands: TensorMeta, loop: tuple[Graph, ...], carries: int, joined: int
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the types of the last carries, and of what the trips add: their number is a run-time size."""
+    test, body = loop
+    if tensor(BOOL, ()) != test.outputs[0].meta or len(test.outputs) > 1:
+        raise ctx.fail("the condition of a loop is not one boolean")
+    if len(body.outputs) == carries:
+        return _one_or_all(_loop_types(ctx, body, operands, Layout(carries), joined, 0))
+    count = ctx.new_size("trips")
+    types = _loop_types(ctx, body, operands, Layout(carries), joined, count)
+    return *types[:carries], tensor(BOOL, [count]), *types[carries:]
+
+
+def _loop_types(
+    ctx: ShapeGuardContext, body: Graph, operands: Sequence[TensorMeta], layout: Layout, joined: int, count: Size
+) -> tuple[TensorMeta, ...]:
+    """Return the types of the last carries, of stacks of `count` results, and of joined ones."""
+    stacked = len(body.outputs) - layout.carries - joined
+    if stacked < 0 or not body.outputs:
+        raise ctx.fail("the body of a loop gives fewer arrays than it takes")
+    _check_carries(ctx, body, layout)
+    varying = varying_variables(body, layout)
+    _check_varying(ctx, body, layout, varying)
+    shifted = range(layout.stacks.start, layout.stacks.stop)
+    results = call_type(ctx, body, layout.per_trip(operands), always=False, elements=shifted, varying=varying)
+    carries = [
+        _carry_type(ctx, value, meta, operand, varying)
+        for value, meta, operand in zip(body.inputs, results[: layout.carries], operands, strict=False)
+    ]
+    ends = results[layout.carries :]
+    for i, meta in enumerate(ends):
+        for axis, extent in enumerate(meta.extents):
+            if not isinstance(extent, Exact) and not (i >= stacked and axis == 0):
+                raise ctx.unsupported("results of trips", axis, extent)
+    stacks = [TensorMeta(m.dtype, (Exact(count), *m.extents)) for m in ends[:stacked]]
+    return *carries, *stacks, *[TensorMeta(m.dtype, (Unknown(), *m.extents[1:])) for m in ends[stacked:]]
+
+
+def _one_or_all(types: tuple[TensorMeta, ...]) -> TensorMeta | tuple[TensorMeta, ...]:
+    return types if len(types) > 1 else types[0]
+
+
+def _carry_type(
+    ctx: ShapeGuardContext, value: Value, after: TensorMeta, operand: TensorMeta, varying: set[DimVar]
+) -> TensorMeta:
+    """Return the type of a carry after all trips, perhaps none."""
+    extents: list[ShapeExtent] = []
+    for axis, extent in enumerate(value.meta.extents):
+        changes = isinstance(extent, Exact) and not varying.isdisjoint(expr.variables(extent.size))
+        stays = not changes and isinstance(extent, Exact)
+        extents.append(operand.extents[axis] if stays else Unknown())
+    return TensorMeta(after.dtype, tuple(extents))
+
+
+def _check_carries(ctx: ShapeGuardContext, body: Graph, layout: Layout) -> None:
+    """Raise unless each trip gives carries of the dtype and rank that it takes."""
+    for i, (before, after) in enumerate(zip(body.inputs[: layout.carries], body.outputs, strict=False)):
+        if before.meta.dtype != after.meta.dtype:
+            problem = f"carry {i} is {before.meta.dtype} before a trip and {after.meta.dtype} after it"
+            raise ctx.bad_dtype(problem, "convert it with astype")
+        if before.meta.rank != after.meta.rank:
+            raise ctx.fail(f"carry {i} has {before.meta.rank} axes before a trip and {after.meta.rank} after it")
+
+
+def _check_varying(ctx: ShapeGuardContext, body: Graph, layout: Layout, varying: set[DimVar]) -> None:
+    """Raise unless each varying size stands alone on axes of carries that change alike, or leads pieces."""
+    after: dict[DimVar, ShapeExtent] = {}
+    pieces = range(layout.stacks.stop, layout.own)
+    for i, value in enumerate(body.inputs):
+        alone = {axis: v for v, axis in value.meta.variable_axes()}
+        for axis, extent in enumerate(value.meta.extents):
+            varies = isinstance(extent, Exact) and not varying.isdisjoint(expr.variables(extent.size))
+            if varies and (axis not in alone or not (i < layout.carries or (i in pieces and axis == 0))):
+                raise ctx.fail(f"an operand of the loop has the size {extent}, which differs between trips")
+            if i < layout.carries:
+                new = body.outputs[i].meta.extents[axis]
+                _check_axis(
+                    ctx,
+                    body,
+                    f"axis {axis} of carry {i}",
+                    after.setdefault(alone[axis], new) if varies else extent,
+                    new,
+                )
+
+
+def _check_axis(ctx: ShapeGuardContext, body: Graph, axis: str, expected: ShapeExtent, new: ShapeExtent) -> None:
+    """Raise unless an axis of a carry has the size after a trip that is expected of it."""
+    if not _same(body, expected, new):
+        raise ctx.fail(f"{axis} has the size {new} after a trip, and the loop needs {expected}")
+
+
+# -- definitions -------------------------------------------------------------------------------------------------
+
+
+def _is_body(node: Node, param: Any) -> bool:
+    """One subgraph, in a tuple."""
+    return isinstance(param, tuple) and len(param) == 1 and kinds.graph(node, param[0])
+
+
+def _is_condition_and_body(node: Node, param: Any) -> bool:
+    """Two subgraphs: of the condition, and of the body."""
+    return isinstance(param, tuple) and len(param) == 2 and all(kinds.graph(node, g) for g in param)
+
+
+def _is_layout(node: Node, param: Any) -> bool:
+    """The numbers of carries, elements and pieces."""
+    return isinstance(param, tuple) and len(param) == 3 and all(kinds.count(node, n) for n in param)
+
+
+def _are_ends(node: Node, param: Any) -> bool:
+    """A shape for each carry, or nothing."""
+    return isinstance(param, tuple) and all(kinds.sizes(node, shape) for shape in param)
+
+
+def _scan_fits(node: Node, params: dict[str, Any]) -> bool:
+    """Tell whether a node has an operand for each input of its body."""
+    layout, body = Layout(*params["layout"]), params["body"][0]
+    lengths = len(node.inputs) - len(body.inputs) - layout.pieces
+    fits = 0 <= lengths <= params["joined"] and len(body.inputs) >= layout.own and layout.elements > 0
+    ranks = [v.meta.rank for v in body.inputs[: layout.carries]]
+    fits &= not params["ends"] or [len(shape) for shape in params["ends"]] == ranks
+    return fits and len(body.outputs) >= layout.carries + params["joined"]
+
+
+def _while_fits(node: Node, params: dict[str, Any]) -> bool:
+    """Tell whether a node has an operand for each input of its condition and its body."""
+    test, body = params["loop"]
+    fits = len(node.inputs) == len(test.inputs) == len(body.inputs) >= params["carries"]
+    return fits and len(body.outputs) >= params["carries"] + params["joined"] and len(test.outputs) == 1
+
+
+def _scan_flops(applied: Applied) -> Size:
+    """Return the operations of all trips; raise where carries change size, so that trips differ."""
+    params = applied.params
+    layout = Layout(*params["layout"])
+    if varying_variables(params["body"][0], layout):
+        raise UnknownSizeError
+    length = applied.inputs[layout.stacks.start][0]
+    inputs = [*applied.inputs[: len(params["body"][0].inputs)]]
+    inputs[layout.stacks] = [shape[1:] for shape in inputs[layout.stacks]]
+    return expr.mul(length, graph_flops(params["body"][0], inputs))
+
+
+def _while_flops(applied: Applied) -> Size:
+    """Raise, as nothing bounds the number of trips."""
+    raise UnknownSizeError
+
+
+scan_op = define(
+    "scan",
+    _scan_type,
+    params={
+        "body": _is_body,
+        "layout": _is_layout,
+        "joined": kinds.count,
+        "reverse": kinds.flag,
+        "ends": _are_ends,
+    },
+    operands=(1, 10_000),
+    jointly=_scan_fits,
+    claims=None,
+    probe=None,
+    cost=OpCost(_scan_flops, bound=True),
+)
+while_op = define(
+    "while",
+    _while_type,
+    params={"loop": _is_condition_and_body, "carries": kinds.count, "joined": kinds.count},
+    operands=(1, 10_000),
+    jointly=_while_fits,
+    claims=None,
+    probe=None,
+    cost=OpCost(_while_flops, bound=True),
+    mints=True,
+)
+
+
+def scan(
+    body: Graph,
+    layout: Layout,
+    *operands: Operand,
+    reverse: bool = False,
+    joined: int = 0,
+    ends: Sequence[Shape] = (),
+) -> tuple[Any, ...]:
+    """Return the carries after a trip for each element of the stacks, the stacked results, and the joined ones.
+
+    Operands are the first carries, one or more stacks of elements, joined pieces, captures, and lengths per trip. These
+    are of all pieces, and of the first joined results, where known: a transpose cuts their cotangents by them.
+    `ends` are the shapes that the carries have in the end, where these are known: a run checks them.
+    """
+    shapes, sources = localise(tuple(ends), operands)
+    params: dict[str, Any] = {"body": (body,), "layout": tuple(layout), "joined": joined, "ends": shapes}
+    return apply_all(scan_op, *operands, sources=sources, reverse=reverse, **params)
+
+
+def scan_of_length(body: Graph, layout: Layout, length: Size, *operands: Operand, **params: Any) -> tuple[Any, ...]:
+    """Return the results of `scan` for so many trips: without stacks, a size carrier is one."""
+    if layout.elements:
+        return scan(body, layout, *operands, **params)
+    at = layout.carries
+    counted = replace(body, inputs=(*body.inputs[:at], Value(tensor(BOOL, ())), *body.inputs[at:]))
+    counted = replace(
+        counted, dims=tuple([DimSource(v, size) for v, size in axes_of_variables(counted.inputs).items()])
+    )
+    inputs = *operands[:at], size_carrier(length), *operands[at:]
+    return scan(counted, layout._replace(elements=1), *inputs, **params)
+
+
+def while_loop(test: Graph, body: Graph, carries: int, *operands: Operand, joined: int = 0) -> tuple[Any, ...]:
+    """Return the carries once the condition does not hold. Operands are the first carries, and captures.
+
+    Where trips give more than carries, the stacked and the joined results follow behind a mask, which is true for each
+    trip. Of a batch of examples, it tells which trips an example has.
+    """
+    return apply_all(while_op, *operands, loop=(test, body), carries=carries, joined=joined)
