@@ -128,9 +128,10 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
     def function(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
         if not is_traced(x1, x2):
             return ufunc(x1, x2, out, **options)
-        axis = options.pop("axis", -1)
-        if axis != -1 and (core_x, core_y) != (1, 1):
+        if "axis" in options and (core_x, core_y) != (1, 1):
+            axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
+        axis = options.pop("axis", -1)
         x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, {"out": out, **options}))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
@@ -238,13 +239,22 @@ def _tensordot_axes(axes: Any, rank_x: int, rank_y: int) -> tuple[list[int], lis
             why = f"axes={count} are not axes of operands with {rank_x} and {rank_y}"
             raise ShapeError("tensordot", why, (), user_line(), "name fewer axes")
         return list(range(rank_x - count, rank_x)), list(range(count))
-    left, right = ([a] if has_type(a, (int, np.integer)) else list(a) for a in axes)
+    left, right = _axes_of_both(axes)
     if len(left) != len(right):
         raise ArgumentError("tensordot", f"axes={axes}", "names different numbers of axes", "name them in pairs")
     summed_axes = [axis_of(a, rank_x, "tensordot") for a in left], [axis_of(a, rank_y, "tensordot") for a in right]
     if any(len(set(group)) != len(group) for group in summed_axes):
         raise ArgumentError("tensordot", f"axes={axes}", "names an axis twice", "name each axis once")
     return summed_axes
+
+
+def _axes_of_both(axes: Any) -> tuple[list[Any], list[Any]]:
+    """Return the list of axes for each operand; one axis stands for a list."""
+    if len(axes) != 2 or not all(has_type(a, (int, np.integer, Sequence, np.ndarray)) for a in axes):
+        problem, advice = "is not a list of axes for each operand", "pass two lists of ints, or the number of axes"
+        raise ArgumentError("tensordot", f"axes={axes}", problem, advice)
+    left, right = ([a] if has_type(a, (int, np.integer)) else list(a) for a in axes)
+    return left, right
 
 
 def kron(a: Any, b: Any) -> Any:

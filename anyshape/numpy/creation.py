@@ -314,6 +314,8 @@ def linspace(
     if not is_traced(start, stop, num):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
     count = new_size(num, "linspace")
+    for bound in (start, stop):
+        promotion.operand(bound, "linspace")
     inexact = np.result_type(result_type(start, stop), 0.0)
     first, last = broadcast_arrays(as_traced(start, inexact), as_traced(stop, inexact))
     gaps = expr.maximum(count - 1 if endpoint else count, 1)
@@ -393,6 +395,8 @@ def _offsets(rows: Size, columns: Size, k: Any) -> tuple[Any, Any]:
     """Return the row index plus k and the column index, each of shape (rows, columns)."""
     if k.meta.rank if isinstance(k, Traced) else not is_traced(k) and np.ndim(k):
         raise ArgumentError("a diagonal", f"k={k!r}", "is not an int", "name one diagonal")
+    if has_type(k, (float, np.floating)) and k != int(k):
+        raise ArgumentError("a diagonal", f"k={k!r}", "is not whole", "name one diagonal by an int")
     shape = (rows, columns)
     i = mv.broadcast_in_dim(cr.iota(rows), shape, (0,))
     j = mv.broadcast_in_dim(cr.iota(columns), shape, (1,))

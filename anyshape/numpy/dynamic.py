@@ -22,6 +22,7 @@ from anyshape.numpy.operands.promotion import (
     axes_of,
     axis_of,
     choice_of,
+    flag_of,
     is_traced,
     new_shape,
     refuse_kinds,
@@ -106,7 +107,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     if not isinstance(trim, str) or set(trim.lower()) - {*"fb"}:
         raise ArgumentError("trim_zeros", f"trim={trim!r}", "has other letters than f and b", "write 'f', 'b' or 'fb'")
     x = as_traced(filt)
-    axes_of(axis, x.meta.rank, "trim_zeros")
+    if not axes_of(axis, x.meta.rank, "trim_zeros"):
+        return x
     if x.meta.rank != 1:
         raise UnsupportedFunctionError("trim_zeros", f"an array {x.meta}", "ravel it first", user_line())
     (n,) = sizes(x)
@@ -159,6 +161,7 @@ def unique(
     if not is_traced(ar):
         options = {"axis": axis, "equal_nan": equal_nan}
         return np.unique(ar, return_index, return_inverse, return_counts, **options)
+    flag_of("unique", "sorted", sorted)
     x = ravel(ar) if axis is None else as_traced(ar)
     along = axis_of(0 if axis is None else axis, x.meta.rank, "unique")
     first_index, inverse, counts = dy.unique(x, along, equal_nan=bool(equal_nan))

@@ -187,10 +187,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     x = as_traced(array)
     if not callable(mode):
         choice_of("pad", "mode", mode, _MODES)
+    if has_type(pad_width, (bool, np.bool_)):
+        raise ArgumentError("pad", f"pad_width={pad_width!r}", "is a bool", "write an int")
     widths = [(size_of(a), size_of(b)) for a, b in _pairs(pad_width, x.meta.rank)]
     if mode in ("constant", "empty") and set(kwargs) <= {"constant_values"}:
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
-    if mode not in _SOURCE or kwargs.get("reflect_type", "even") != "even" or set(kwargs) - {"reflect_type"}:
+    reflection = choice_of("pad", "reflect_type", kwargs.get("reflect_type", "even"), ("even", "odd"))
+    if mode not in _SOURCE or reflection != "even" or set(kwargs) - {"reflect_type"}:
         advice = f"use constant, {', '.join(_SOURCE)}, or join parts with np.concatenate"
         raise UnsupportedFunctionError("pad", f"mode {mode!r} with {kwargs}", advice, user_line())
     return _pad_from_axis(x, widths, mode)

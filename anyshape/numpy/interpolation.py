@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.errors import ArgumentError
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.operands.promotion import asarray, is_traced, refuse_kinds, result_type, sizes
 from anyshape.ops import elementwise as ew
@@ -29,6 +30,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     if not is_traced(x, xp, fp, left, right, period):
         return np.interp(x, xp, fp, left, right, period)
+    for name, number in (("left", left), ("right", right), ("period", period)):
+        if number is not None and asarray(number, function="interp").ndim:
+            raise ArgumentError("interp", name, "is an array", "pass one number")
     for points in (x, xp):
         refuse_kinds("interp", asarray(points), "c")
     x, xp, fp = asarray(x, _FLOAT), asarray(xp, _FLOAT), asarray(fp, result_type(_FLOAT, fp))

@@ -316,6 +316,13 @@ def slice_axis(x: Any, axis: int, start: Size, size: Size) -> Any:
 
 
 @makes_array
+def _as_list(values: Any) -> list[Any]:
+    """Return one value or several as a list."""
+    if has_type(values, np.ndarray):
+        values = values.ravel().tolist()
+    return list(values) if isinstance(values, (tuple, list)) else [values]
+
+
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Return an array with its elements shifted along axes; those shifted beyond the end come in at the start.
 
@@ -326,8 +333,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     x = as_traced(a)
     if axis is None:
         return mv.reshape(roll(ravel(x), shift, 0), sizes(x))
-    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
-    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    shifts, axes = (_as_list(values) for values in (shift, axis))
     shifts, axes = (p * max(len(shifts), len(axes)) if len(p) == 1 else p for p in (shifts, axes))
     if len(shifts) != len(axes):
         raise context_of("roll", x).fail("as many shifts as axes are needed")

@@ -9,7 +9,7 @@ import numpy as np
 from anyshape.errors import ArgumentError
 from anyshape.numpy.decompositions import largest
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
-from anyshape.numpy.operands.reduction_args import count_along, restore_axes, squared_magnitude
+from anyshape.numpy.operands.reduction_args import count_along, refuse_axis_kinds, restore_axes, squared_magnitude
 from anyshape.numpy.reduction import max as maximum
 from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
@@ -78,6 +78,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """
     if not is_traced(x):
         return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    refuse_axis_kinds("norm", axis)
     value = _inexact(x)
     rank = value.ndim
     if axis is None:
@@ -105,6 +106,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     """
     if not is_traced(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    refuse_axis_kinds("vector_norm", axis)
     value = _inexact(x)
     rank = value.ndim
     named = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
+from anyshape.numpy.operands.index_parser import fit_mask
 from anyshape.numpy.operands.promotion import (
     asarray,
     cast_operand,
@@ -23,6 +25,7 @@ from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full
 from anyshape.ops.dynamic import nonzero
 
@@ -79,8 +82,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     if not is_traced(x, condlist):
         return np.piecewise(x, condlist, funclist, *args, **kw)
     x = asarray(x, function="piecewise")
-    condition_list = condlist if isinstance(condlist, (list, tuple)) else [condlist]
-    conditions = [cast_operand(c, np.dtype(bool)) for c in condition_list]
+    conditions = [_condition(x, c) for c in _conditions(condlist, x.ndim)]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         problem = f"has {len(funclist)} functions for {len(conditions)} conditions"
         raise ArgumentError("piecewise", "funclist", problem, "pass one for each condition and perhaps a default")
@@ -90,6 +92,21 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for condition, function in zip(conditions, functions, strict=True):
         result = ew.select(condition, _piece(function, x, args, kw), result)
     return result
+
+
+def _conditions(condlist: Any, rank: int) -> Sequence[Any]:
+    """Return a list of conditions; a list of numbers is one condition, except for a scalar."""
+    if not isinstance(condlist, (list, tuple)):
+        return [condlist]
+    is_one = rank and condlist and not isinstance(condlist[0], (list, tuple)) and not np.ndim(condlist[0])
+    return [condlist] if is_one else condlist
+
+
+def _condition(x: Any, condition: Any) -> Any:
+    """Return a condition in the shape of x: it chooses along the first axes, as a mask."""
+    mask = cast_operand(condition, np.dtype(bool), "piecewise")
+    fit_mask(context_of("piecewise", x), sizes(x), mask)
+    return mv.broadcast_in_dim(mask, sizes(x), range(mask.ndim))
 
 
 def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:

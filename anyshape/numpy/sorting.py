@@ -37,6 +37,7 @@ from anyshape.ops import sorting as so
 from anyshape.ops.control import check, warn_below
 from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import iota, size_value
+from anyshape.support.true_types import has_type
 
 _FLOAT = np.dtype(np.float64)
 
@@ -63,13 +64,21 @@ def _check_kind(name: str, kind: Any, stable: Any) -> None:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """Return an array sorted along an axis; None flattens it first.
 
-    NaNs come last. All values of `kind` give the same result. A traced array takes no `order`.
+    NaNs come last. A stable sort keeps the order of -0.0 and 0.0; otherwise `kind` changes nothing.
+    A traced array takes no `order`.
     """
     if not is_traced(a):
         return np.sort(a, axis=axis, kind=kind, order=order, stable=stable)
     _check_kind("sort", kind, stable)
     _refuse_order("sort", order)
-    return so.sort(*_along("sort", a, axis))
+    x, along = _along("sort", a, axis)
+    if x.dtype.kind in "fc" and _is_stable(kind, stable):
+        return ix.take_along_axis(x, so.argsort(x, along, stable=True), along)
+    return so.sort(x, along)
+
+
+def _is_stable(kind: Any, stable: Any) -> bool:
+    return bool(stable) or kind in ("stable", "mergesort")
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -81,9 +90,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         return np.argsort(a, axis=axis, kind=kind, order=order, stable=stable)
     _check_kind("argsort", kind, stable)
     _refuse_order("argsort", order)
-    return so.argsort(
-        *flat_if_no_axis("argsort", asarray(a), axis), stable=bool(stable) or kind in ("stable", "mergesort")
-    )
+    return so.argsort(*flat_if_no_axis("argsort", asarray(a), axis), stable=_is_stable(kind, stable))
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
@@ -208,7 +215,8 @@ def _levels(name: str, q: Any, kind: np.dtype, scale: float) -> Any:
         refuse_kinds(name, values, "c")
         if not np.all((values >= 0) & (values <= scale)):
             raise ArgumentError(name, f"level {q}", message, "pass levels in this range")
-    level = asarray(q, kind if is_weak(q) and kind.kind == "f" else None)
+    follows = is_weak(q) and kind.kind == "f" and (scale == 1 or not has_type(q, bool))
+    level = asarray(q, kind if follows else None)
     if level.dtype.kind in "biu" and scale != 1:
         level = ew.convert(level, _FLOAT)
     if is_traced(q):

@@ -13,11 +13,12 @@ from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.numpy import reduction as rdn
-from anyshape.numpy.elementwise import add, divide, multiply, subtract
+from anyshape.numpy.elementwise import add, divide, multiply, not_equal, subtract
 from anyshape.numpy.operands.promotion import (
     asarray,
     axes_of,
     axis_of,
+    flag_of,
     is_traced,
     number_dtype,
     refuse_kinds,
@@ -394,7 +395,8 @@ def cov(
         raise ArgumentError("cov", "weights", "are not supported for traced arrays", "scale the rows before")
     operands = [m] if y is None else [m, y]
     target = np.dtype(dtype) if dtype is not None else result_type(*operands, _FLOAT)
-    rows = [_as_rows(asarray(x, target), rowvar) for x in operands]
+    in_rows = flag_of("cov", "rowvar", rowvar)
+    rows = [_as_rows(asarray(x, target), in_rows) for x in operands]
     x = mv.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     freedom = _freedom(bias, ddof)
     for most, message in ((0, EMPTY_MEAN), (freedom, NO_FREEDOM)):
@@ -462,7 +464,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is not None:
         points = asarray(x)
         along = 0 if points.ndim == 1 else axis_of(axis, points.ndim, "trapezoid")
-        dx = subtract(*_neighbours(points, along))
+        dx = (not_equal if points.dtype.kind == "b" else subtract)(*_neighbours(points, along))
         if points.ndim == 1:
             dx = mv.reshape(dx, (*sizes(dx), *[1] * (values.ndim - integrated_axis - 1)))
     return rdn.sum(divide(multiply(dx, add(after, before)), 2.0), axis)  # of the product: x may have more axes than y

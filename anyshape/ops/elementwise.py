@@ -325,11 +325,16 @@ def conj(x: Any) -> Any:
 
 
 def power_by(x: Any, exponent: int | float | complex) -> Any:
-    """Return x to the power of a literal number, by the cheapest op that gives it."""
+    """Return x to the power of a literal number, by the cheapest op that gives it; of complex x by the general one.
+
+    There the cheap ops round and treat zeros and infinities otherwise than NumPy's power.
+    """
     if has_type(exponent, float) and exponent.is_integer() and abs(exponent) < 2**53:
         exponent = int(exponent)
     if exponent == 0:
         return lift(1, x)
+    if x.dtype.kind == "c":
+        return apply(power_by_op, x, exponent=exponent)
     if exponent == 1:
         return x
     for known, cheap in ((2, square), (-1, reciprocal), (0.5, sqrt)):

@@ -87,7 +87,7 @@ WANTED = (
     D(r"norm\(", "of a traced matrix|^error class", "these norms need a decomposition"),
     D("matrix_power", "a negative power|^error class", "an inverse needs a decomposition"),
     D("cross", "must equal 3|not 3", "NumPy deprecates vectors of two elements"),
-    D("sorted=False|unique_", "^value|^special|^sign of zero|^shape", "distinct elements are always sorted"),
+    D("sorted=(False|None)|unique_", "^value|^special|^sign of zero|^shape", "distinct elements are always sorted"),
     D("piecewise", "^accepted|SymbolicIteration", "functions get the whole array, where NumPy indexes it by the mask"),
     # -- arguments that a program takes more strictly, or in another order
     D(
@@ -98,7 +98,7 @@ WANTED = (
     D("np.pad", "^accepted", "a scalar has no axis to extend, so its widths are not read", case=r"\(\)"),
     D("tensordot", "are not axes of operands|^error class", "a number of axes is not negative"),
     D("tri[lu]", "^error class", "NumPy's own message is an accident of its code"),
-    D("std.*axis=1.*correction", "^error class", "two things are wrong, and the axis is found first"),
+    D("(std|var).*axis=.*correction", "^error class", "two things are wrong, and the axis is found first"),
     D("mean=x", "^accepted", "booleans are averaged as numbers, with a given mean too", case="bool"),
     D(
         "std.*dtype=(int|bool)",
@@ -122,7 +122,15 @@ WANTED = (
     D("nan(var|std).*dtype=", "^value", "NumPy subtracts the mean in the dtype of the data"),
     D("clip", "^sign of zero", "NumPy clips complex numbers by another rule", case="complex"),
     D("to_device", "^error class", "a device is an option without a counterpart"),
-    D(r"\[\[?1\.0\]", "^error class|^refused", "an index of floats is an error of dtypes"),
+    D(r"\[\[?1\.0\]|^x\[x\]$", "^error class|^refused", "an index of floats is an error of dtypes"),
+    D(r"np.zeros\(\(0, 3\), bool\)", "must equal 0", "NumPy lets a mask without elements have any length"),
+    D("quantile|percentile", "zero-size array", "NumPy's check fails for several axes of no levels", case="0"),
+    D(
+        "quantile|percentile",
+        "must be at least 1",
+        "a quantile needs an element, where NumPy answers for no levels of integers",
+        case="0",
+    ),
     D("argwhere|nonzero", "a scalar has no positions", "a scalar has no axes to give positions along", case=r"\(\)"),
     D("interp", "^error class|^refused", "positions are real numbers", case="complex"),
     D(r"median.*axis=\(\)", "^accepted", "NumPy's reshape fails for an empty array", case="0"),
@@ -150,6 +158,7 @@ WANTED = (
         "NumPy multiplies a complex number by 1, which changes parts of it",
         case="complex",
     ),
+    D("prod.*dtype=complex", "^special|^sign", "NumPy multiplies a complex number by 1, which changes parts of it"),
     D(
         "sc.(expm1|log1p)",
         "^special|^sign of zero",
@@ -165,9 +174,15 @@ WANTED = (
     ),
     D("(var|std).*dtype=complex", "^value|^special", "real data are squared before they are cast"),
     D("percentile.*np.float32", "^dtype", "NumPy's scalar levels promote by value", case="float16"),
+    D("percentile.*np.int64", "^dtype", "NumPy gives NaN in the dtype of the data, and numbers in another one"),
+    D("quantile|percentile", "^sign of zero", "NumPy's partition puts equal zeros in any order"),
     D("linspace|interp", "^special", "the order of operations decides on inf - inf"),
-    D("float_power", "^sign of zero|^special|^value", "a literal exponent gets the root, as ** does"),
-    D("concatenate.*axis=None", "^dtype", "NumPy keeps the dtype where one operand is a Python scalar"),
+    D(
+        r"power.*0\.5|\*\* .*0\.5",
+        "^sign of zero|^special|^value",
+        "an exponent of 0.5 takes the root, as NumPy's own `x ** 0.5` of an array does",
+    ),
+    D("concatenate.*axis=None|union1d", "^dtype", "NumPy keeps the dtype where one operand is a Python scalar"),
     D("empty_like", "", "NumPy gives what is in memory"),
     D(
         "fmax|fmin|maximum|minimum|nanmax|nanmin",

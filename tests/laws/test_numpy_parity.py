@@ -80,4 +80,8 @@ NAMED = [
     "np.argsort(x, axis=-1)", "np.repeat(x, 2, axis=0)", "x.flat[1:]", "x.strides", "x.flags", "x.base", "x.ctypes",
     "np.equal(x, x, dtype=object)", "np.linalg.trace(np.stack([x, x]))", "np.linalg.diagonal(x[None])",
     "np.nanmax(x, initial=0)", "np.nanvar(x, ddof=5)", "np.sum(x, initial=None)", "np.full_like(x, np.nan)",
+    "np.power(x, 2)", "np.power(x, -1)", "np.power(x, 1.0)", "np.power(x, True)", "np.float_power(x, 2)", "x ** 2",
+    "x ** 1", "x ** -1.0", "x ** np.float32(2)", "np.sort(x, stable=True)", "np.sort(x, kind='mergesort')",
+    "np.trapezoid(x, y)", "np.trim_zeros(x, axis=())", "np.piecewise(x, [m[:, 0] if m.ndim > 1 else m], [1, 2])",
+    "np.piecewise(x, [1, 0], [1, 2])", "np.percentile(x, True)", "np.roll(x, np.array([1]))",
 ]  # fmt: skip

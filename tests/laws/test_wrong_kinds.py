@@ -33,6 +33,8 @@ WANTED = [
     (r"ord=", "not ours", "an order of norms is a number or one of a few names"),
     (r"ddof|correction", "", "one number is subtracted"),
     (r"copy=", "^accepted", "a program copies where it must, and the option has no effect"),
+    (r"where=(-1|1j)", "^value|^special", "a mask counts elements, where NumPy adds up its numbers"),
+    ("cross|vecdot", "^accepted", "None leaves an option as it is"),
     (r"interp|\[\[", "not ours", "NumPy itself says that a list is ragged"),
 ]
 
@@ -107,6 +109,12 @@ REFUSED = [
     "np.sum(x, where=x > 1, initial=None)",
     "np.mean(x, where='q')", "np.var(x, where=int)", "np.nan_to_num(x[:1, :1], nan=[0, 1])", "np.reshape(x, {})",
     "np.zeros_like(x, shape={})", "np.tril(x, k=(0,))", "np.linspace(x, x, b'q')", "np.flip(x, axis=np.array([1.5]))",
+    "np.ones_like(x, shape=True)", "np.full_like(x, 1, shape=(2, True))", "np.broadcast_to(x, (True, 2, 3))",
+    "np.pad(x, True)", "np.linalg.norm(x, axis=[0, 1])", "np.linalg.vector_norm(x, axis=[0])",
+    "np.interp(x, [0, 1], [3, 4], left=(0,))", "np.interp(x, [0, 1], [3, 4], right=x)", "np.linspace(x, 'q')",
+    "np.interp(x, [0, 1], [3, 4], period=[1.5, 2])", "np.tensordot(x, x, axes=[1.5])", "np.matvec(x, x[0], axis=-1)",
+    "np.cov(x, rowvar=np.ones(2))", "np.corrcoef(x, rowvar=np.ones(2))",
+    "np.linalg.matrix_power(x[:, :2], np.array([1]))",
 ]  # fmt: skip
 
 

@@ -78,12 +78,24 @@ def _computation(name: str) -> Callable[[Any, Any], Any]:
             x, y = (x, y) if keeps_bools else (_as_int(x), _as_int(y))
             if are_python_ints(name, x, y):
                 return of_python_ints(name, x, y)
-        if name == "power" and type(y) is int and y == 2 and (x.is_array or x.dtype.kind != "b"):
-            # NumPy squares: of an array of bools it is an int8, unlike np.power
-            return weakly(NAMESPACE["square"](x), x, y)
-        return weakly(NAMESPACE[name](x, y), x, y)
+        chosen = _root_or_square(x, y) if name == "power" else None
+        return weakly(NAMESPACE[name](x, y) if chosen is None else NAMESPACE[chosen](x), x, y)
 
     return compute
+
+
+def _root_or_square(x: Any, y: Any) -> str | None:
+    """Return the function that NumPy's `x ** y` calls for an exponent of Python, None where that is np.power.
+
+    The square of an array of bools is an int8, and powers of complex arrays have other zeros and infinities.
+    """
+    if type(y) not in (int, float) or not isinstance(x, Traced):
+        return None
+    if type(y) is int and y == 2 and (x.is_array or x.dtype.kind not in "bc"):
+        return "square"
+    if x.dtype.kind == "c" and x.is_array:
+        return {(int, -1): "reciprocal", (float, 0.5): "sqrt"}.get((type(y), y))
+    return None
 
 
 def unary(name: str) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import (
+    AnyshapeError,
     ArgumentError,
     AxisError,
     DTypeError,
@@ -189,7 +190,9 @@ def operator_index(x: Any) -> int:
     """Return x as a Python int; floats and arrays are refused."""
     try:
         return int(type(x).__index__(x))
-    except AttributeError:
+    except (AttributeError, TypeError) as error:
+        if isinstance(error, AnyshapeError):
+            raise
         advice = "pass an int or an entry of x.shape"
         raise DTypeError("size", f"{x!r} is not an integer", advice, user_line()) from None
 
@@ -208,6 +211,8 @@ def shape_of(shape: Any, function: str = "shape") -> tuple[Size, ...]:
         raise ArgumentError(function, f"the size {shape!r}", problem, "give one int for each axis")
     several = isinstance(shape, Iterable) and not isinstance(shape, Traced)
     entries = list(shape) if several else [shape]
+    if any(has_type(s, (bool, np.bool_)) for s in entries):
+        raise ArgumentError(function, f"the size {shape!r}", "is a bool", "give one int for each axis")
     return tuple([nonnegative_size(s, function) if _is_integer(s) else size_of(s) for s in entries])
 
 
@@ -220,7 +225,7 @@ def new_size(size: Any, function: str) -> Size:
     """Return a size that an argument gives alone, and that must not be negative."""
     if isinstance(size, Sequence) or (has_type(size, np.ndarray) and size.ndim):
         raise ArgumentError(function, f"the size {size!r}", "is not an int", "give one int")
-    return new_shape(size, function)[0]
+    return new_shape(int(size) if has_type(size, (bool, np.bool_)) else size, function)[0]
 
 
 def new_shape(shape: Any, function: str) -> tuple[Size, ...]:
@@ -261,6 +266,13 @@ def choice_of(name: str, option: str, value: Any, choices: Sequence[Any]) -> Any
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         raise ArgumentError(name, f"{option}={value!r}", "is unknown", f"write {' or '.join(map(repr, choices))}")
     return value
+
+
+def flag_of(name: str, option: str, value: Any) -> bool:
+    """Return an option that is true or false; an array of several elements is neither."""
+    if has_type(value, np.ndarray) and value.size != 1:
+        raise ArgumentError(name, f"{option}={value!r:.40}", "is neither true nor false", "write True or False")
+    return bool(value)
 
 
 def refuse_kinds(name: str, x: Any, kinds: str, advice: str = "convert it with astype") -> Any:
