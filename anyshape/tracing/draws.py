@@ -30,7 +30,6 @@ from anyshape.support.true_types import has_type
 T = TypeVar("T")
 _GLOBAL = 2  # the number of global generators
 _INSTRUCTIONS = 20_000  # that are compared one by one
-_STANDARD = random.__file__.removesuffix("random.py")
 _HEADER = object.__basicsize__  # bytes of an object that count references to it
 _WORDS = struct.Struct("624Ii")  # state of a Mersenne twister as NumPy has it: key, position
 _PYTHON_WORDS = struct.Struct("i624I")  # and as Python has it: position, key
@@ -245,12 +244,6 @@ def _restore(watched: Sequence[Stream], before: Sequence[Any]) -> None:
             stream.restore(state)
 
 
-def _is_users(frame: FrameType) -> bool:
-    """Return whether a frame runs code outside of the standard library too, whose `random` draws line by line."""
-    file = frame.f_code.co_filename
-    return is_user_frame(frame) and (not file.startswith(_STANDARD) or "site-packages" in file)
-
-
 class _Search:
     """Search for the line that moves a stream: states are compared at each line of the user that runs.
 
@@ -276,7 +269,7 @@ class _Search:
         return self.cause
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
-        return self._step(frame, event, arg) if _is_users(frame) else None
+        return self._step(frame, event, arg) if is_user_frame(frame) else None
 
     def _step(self, frame: FrameType, event: str, arg: Any) -> Any:
         self.events += 1
@@ -288,7 +281,7 @@ class _Search:
             sys.settrace(None)
             return None
         back: FrameType | None = frame.f_back if event == "return" else frame
-        while back is not None and not _is_users(back):
+        while back is not None and not is_user_frame(back):
             back = back.f_back
         if back is not None:
             code = back.f_code

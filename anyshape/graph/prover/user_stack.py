@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,9 @@ from anyshape.graph.prover.constraints import SourceLine
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
 _FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__)
-_FOREIGN = (*_FOLDERS, "<__array_function__", "<anyshape")
+_STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
+_INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
+_FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
 _FOREIGN_FILES: set[str] = set()  # files in these folders that were met: each op of a trace looks for its line
 _TRACERS: set[CodeType] = set()  # functions that call the function of the user that is traced
 
@@ -30,7 +33,7 @@ def calls_traced_function(tracer: F) -> F:
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame on the stack outside of anyshape, NumPy and SciPy."""
+    """Return the innermost frame on the stack outside of anyshape, NumPy, SciPy and the standard library."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_filename in _FOREIGN_FILES or not is_user_frame(frame)):
         frame = frame.f_back
@@ -38,12 +41,14 @@ def user_frame() -> FrameType | None:
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Return whether a frame runs code outside of anyshape, NumPy and SciPy."""
+    """Return whether a frame runs code outside of anyshape, NumPy, SciPy and the standard library."""
     file = frame.f_code.co_filename
     generated = file == "<string>" and str(frame.f_globals.get("__name__")).startswith("anyshape.")
     if not (generated or file.startswith(_FOREIGN)) or file.startswith(_DEMO):
         return True
-    if file.startswith(_FOLDERS):
+    if file.startswith(_STANDARD) and not file.startswith(_FOLDERS) and any(p in file for p in _INSTALLED):
+        return True
+    if not generated and not file.startswith("<"):
         _FOREIGN_FILES.add(file)
     return False
 

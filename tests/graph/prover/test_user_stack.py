@@ -1,12 +1,18 @@
 """Conditions keep the lines that led to them, from the traced function on, and print them folded."""
 
+import collections
+import contextlib
+import functools
+import json
 import pickle
+import statistics
 
 import numpy as np
 import pytest
 
 import anyshape
 from anyshape import errors, grad, jit, trace
+from anyshape.errors import AnyshapeError
 from anyshape.graph.prover.constraints import SourceLine
 
 
@@ -83,3 +89,38 @@ def test_callers_are_pickled_and_not_compared():
     copy = pickle.loads(pickle.dumps(where))
     assert copy.trail == where.trail and copy == where == SourceLine(where.file, where.line, where.function)
     assert hash(copy) == hash(SourceLine(where.file, where.line, where.function))
+
+
+class Lazy:
+    """Reads an element through `functools` and `contextlib`."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @functools.cached_property
+    def far(self):
+        return self.x[90]
+
+    @contextlib.contextmanager
+    def opened(self):
+        yield self.x[90]
+
+    def from_context(self):
+        with self.opened() as value:
+            return value
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: Lazy(x).far,
+    lambda x: Lazy(x).from_context(),
+    lambda x: functools.reduce(lambda a, i: a + x[i], [80, 90], 0),
+    lambda x: collections.Counter([np.sum(x)]),
+    lambda x: statistics.fmean([1.0], weights=[np.sum(x)]),
+    lambda x: json.dumps({"a": np.sum(x)}, default=float),
+])  # fmt: skip
+def test_lines_of_the_standard_library_are_not_those_of_the_user(function):
+    with pytest.raises(AnyshapeError) as error:
+        jit(function)(np.arange(3.0))
+    assert "test_user_stack.py" in str(error.value)
+    for file in ("functools", "contextlib", "statistics", "encoder", "__init__"):
+        assert f"{file}.py" not in str(error.value)
