@@ -225,3 +225,23 @@ def test_pad_takes_the_same_fills_as_numpy(dtype, fill):
         result = anyshape.jit(padded)(x)
         assert result.dtype == expected.dtype
         np.testing.assert_array_equal(result, expected)
+
+
+class Position:
+    """An integer of the user's own class."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+@pytest.mark.parametrize("key", [
+    Position(1), Position(-1), (Position(1), Position(2)), (Position(0), slice(None)), (..., Position(1)),
+    (None, Position(1)), slice(Position(1), Position(3)), (Position(1), [0, 2]), (slice(None), Position(-2)),
+])  # fmt: skip
+def test_an_object_with_an_index_is_an_integer_of_a_key(key):
+    x = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(anyshape.jit(lambda x: x[key])(x), x[key])
+    np.testing.assert_array_equal(anyshape.jit(lambda x: x.flat[Position(5)])(x), 5.0)

@@ -20,7 +20,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, slice_bounds
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.promotion import asarray, is_int, size_of, sizes
+from anyshape.numpy.operands.promotion import asarray, is_int, operator_index, size_of, sizes
 from anyshape.ops import creation as cr
 from anyshape.ops import dynamic as dy
 from anyshape.ops import elementwise as ew
@@ -331,8 +331,8 @@ def _classified(item: Any) -> Any:
         item = bool(item)  # True adds an axis, so the shape depends on the answer
     if item is None or item is Ellipsis or isinstance(item, (slice, SymbolicSize)):
         return item
-    if has_type(item, (int, np.integer)) and not has_type(item, bool):
-        return int(item)
+    if hasattr(type(item), "__index__") and not has_type(item, (bool, np.bool_, np.ndarray, Traced)):
+        return operator_index(item)
     array = _index_array(item)
     if not isinstance(array, Traced) and array.ndim == 0 and array.dtype.kind in "iu":
         return int(array)
