@@ -29,6 +29,10 @@ from anyshape.support.true_types import has_type
 
 T = TypeVar("T")
 _GLOBAL = 2  # the number of global generators
+_REENTRANT = type(threading.RLock())
+_OF_THREADS = {"threading", "concurrent", "queue", "multiprocessing", "asyncio", "joblib"}
+_LOOKUPS = {"current_thread", "main_thread", "active_count", "enumerate", "get_ident", "name", "daemon"}
+_REPEATS = 4  # further traces that must draw too, where other threads may have drawn
 _INSTRUCTIONS = 20_000  # that are compared one by one
 _HEADER = object.__basicsize__  # bytes of an object that count references to it
 _WORDS = struct.Struct("624Ii")  # state of a Mersenne twister as NumPy has it: key, position
@@ -39,12 +43,14 @@ class Stream(NamedTuple):
     """Source of numbers or items that moves on when it is read.
 
     `read()` returns its state, in about a microsecond, and `restore(state)` sets it.
+    A thread that holds the `lock` is the only one that moves it.
     """
 
     label: str
     read: Callable[[], Any]
     restore: Callable[[Any], None]
     is_random: bool = True
+    lock: Any = None
 
 
 # -- states --------------------------------------------------------------------------------------------------------
@@ -85,7 +91,13 @@ def _set_bits(generator: Any, state: Any) -> None:
 
 
 def _bit_stream(label: str, generator: Any) -> Stream:
-    return Stream(label, lambda: _bits(generator), lambda state: _set_bits(generator, state))
+    return Stream(label, lambda: _bits(generator), lambda state: _set_bits(generator, state), lock=_lock_of(generator))
+
+
+def _lock_of(generator: Any) -> Any:
+    """Return the lock that each draw from a bit generator takes, None where a thread cannot take it twice."""
+    lock = getattr(generator, "lock", None)
+    return lock if isinstance(lock, _REENTRANT) else None
 
 
 def _legacy_stream(label: str, thing: np.random.RandomState) -> Stream:
@@ -98,7 +110,8 @@ def _legacy_stream(label: str, thing: np.random.RandomState) -> Stream:
         has_gauss, gauss = struct.unpack_from("i4xd", memory, _offset_of_gauss())
         thing.set_state({**now, "has_gauss": has_gauss, "gauss": gauss})
 
-    return Stream(label, lambda: (_bits(thing._bit_generator), _memory(thing)), restore)
+    lock = _lock_of(thing._bit_generator)
+    return Stream(label, lambda: (_bits(thing._bit_generator), _memory(thing)), restore, lock=lock)
 
 
 def _offset_of_gauss() -> int:
@@ -226,11 +239,30 @@ def _refuse_if_drawn(
     _restore(watched[first:], before[first:])
     if not alone:
         np.random.random_sample(), random.random()  # so that setting a seed again is seen
-    cause = _Search(watched).run(trace)
+    cause = _Search(watched).run(trace) if alone else _found_beside_threads(watched, trace)
     if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
         return  # another thread drew from a global generator
     stream, where = cause or (moved[0], None)
     raise FrozenDrawError(name, stream.label, is_random=stream.is_random, where=where)
+
+
+def _found_beside_threads(watched: Sequence[Stream], trace: Callable[[], T]) -> tuple[Stream, SourceLine] | None:
+    """Return the stream that a trace moves, and the line, while no other thread draws.
+
+    Generators of NumPy are locked meanwhile. Other streams have no lock: a trace that draws does so each time.
+    A function that waits for threads would wait forever, as these may wait for a lock.
+    """
+    if _waits_for_threads(trace):
+        return _Search(watched).run(trace)
+    with contextlib.ExitStack() as held:
+        for lock in [s.lock for s in watched if s.lock is not None]:
+            held.enter_context(lock)
+        cause = _Search(watched).run(trace)
+        for _ in range(_REPEATS):
+            if cause is None or cause[0].lock is not None:
+                break
+            cause = _Search(watched).run(trace)
+    return cause
 
 
 def _moved(watched: Sequence[Stream], before: Sequence[Any]) -> list[Stream]:
@@ -242,6 +274,25 @@ def _restore(watched: Sequence[Stream], before: Sequence[Any]) -> None:
     for stream, state in zip(watched, before, strict=True):
         if stream.read() != state:
             stream.restore(state)
+
+
+def _waits_for_threads(trace: Callable[[], Any]) -> bool:
+    """Return whether a trace calls functions of modules by which threads wait for one another."""
+    called = False
+
+    def enter(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal called
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        called = called or (module in _OF_THREADS and frame.f_code.co_name not in _LOOKUPS)
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(enter)
+        with contextlib.suppress(Exception):  # as in `_Search.run`
+            trace()
+    finally:
+        sys.settrace(before)
+    return called
 
 
 class _Search:

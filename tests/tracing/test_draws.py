@@ -1,11 +1,14 @@
 """Functions that draw random numbers or take items of iterators while traced are refused, and change nothing."""
 
+import contextlib
 import functools
 import itertools
 import random
 import sys
 import threading
+import time
 import timeit
+from concurrent import futures
 
 import numpy as np
 import pytest
@@ -287,12 +290,52 @@ def test_draws_of_another_thread_are_none_of_the_functions():
 
     try:
         result = refuse_draws("waits", lambda: waits(X), [])
-    except FrozenDrawError:  # the other thread drew again while the line was searched
+    except FrozenDrawError:  # it waits for the other thread, which drew again while the line was searched
         result = X + 1
     finally:
         stop.set()
         thread.join()
     np.testing.assert_array_equal(result, X + 1)
+
+
+@contextlib.contextmanager
+def drawing_thread():
+    """Another thread that draws from the global generators of NumPy and Python, and from a generator."""
+    stop, rng, interval = threading.Event(), np.random.default_rng(0), sys.getswitchinterval()
+
+    def draw():
+        while not stop.is_set():
+            for _ in range(50):
+                np.random.normal(), random.random(), rng.normal()
+            time.sleep(0)
+
+    thread = threading.Thread(target=draw)
+    sys.setswitchinterval(1e-5)
+    thread.start()
+    try:
+        yield rng
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        thread.join()
+
+
+def test_functions_that_draw_nothing_are_traced_beside_a_thread_that_draws():
+    with drawing_thread():
+        for n in range(60):
+            function = jit(lambda x, n=n: np.sum(np.sin(x) * n))
+            np.testing.assert_allclose(function(X), np.sum(np.sin(X) * n))
+
+
+@pytest.mark.parametrize("draw", [
+    lambda rng: np.random.normal(), lambda rng: random.random(), lambda rng: rng.normal(),
+    lambda rng: futures.ThreadPoolExecutor(1).submit(np.random.normal).result(),
+])  # fmt: skip
+def test_a_draw_is_found_beside_a_thread_that_draws(draw):
+    with drawing_thread() as rng:
+        for _ in range(5):
+            with pytest.raises(FrozenDrawError):
+                jit(lambda x: x + draw(rng))(X)
 
 
 def test_a_seed_is_seen_beside_other_threads():

@@ -16,7 +16,8 @@ from anyshape.graph.prover.constraints import SourceLine
 
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
-_FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__)
+_OPTREE = os.path.join(os.path.dirname(np.__path__[0]), "optree", "")  # not loaded yet
+_FOLDERS = (_PACKAGE, *np.__path__, *scipy.__path__, _OPTREE)
 _STANDARD = os.path.dirname(os.__file__)  # packages may be installed below it
 _INSTALLED = ("site-packages", "dist-packages")  # folders of packages, the second one in Debian
 _FOREIGN = (*_FOLDERS, _STANDARD, "<frozen ", "<__array_function__", "<anyshape")
