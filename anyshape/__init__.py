@@ -17,6 +17,7 @@ with collection_paused():
     from anyshape.tracing.shape_struct import ShapeDtypeStruct
     from anyshape.tracing.symbolic_shape import SymbolicShape
     from anyshape.tracing.view import View
+    from anyshape.transforms.associative_scan import associative_scan
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
     from anyshape.transforms.conditionals import cond, switch
@@ -45,6 +46,7 @@ __all__ = [
     "SymbolicScope",
     "SymbolicShape",
     "View",
+    "associative_scan",
     "check",
     "check_grads",
     "checkpoint",

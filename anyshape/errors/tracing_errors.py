@@ -109,7 +109,7 @@ class BranchMismatchError(AnyshapeError, TypeError):
 
 
 class CarryMismatchError(AnyshapeError, TypeError):
-    """Raised where a trip of a loop changes the tree, the rank or the dtype of its carry.
+    """Raised where a trip of a loop, or the function of an associative scan, changes the type of what it takes.
 
     `before` and `after` are what a trip takes and gives; `line` is where it gives it.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, ConcretizationError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ConcretizationError, SymbolicIterationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import TensorMeta
@@ -54,7 +54,7 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
     if not has_type(unroll, (int, bool)) or unroll < 1:
         raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a positive int")
     if active() is None:
-        loop = _run_now(lambda start, rows: scan(f, start, rows, length, reverse), init, xs)
+        loop = run_now(lambda start, rows: scan(f, start, rows, length, reverse), init, xs)
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
     rows = _Rows("scan", xs, length)
 
@@ -76,7 +76,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """
     check_callable("fori_loop: body_fun", body_fun)
     if active() is None:
-        loop = _run_now(lambda start, ends: fori_loop(ends[0], ends[1], body_fun, start), init_val, (lower, upper))
+        loop = run_now(lambda start, ends: fori_loop(ends[0], ends[1], body_fun, start), init_val, (lower, upper))
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
         return loop
@@ -117,7 +117,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     for label, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
         check_callable(f"while_loop: {label}", function)
     if active() is None:
-        loop = _run_now(lambda start, _: while_loop(cond_fun, body_fun, start), init_val, ())
+        loop = run_now(lambda start, _: while_loop(cond_fun, body_fun, start), init_val, ())
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
@@ -128,11 +128,11 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def _run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
+def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
     """Trace a loop for one call outside of a trace, and run it. Return the error of functions that cannot be traced."""
     try:
         return jit(function, optimize="off")(init, others)
-    except (ConcretizationError, UnsupportedFunctionError) as error:
+    except (ConcretizationError, SymbolicIterationError, UnsupportedFunctionError) as error:
         return error
 
 
