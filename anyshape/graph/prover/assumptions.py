@@ -48,6 +48,7 @@ from anyshape.graph.prover.models import (
     truth,
     value_in,
 )
+from anyshape.graph.prover.one_variable import is_about_one_variable
 from anyshape.graph.prover.search_budget import SearchBudget, out_of_time
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.evaluate import evaluate, values_from
@@ -275,7 +276,7 @@ class Assumptions:
         verdict = decide_by_form(claim)
         if verdict is not Verdict.UNKNOWN:
             return claim, verdict
-        shortest, query = self._answers.equal.shortest, claim
+        shortest, query = self._answers.equal.shortest_inside, claim
         try:
             a, b = shortest(self.normal(claim.left)), shortest(self.normal(claim.right))
             if a is not claim.left or b is not claim.right:
@@ -322,8 +323,9 @@ class Assumptions:
     ) -> Verdict:
         """Return the verdict of integer sets on a claim, asked as the query; `answers` are known to occur."""
         claim, facts = self._with_facts(original, query)
-        if False not in answers and any(c.relation in _LINKS for c in [claim, *facts]):
-            answers.add(self._models.separate(original, [claim, *facts]))
+        if False not in answers and not is_about_one_variable([claim, *facts]):
+            has_links = any(c.relation in _LINKS for c in [claim, *facts])
+            answers.add(self._models.separate(original, [claim, *facts], has_links=has_links))
             if _is_unprovable(answers, need_refutation):
                 return Verdict.UNKNOWN
         if count_products(claim.left) + count_products(claim.right):

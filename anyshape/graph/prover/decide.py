@@ -14,6 +14,7 @@ from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
 from anyshape.graph.prover.integer_sets import IntegerSet
 from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
+from anyshape.graph.prover.one_variable import Cases, cases_over_one_variable
 from anyshape.graph.prover.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Call, Size
@@ -252,6 +253,15 @@ class Decision:
         self.verdict, self.gave_up = Verdict.UNKNOWN, False
         self.models: list[Assignment] = []
 
+    def read(self, cases: Cases, *, need_refutation: bool, need_proof: bool) -> None:
+        """Take over the cases of a claim about one variable."""
+        needed = ((need_proof, Verdict.YES, cases.false), (need_refutation, Verdict.NO, cases.true))
+        for _, verdict, size in [n for n in reversed(needed) if n[0]]:
+            if size is None:
+                self.verdict = verdict
+            else:
+                self.models.append({cases.variable: size})
+
     def ask(
         self, known: Sequence[Claim], queries: Sequence[_Query], rest: Sequence[Claim]
     ) -> tuple[list[_Query], list[Claim]]:
@@ -277,15 +287,19 @@ class Decision:
 def decide_exactly(
     claim: Claim, facts: Sequence[Claim], *, need_refutation: bool = True, need_proof: bool = True
 ) -> Decision:
-    """Return the verdict of integer sets.
+    """Return the exact verdict: along the line of sizes for claims about one variable, else by integer sets.
 
     With `need_refutation=False` no proof of the negation is tried, and with `need_proof=False` no proof of the claim.
     Integer sets get the first of many facts, then more of them as long as a candidate breaks any. Facts that a
     candidate breaks come first.
     """
+    decision = Decision()
+    cases = cases_over_one_variable(claim, facts)
+    if cases is not None:
+        decision.read(cases, need_refutation=need_refutation, need_proof=need_proof)
+        return decision
     queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
     queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []
-    decision = Decision()
     decision.verdict = _decide_by_own_facts(claim, facts, queries)
     known, rest = list(facts[:_FIRST_FACTS]), list(facts[_FIRST_FACTS:])
     while queries and decision.verdict is Verdict.UNKNOWN:

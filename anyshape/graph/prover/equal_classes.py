@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Call, DimExpr, Size
 
 
 class EqualClasses:
@@ -27,6 +28,16 @@ class EqualClasses:
             size = shorter
         if first is not size:
             self._shorter[first] = size
+        return size
+
+    def shortest_inside(self, size: Size) -> Size:
+        """Return the shortest size of the class; that of a broadcast has the shortest of its sizes in their places."""
+        size = self.shortest(size)
+        atom = expr.as_atom(size) if self._shorter else None
+        if isinstance(atom, Call) and atom.function == "broadcast":
+            args = [self.shortest(a) for a in atom.args]
+            if any(a is not b for a, b in zip(args, atom.args, strict=True)):
+                size = self.shortest(expr.broadcast(*args))
         return size
 
     def join(self, a: Size, b: Size) -> None:

@@ -12,7 +12,7 @@ from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.models import Assignment, Model, initial_models, nearest, separating_models, truth, value_in
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
-from anyshape.graph.sizes.expr import Atom, DimVar, Size
+from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 
 _MODELS = 32
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
@@ -81,33 +81,36 @@ class KnownModels:
                     known[atom] = evaluate(size, values_from(sizes))
         return known
 
-    def separate(self, claim: Claim, facts: Sequence[Claim]) -> bool | None:
-        """Return False if a model is found in which sizes that broadcast make the claim false, else None.
+    def separate(self, claim: Claim, facts: Sequence[Claim], *, has_links: bool = True) -> bool | None:
+        """Return False if a model is found that makes the claim false, else None.
 
-        The facts are those connected with the claim, the claim over free variables first.
+        The facts are those connected with the claim, the claim over free variables first. With links among them, models
+        are tried in which sizes that broadcast differ.
         """
         for known in self.all()[:1]:
             for sizes in self._variants(known, facts[0]):
                 model = Model(self.complete(sizes), _distinct)
                 if truth(claim, model) is False and self.add(model, known):
                     return False
-        for sizes in separating_models(claim, facts):
+        for sizes in separating_models(claim, facts) if has_links else ():
             model = Model(self.complete(sizes), sizes.make)
             if truth(claim, model) is False and self.add(model):
                 return False
         return None
 
     def _variants(self, known: Model, claim: Claim) -> Iterator[Assignment]:
-        """Yield variants of a known model: another size or 1 for each variable of the claim, ones for each side.
+        """Yield variants of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
 
         Variables that no claim mentions are left out: other sizes of these refute the questions about them.
         """
         free = {v: n for v, n in known.items() if v in self._about and v not in self._equalities}
-        sides = [expr.variables(claim.left), expr.variables(claim.right)]
-        for variable in claim.variables():
-            yield {**free, variable: nearest(variable, known[variable] + 1)}
-        for ones in [*sides, *[[v] for v in claim.variables()]]:
-            yield {**free, **{v: nearest(v, 1) for v in ones}}
+        singles = [(v,) for v in claim.variables()]
+        sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
+        for others in [*singles, *sides]:
+            yield {**free, **{v: nearest(v, known[v] + 1) for v in others}}
+        ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
+        for side in [*sides, *singles]:
+            yield {**free, **{v: nearest(v, ones[v]) for v in side}}
 
     def refutes(self, claim: Claim) -> bool:
         """Return whether a model makes the claim false: cheap, as a proof is not."""
@@ -116,6 +119,18 @@ class KnownModels:
     def values(self, size: Size) -> list[int]:
         """Return the values of the size in the models."""
         return [v for v in (value_in(m, size) for m in self.all()) if v is not None]
+
+
+def _sizes_for_one(claim: Claim, known: Model) -> dict[DimVar, int]:
+    """Return what variables must be for the sizes that broadcast in a claim to be 1: 3 for n in max(n - 2, 0)."""
+    sizes = {}
+    for side in (claim.left, claim.right):
+        atom = expr.as_atom(side)
+        for part in atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (side,):
+            about, value = expr.variables(part), value_in(known, part)
+            if len(about) == 1 and value is not None:
+                sizes[about[0]] = known[about[0]] + 1 - value
+    return sizes
 
 
 def _distinct(position: int) -> int:
