@@ -288,7 +288,7 @@ def _try_step(choices, name, row, values, namespace):
         try:
             with np.errstate(all="ignore"):
                 value = np.asarray(row.run(namespace, *xs, *arguments))
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, OverflowError):
             continue
         if value.size <= 2000 and value.ndim <= 4:
             return Step(name, operands, arguments), value
