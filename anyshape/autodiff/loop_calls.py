@@ -13,7 +13,7 @@ from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_s
 from anyshape.graph.ir.builder import Builder
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.ir.subgraph import close, sizes_at
-from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops import loops as lp
@@ -146,6 +146,10 @@ class Loop:
         constant = replace(self.body, dims=tuple([s for s in self.body.dims if s.variable not in self.varying]))
         return sizes_at(self.ctx, constant, metas)
 
+    def exact_sizes(self, x: Any) -> Shape | None:
+        """Return the exact sizes of an operand or a result, None where it has none."""
+        return self.ctx.sizes(Typed(meta_of_operand(x)))
+
     # -- loops over derived bodies
 
     def scan(
@@ -228,3 +232,8 @@ def flagged(xs: Iterable[Any], flags: Iterable[bool]) -> list[Any]:
 def reordered(graph: Graph, order: Sequence[int]) -> Graph:
     """Return a graph that is not yet closed with its inputs in another order; hidden ones stay behind."""
     return replace(graph, inputs=(*[graph.inputs[i] for i in order], *graph.inputs[len(order) :]))
+
+
+def with_axis(meta: TensorMeta, size: Size, axis: int) -> TensorMeta:
+    """Return the type of an array with one more axis."""
+    return TensorMeta(meta.dtype, (*meta.extents[:axis], Exact(size), *meta.extents[axis:]))

@@ -297,6 +297,9 @@ while_op = define(
 )
 
 
+LOOPS = (scan_op, while_op)
+
+
 def scan(
     body: Graph,
     layout: Layout,

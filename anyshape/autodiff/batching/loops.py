@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.live_rows import LiveRows
-from anyshape.autodiff.loop_calls import Inputs, Loop
+from anyshape.autodiff.loop_calls import Inputs, Loop, with_axis
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError
-from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
@@ -69,15 +68,10 @@ def _types(loop, flags, size):
     columns = zip(loop.metas.kinds(), flags.kinds(), (0, 0, 1, 0), strict=True)
     return Inputs(
         *[
-            [_with_axis(m, size, axis) if flag else m for m, flag in zip(metas, kind, strict=True)]
+            [with_axis(m, size, axis) if flag else m for m, flag in zip(metas, kind, strict=True)]
             for metas, kind, axis in columns
         ]
     )
-
-
-def _with_axis(meta, size, axis):
-    """Return the type of an array with one more axis."""
-    return TensorMeta(meta.dtype, (*meta.extents[:axis], Exact(size), *meta.extents[axis:]))
 
 
 def _batched_body(loop, flags, size):

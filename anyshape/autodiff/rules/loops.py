@@ -93,7 +93,7 @@ def _linear_scan(loop, parts, tangents, values, tape, mask):
         *flagged([*loop.joined_lengths, *measured[len(tape.joined) :]], parts.live.joined),
     ]
     length = loop.length if mask is None else sizes_of(loop.ctx, mask)[0]
-    ends = [meta_of(y).sizes for y in flagged(values.carries, parts.live.carries)]
+    ends = [loop.exact_sizes(y) for y in flagged(values.carries, parts.live.carries)]
     return loop.scan(parts.map, inputs, lengths, sum(parts.live.joined), length, loop.reverse, ends)
 
 
@@ -112,14 +112,14 @@ def _transpose(loop, cts):
     carries = by_flags(linear.carries, own.carries)
     everything = replace(own, carries=carries, elements=elements).flat()
     columns = zip(everything, operand_flags.flat(), loop.inputs.flat(), strict=True)
-    operands = [_of_its_shape(ct, x) if flag and ct is not None else None for ct, flag, x in columns]
+    operands = [_of_its_shape(loop, ct, x) if flag and ct is not None else None for ct, flag, x in columns]
     return operands + [None] * len([*loop.lengths, *loop.joined_lengths])
 
 
-def _of_its_shape(ct, x):
+def _of_its_shape(loop, ct, x):
     """Return a cotangent with the exact sizes of its operand: joined ones have none of their own."""
-    sizes = meta_of_operand(x).sizes
-    return ct if ct.meta.sizes is not None or sizes is None else sized(ct, sizes)
+    sizes = loop.exact_sizes(x)
+    return ct if loop.exact_sizes(ct) is not None or sizes is None else sized(ct, sizes)
 
 
 def _pulled(loop, linear, starts, seeds):
@@ -139,7 +139,7 @@ def _pulled(loop, linear, starts, seeds):
         *flagged(loop.joined_lengths, live.joined),
         *flagged(flagged(loop.lengths, linear.pieces), has.pieces),
     ]
-    ends = [meta_of_operand(x).sizes for x in (*loop.inputs.carries, *pulled.captured)]
+    ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *pulled.captured)]
     results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
     count, carried = len(starts), len(cotangents.carries)
     added = by_flags([*has.elements, *has.pieces], results[carried:])

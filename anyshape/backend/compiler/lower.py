@@ -13,6 +13,7 @@ from typing import Any
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
 from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.passes.loop_invariants import split_invariants
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
 from anyshape.backend.compiler.plan import Group, Literal, Plan, Slot, Step, named_sizes
@@ -28,6 +29,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
+from anyshape.ops.loops import LOOPS, Layout
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.progress import count_op
 
@@ -161,8 +163,18 @@ class _Lowering:
             results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
-            bodies=tuple([lower(g, tier=self.tier) for g in dict(node.params).get(TRAITS[op].inlines, ())]),
+            bodies=tuple([lower(g, tier=self.tier) for g in _bodies(op, dict(node.params))]),
         )
+
+
+def _bodies(op: Op, params: dict[str, Any]) -> Sequence[Graph]:
+    """Return the graphs that a step runs: what is invariant in a loop has a graph of its own, before that of a trip."""
+    graphs: Sequence[Graph] = params.get(TRAITS[op].inlines, ())
+    if op not in LOOPS:
+        return graphs
+    *others, body = graphs
+    layout = Layout(*params["layout"]) if "layout" in params else Layout(params["carries"])
+    return *others, *split_invariants(body, layout)
 
 
 def _metas(values: Sequence[Value]) -> tuple[TensorMeta, ...]:

@@ -35,6 +35,13 @@ def has_local(param: Any) -> bool:
     return isinstance(param, DimExpr)
 
 
+def axes_read(param: Any) -> list[InputAxis]:
+    """Return the axes of operands that a param reads."""
+    if isinstance(param, tuple):
+        return [axis for p in param for axis in axes_read(p)]
+    return [leaf for leaf in expr.leaves_of(param) if isinstance(leaf, InputAxis)] if isinstance(param, DimExpr) else []
+
+
 def over_axes(
     definition: Size | tuple[Value, int], inputs: Sequence[Value], axis_of: Callable[[Value, int], Size]
 ) -> Size:

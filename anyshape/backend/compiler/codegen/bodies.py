@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,14 @@ from anyshape.backend.compiler.codegen.step_source import StepSource
 from anyshape.backend.compiler.codegen.timers import begin_body_line, done_body_line, end_body_line
 from anyshape.backend.compiler.plan import Group, Plan, Slot, Step, sizes_of_body
 from anyshape.backend.runtime.rows import Rows
+from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown
-from anyshape.graph.sizes.expr import DimExpr, as_atom
+from anyshape.graph.sizes.expr import DimExpr, Size, as_atom, variables
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
 
 if TYPE_CHECKING:
@@ -31,15 +33,21 @@ def write_branches(writer: Any, step: Step, body_source: type) -> None:
     write(writer, step, body_source)
 
 
+def insert(writer: Any, body: Body, indent: str) -> None:
+    """Add the lines of a body to the function that it is part of."""
+    writer.marks += [(len(writer.lines) + count, step) for count, step in body.marks]
+    writer.lines += [indent + line for line in body.lines]
+
+
 def _write_branches(writer: Any, step: Step, body_source: type) -> None:
     """Write each branch of a conditional inline, under a test of the index."""
     for i, (test, plan) in enumerate(zip(_branch_tests(writer, step), step.bodies, strict=True)):
-        body = body_source(writer, step, plan)
+        operands = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs[1:]], strict=True))
+        body = body_source(writer, plan, operands, sizes_of_body(plan, step.metas[1:]))
         body.key = writer.written_steps, i
         body.write(step.outputs)
         writer.lines.append(test)
-        writer.marks += [(len(writer.lines) + count, inner) for count, inner in body.marks]
-        writer.lines += [f"    {line}" for line in body.lines]
+        insert(writer, body, "    ")
 
 
 def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
@@ -48,15 +56,28 @@ def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
     writer.names["_Rows"] = Rows
     writer.lines.append(f"{rows} = _Rows({index}, {len(step.bodies)}, {params['totals']!r})")
     for i, plan in enumerate(step.bodies):
-        body = body_source(writer, step, plan, rows, (True, *params["carries"]))
+        body = _body_of_rows(writer, step, plan, rows, (True, *params["carries"]), body_source)
         body.key = writer.written_steps, i
-        body.write_rows()
         writer.lines.append(f"if {rows}.choose({i}):")
-        writer.marks += [(len(writer.lines) + count, inner) for count, inner in body.marks]
-        writer.lines += [f"    {line}" for line in body.lines]
+        insert(writer, body, "    ")
     kinds = [f"({writer.bind('dtype', m.dtype)}, {_empty_shape(writer, m)})" for m in step.results]
     writer.lines.append(f"{', '.join(step.outputs)}, = {rows}.results([{', '.join(kinds)}])")
     writer.lines.append(f"del {rows}")
+
+
+def _body_of_rows(writer: Any, step: Step, plan: Plan, rows: str, carries: Sequence[bool], body_source: type) -> Body:
+    """Return a body that is written for the chosen rows of the operands that have one row per example."""
+    whole = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs], strict=True))
+    prefix = naming.in_body(writer.depth + 1)
+    taken = {slot: f"{prefix}r{slot}" for slot, flag in zip(plan.inputs, carries, strict=False) if flag}
+    body: Body = body_source(writer, plan, whole | taken, {})
+    read = body.slots_read()
+    pairs = [(local, whole[slot]) for slot, local in taken.items() if local in read]
+    body.lines += [f"{local} = {rows}.take({x})" for local, x in pairs]
+    ends = [f"{prefix}e{i}" for i in range(len(plan.outputs))]
+    body.write(ends)
+    body.lines += [f"{rows}.put([{', '.join(ends)}])", f"del {', '.join([*ends, *[local for local, _ in pairs]])}"]
+    return body
 
 
 def _empty_shape(writer: Any, meta: TensorMeta) -> str:
@@ -83,19 +104,18 @@ class Body(PlanWriter):
     Slots and locals have a prefix, and inputs are the slots of the operands.
     """
 
-    def __init__(self, outer: Any, step: Step, plan: Plan, rows: str = "", carries: Sequence[bool] = ()) -> None:
-        self.depth, self.rows = outer.depth + 1, rows
-        self.prefix = naming.in_body(self.depth)
+    def __init__(
+        self, outer: Any, plan: Plan, operands: Mapping[str, str], sizes: Mapping[DimVar, Size], prefix: str = ""
+    ) -> None:
+        """Begin a body. `operands` are the names of its inputs, and `sizes` the sizes of its variables outside."""
+        self.depth = outer.depth + 1
+        self.prefix = prefix or naming.in_body(self.depth)
         self.clock = self.prefix + "times" if outer.timers is not None and not outer.depth else ""
         self.key: tuple[int, int] = (0, 0)  # of its times
-        first = 0 if rows else 1  # a branch of rows takes the index too, as it tells how many there are
-        whole = dict(zip(plan.inputs, [outer.operand(s) for s in step.inputs[first:]], strict=True))
-        self.taken = {f"{self.prefix}r{i}": whole[i] for i, flag in zip(plan.inputs, carries, strict=False) if flag}
-        self.operands = whole | dict(zip([i for i, f in zip(plan.inputs, carries, strict=False) if f], self.taken))
-        self.plan = plan.renamed(lambda slot: self.operands.get(slot, self.prefix + slot))
+        self.plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []
-        self.outer_sizes = {} if rows else sizes_of_body(plan, step.metas[1:])
+        self.outer_sizes = sizes
         StepSource.__init__(self, self._locals(outer), outer.names)
         self.undefined = set(plan.runtime)
         self.unchecked = self._checked_conditions()
@@ -104,6 +124,8 @@ class Body(PlanWriter):
         self.written_steps = 0
         self.marks: list[tuple[int, Step]] = []
         self.functions = outer.functions
+        self.ahead: list[str] | None = None  # lines before the first trip, of the body of a loop
+        self.changing: set[DimVar] = set()  # sizes that differ between trips
 
     def _locals(self, outer: Any) -> dict[DimVar, str]:
         """Return the local of each variable: that of the enclosing function where it has one of the same size."""
@@ -121,24 +143,26 @@ class Body(PlanWriter):
         conditions = [c for c in self.plan.conditions if c.kind == "assertion" and c.primitive != PREDICATE]
         return sorted(conditions, key=lambda c: divides_by_size(c.claim))
 
-    def write_rows(self) -> None:
-        """Write the body for chosen rows: of the operands that have one row per example."""
+    def slots_read(self) -> set[Slot]:
+        """Return the slots that the body reads, as values or for a size."""
+        axes = [as_atom(binding.target) for binding in self.plan.dims]
         read: set[Slot] = {slot for step in self.plan.steps for slot in step.reads} | {*self.plan.outputs}
-        read |= {slot for binding in self.plan.dims if (slot := self._slot_of(binding)) is not None}
-        taken = [slot for slot in self.taken if slot in read]
-        self.lines += [f"{slot} = {self.rows}.take({self.taken[slot]})" for slot in taken]
-        ends = [f"{self.prefix}e{i}" for i in range(len(self.plan.outputs))]
-        self.write(ends)
-        self.lines += [f"{self.rows}.put([{', '.join(ends)}])", f"del {', '.join([*ends, *taken])}"]
-
-    def _slot_of(self, binding: Any) -> str | None:
-        axis = as_atom(binding.target)
-        return self.plan.inputs[axis.operand] if isinstance(axis, InputAxis) else None
+        return read | {self.plan.inputs[axis.operand] for axis in axes if isinstance(axis, InputAxis)}
 
     def write(self, results: Sequence[str]) -> None:
         """Write the body, and its outputs into these slots."""
         self._write_sizes()
-        self._write_ready_conditions()
+        self.write_ready_conditions()
+        self.write_parts()
+        outputs = [self._result(o, c) for o, c in zip(self.plan.outputs, self.plan.copied, strict=True)]
+        self.lines.append(f"{', '.join(results)} = {', '.join(outputs)}")
+        ends = dict.fromkeys([*self.plan.outputs, *outputs])
+        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix) and s not in self.plan.inputs]
+        if made:
+            self.lines.append(f"del {', '.join(made)}")
+
+    def write_parts(self) -> None:
+        """Write the steps, in groups and alone."""
         self.lines += [begin_body_line(self.clock)] if self.clock else []
         for group, steps in self.plan.parts():
             if group is None:
@@ -146,12 +170,41 @@ class Body(PlanWriter):
             else:
                 self._write_group(group, steps)
         self.lines += [end_body_line(self.clock, self.key)] if self.clock else []
-        outputs = [self._result(o, c) for o, c in zip(self.plan.outputs, self.plan.copied, strict=True)]
-        self.lines.append(f"{', '.join(results)} = {', '.join(outputs)}")
-        ends = dict.fromkeys([*self.plan.outputs, *outputs])
-        made = [s for s in ends if isinstance(s, str) and s.startswith(self.prefix) and s not in self.plan.inputs]
-        if made:
-            self.lines.append(f"del {', '.join(made)}")
+
+    def _split_if_large(self, step: Step, function: str) -> str:
+        """Return the function of a step, chosen before the first trip where its sizes are the same in all."""
+        share = KERNELS[step.op].split
+        if share is None or self.ahead is None or not self._are_constant(step.metas):
+            return super()._split_if_large(step, function)
+        shared, axes = share(dict(step.params), step.metas)
+        x, y = [meta.sizes or () for meta in step.metas]
+        local = f"{self.prefix}f{len(self.ahead)}"
+        products = self._before_trips(lambda: " * ".join([self.atom(n) for n in (*x, *[y[axis] for axis in axes])]))
+        name = self.bind("shared", shared)
+        self.ahead.append(f"{local} = {name} if {products or 1} >= {MIN_PRODUCTS} else {function}")
+        return local
+
+    def test_of_sizes(self, group: Group, write: Callable[[], str]) -> str:
+        """Return the source of a test of sizes, made before the first trip where these are the same in all."""
+        if self.ahead is None or not self._are_constant([m for s in group.steps for m in (*s.metas, *s.results)]):
+            return super().test_of_sizes(group, write)
+        local = f"{self.prefix}f{len(self.ahead)}"
+        test = self._before_trips(write)
+        self.ahead.append(f"{local} = {test}")
+        return local
+
+    def _are_constant(self, metas: Sequence[TensorMeta]) -> bool:
+        """Return whether all sizes are exact and known before the first trip."""
+        shapes = [meta.sizes for meta in metas]
+        return all(s is not None and self.changing.isdisjoint(v for n in s for v in variables(n)) for s in shapes)
+
+    def _before_trips(self, write: Callable[[], str]) -> str:
+        """Return the source of an expression over locals that are computed before the first trip."""
+        with self.collect_apart(fresh_scope=True) as lines:
+            text = write()
+        assert self.ahead is not None  # asked of bodies of loops
+        self.ahead += lines
+        return text
 
     def _write_sizes(self) -> None:
         """Write the lines that read its variables off the operands, but for locals of the enclosing function."""

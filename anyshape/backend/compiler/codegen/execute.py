@@ -22,6 +22,7 @@ from anyshape.backend.compiler.codegen.bodies import Body, write_branches
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
+from anyshape.backend.compiler.codegen.loop_source import write_loop
 from anyshape.backend.compiler.codegen.step_source import FunctionSource, StepSource
 from anyshape.backend.compiler.codegen.tiles import TILE_NAMES, GroupSource, min_tiled_elements
 from anyshape.backend.compiler.codegen.timers import (
@@ -42,6 +43,7 @@ from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes.expr import Size
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
+from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import dataclass
 
 _PLAN, _RUN = logging.getLogger("anyshape.plan"), logging.getLogger("anyshape.run")
@@ -198,7 +200,7 @@ class _PlanSource(StepSource):
         """
         self._write_size_binding()
         self._write_entry_guards(dividing=False)
-        self._write_ready_conditions()
+        self.write_ready_conditions()
         self._write_entry_guards(dividing=True)
         if self.budget is not None:
             self._write_budget(self.budget)
@@ -264,7 +266,7 @@ class _PlanSource(StepSource):
         conditions = [c for c in conditions if c.claim.relation != ">=" or c.claim.left - c.claim.right not in axes]
         return sorted(conditions, key=lambda c: divides_by_size(c.claim))
 
-    def _write_ready_conditions(self) -> None:
+    def write_ready_conditions(self) -> None:
         """Write each condition as soon as its sizes are defined."""
         waiting: list[Condition] = []
         ready: list[Condition] = []
@@ -289,7 +291,7 @@ class _PlanSource(StepSource):
                     if variable in self.variables:
                         self.lines.append(f"{self.size_locals[variable]} = {slot}.shape[{axis}]")
         if defined:
-            self._write_ready_conditions()
+            self.write_ready_conditions()
 
     # -- steps
 
@@ -324,7 +326,7 @@ class _PlanSource(StepSource):
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
         if step.bodies:
-            write_branches(self, step, _BodySource)
+            (write_loop if step.op in LOOPS else write_branches)(self, step, _BodySource)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:
@@ -343,8 +345,8 @@ class _PlanSource(StepSource):
         first, timed = self.written_steps, self.timers is not None
         writer = GroupSource(group, self.bind, self.atom, timed, self.threads)
         self.functions += writer.functions(name)
-        rows = self.atom(group.rows)
-        test = f"{rows} * {writer.widest_row(self.atom)} >= {min_tiled_elements(group)}"
+        rows, least = self.atom(group.rows), min_tiled_elements(group)
+        test = self.test_of_sizes(group, lambda: f"{self.atom(group.rows)} * {writer.widest_row(self.atom)} >= {least}")
         if writer.deep_operands and self.threads is None:
             test += f" and _in_order({', '.join(writer.deep_operands)})"
         arguments = [rows, *writer.read, *writer.sizes.values(), *([shares_argument(first)] if timed else [])]
@@ -356,6 +358,10 @@ class _PlanSource(StepSource):
                 self.lines.append(done_line(first + len(steps)))
         self._write_choice(test, in_tiles, steps)
         self._verify_results(steps, group.escaping)
+
+    def test_of_sizes(self, group: Group, write: Callable[[], str]) -> str:
+        """Return the source of a test of the sizes of a group."""
+        return write()
 
     def _write_choice(self, test: str, lines: Sequence[str], steps: Sequence[Step]) -> None:
         """Write these lines for where the test holds, and the steps one by one for where it does not."""

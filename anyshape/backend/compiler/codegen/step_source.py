@@ -16,6 +16,7 @@ from anyshape.graph.sizes.calls import Call
 from anyshape.graph.sizes.expr import DimExpr, Size
 from anyshape.graph.sizes.printing import call_source, to_source
 from anyshape.graph.sizes.symbols import DimVar, InputAxis, Leaf
+from anyshape.ops import elementwise as ew
 from anyshape.ops.core.apply import KERNELS, CallSite
 from anyshape.support.lazy_dataclass import dataclass
 from anyshape.support.progress import count_op
@@ -75,7 +76,7 @@ class StepSource:
             self.computed = dict(computed)  # sizes read from these arrays are for this step alone
         numbers = not any(meta.rank for meta in step.metas)
         operands = [self.operand(operand, numbers) for operand in step.inputs]
-        lines = self._inlined(step, operands)
+        lines = self._inlined(step, operands) or _scalar_operation(step, operands)
         if lines is None:
             lines = [self._call(step, operands)]
         self.computed = computed
@@ -189,3 +190,19 @@ class StepSource:
         local = self.prefix + naming.size_local(len(self.computed))
         self.lines.append(f"{local} = {source}")
         return local
+
+
+# Operators of Python on NumPy's scalars give what their ufuncs give, in a fifth of the time. Arithmetic of integers is
+# left out: an overflow warns in scalars alone.
+_ARITHMETIC = {ew.add_op: "+", ew.sub_op: "-", ew.mul_op: "*"}
+_COMPARISONS = {ew.lt_op: "<", ew.le_op: "<=", ew.gt_op: ">", ew.ge_op: ">=", ew.eq_op: "==", ew.ne_op: "!="}
+
+
+def _scalar_operation(step: Step, operands: Sequence[str]) -> list[str] | None:
+    """Return the line of an operation on two scalars, None for any other step."""
+    if len(operands) != 2 or step.reuse is not None or any(meta.rank for meta in step.metas):
+        return None
+    kind = step.metas[0].dtype.char
+    operator = _ARITHMETIC.get(step.op) if kind in "fd" else None
+    operator = operator or (_COMPARISONS.get(step.op) if kind in "?bhilqfd" else None)
+    return None if operator is None else [f"{step.outputs[0]} = {operands[0]} {operator} {operands[1]}"]

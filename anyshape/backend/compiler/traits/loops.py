@@ -3,4 +3,5 @@
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.ops import loops as lp
 
-declare(OPAQUE, lp.scan_op, lp.while_op)
+declare(OPAQUE._replace(inlines="body"), lp.scan_op)
+declare(OPAQUE._replace(inlines="loop"), lp.while_op)

@@ -1,0 +1,271 @@
+"""Loops, written inline into the function of a plan: what is invariant first, then the trips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen.bodies import Body, insert
+from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
+from anyshape.backend.runtime.trips import check_ends, joined, owned, pieces, stacked
+from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.sizes.expr import as_atom
+from anyshape.graph.sizes.symbols import InputAxis
+from anyshape.ops.loops import Layout, scan_op, varying_variables
+
+RUNTIME = {"_check_ends": check_ends, "_joined": joined, "_owned": owned, "_pieces": pieces, "_stacked": stacked}
+
+
+def write_loop(writer: Any, step: Step, body_source: type) -> None:
+    """Write a loop; `body_source` writes the plan of a subgraph."""
+    writer.names |= RUNTIME | {"_empty": np.empty, "_ones": np.ones}
+    (_Scan if step.op is scan_op else _While)(writer, step, body_source).write()
+
+
+class _Loop:
+    """Writes one loop. The bodies are the plans of the condition, of invariant values, and of a trip."""
+
+    def __init__(self, writer: Any, step: Step, body_source: type, layout: Layout, plans: Sequence[Plan]) -> None:
+        self.writer, self.step, self.body_source, self.layout = writer, step, body_source, layout
+        self.params = dict(step.params)
+        self.ahead, self.trip = plans
+        self.prefix = naming.in_body(writer.depth + 1)
+        self.inputs = [writer.operand(s) for s in step.inputs]
+        own = layout.own
+        self.own = [f"{self.prefix}{slot}" for slot in self.trip.inputs[:own]]
+        self.invariants = [f"{self.prefix}h{i}" for i in range(len(self.ahead.outputs))]
+        count = len(self.trip.inputs) - len(self.invariants)
+        self.operands = [*self.own, *self.inputs[own:count], *self.invariants]
+        self.added = [f"{self.prefix}y{i}" for i in range(len(self.trip.outputs) - layout.carries)]
+        self.stacked = len(self.added) - self.params["joined"]
+        self.varying = varying_variables(self.params[TRAITS[step.op].inlines][-1], layout)
+        metas = layout.per_trip(step.metas[:count])
+        sizes = sizes_of_body(self.trip, [*metas, *self.trip.input_metas[count:]])
+        self.sizes = {v: size for v, size in sizes.items() if v not in self.varying}
+
+    def body(self, plan: Plan, prefix: str = "") -> Body:
+        """Return the writer of the plan of a subgraph with these inputs."""
+        operands = dict(zip(plan.inputs, self.operands, strict=False))
+        body: Body = self.body_source(self.writer, plan, operands, self.sizes, prefix)
+        return body
+
+    # -- parts
+
+    def write_carries(self) -> None:
+        """Write the first carries."""
+        pairs = zip(self.own[: self.layout.carries], self.inputs, strict=False)
+        self.writer.lines += [f"{local} = {operand}" for local, operand in pairs]
+
+    def write_constant_sizes(self, body: Body) -> None:
+        """Write the sizes that are the same in all trips, before the first one."""
+        for source in body.plan.dims:
+            local, axis = body.size_locals[source.variable], as_atom(source.target)
+            is_own = local.startswith(body.prefix) and source.variable in body.variables
+            if is_own and source.variable not in self.varying and isinstance(axis, InputAxis):
+                stacks = self.layout.stacks
+                is_element = stacks.start <= axis.operand < stacks.stop
+                array = self.inputs[axis.operand] if is_element else self.operands[axis.operand]
+                self.writer.lines.append(f"{local} = {array}.shape[{axis.axis + is_element}]")
+
+    def write_trip_sizes(self, body: Body) -> None:
+        """Write the sizes that differ between trips, at the beginning of one."""
+        for source in body.plan.dims:
+            axis = as_atom(source.target)
+            if source.variable in self.varying and source.variable in body.variables and isinstance(axis, InputAxis):
+                body.lines.append(
+                    f"{body.size_locals[source.variable]} = {self.operands[axis.operand]}.shape[{axis.axis}]"
+                )
+
+    def parts(self) -> tuple[Body, Body]:
+        """Return the writers of what comes before the first trip, where there is one, and of a trip.
+
+        The first one checks conditions on sizes that are the same in all trips, and makes the values that all read.
+        """
+        ahead, trip = self.body(self.ahead, self.prefix + "i_"), self.body(self.trip)
+        trip.key = self.writer.written_steps, len(self.step.bodies) - 1
+        for body in (ahead, trip):
+            self.write_constant_sizes(body)
+        trip.undefined |= self.varying
+        with trip.collect_apart() as lines:
+            trip.write_ready_conditions()
+        ahead.lines += lines
+        trip.undefined -= self.varying
+        trip.ahead, trip.changing = ahead.lines, self.varying | {*trip.plan.runtime}
+        self.write_trip_sizes(trip)
+        trip.write_ready_conditions()
+        ahead.write_parts()
+        trip.write_parts()
+        if self.invariants:
+            ahead.lines.append(f"{', '.join(self.invariants)}, = {', '.join(map(ahead.operand, ahead.plan.outputs))},")
+        return ahead, trip
+
+    def next_carries(self, body: Body) -> list[str]:
+        """Return the line that makes the results of a trip the carries of the next one."""
+        results = [body.operand(slot) for slot in body.plan.outputs[: self.layout.carries]]
+        changed = [(carry, result) for carry, result in zip(self.own, results, strict=False) if carry != result]
+        if not changed:
+            return []
+        return [f"{', '.join(carry for carry, _ in changed)} = {', '.join(result for _, result in changed)}"]
+
+    def results_of_trip(self, body: Body) -> list[tuple[str, str]]:
+        """Return the local that each result of a trip is added to, and the result."""
+        return list(zip(self.added, map(body.operand, body.plan.outputs[self.layout.carries :]), strict=True))
+
+    def row(self, i: int) -> str:
+        """Return dtype and shape of what a trip adds to result i of the loop, as arguments."""
+        meta = self.step.results[i]
+        sizes = [self.writer.text(e.size) for e in meta.extents[1:] if isinstance(e, Exact)]
+        return f"{self.writer.bind('dtype', meta.dtype)}, ({''.join(f'{size}, ' for size in sizes)})"
+
+    def write_results(self, first: int, reverse: bool) -> None:
+        """Write the results of the loop: the carries, and behind `first` other ones what the trips have added."""
+        writer, carries = self.writer, self.own[: self.layout.carries]
+        slots = self.step.outputs
+        if carries:
+            operands = ", ".join([*self.inputs, ""])
+            writer.lines.append(f"{', '.join(slots[: len(carries)])}, = _owned(({', '.join(carries)},), ({operands}))")
+        backwards = "[::-1]" if reverse else ""
+        for i, (slot, local) in enumerate(zip(slots[first:], self.added, strict=True)):
+            writer.lines.append(f"{slot} = {self.collected(i, first + i, local, backwards)}")
+        writer.lines.append(f"del {', '.join([*self.locals(), *self.added])}")
+
+    def collected(self, i: int, output: int, local: str, backwards: str) -> str:
+        """Return the source of a result that the trips have added."""
+        function = "_stacked" if i < self.stacked else "_joined"
+        return f"{function}({local}{backwards}, {self.row(output)})"
+
+    def locals(self) -> list[str]:
+        """Return the locals of the loop that have a value also where it has no trips."""
+        return self.own[: self.layout.carries]
+
+
+class _Scan(_Loop):
+    """Writes a loop over the elements of stacks."""
+
+    def __init__(self, writer: Any, step: Step, body_source: type) -> None:
+        super().__init__(writer, step, body_source, Layout(*dict(step.params)["layout"]), step.bodies)
+        self.count, self.trip_number = f"{self.prefix}n", f"{self.prefix}i"
+
+    def write(self) -> None:
+        """Write the loop."""
+        lines = self.writer.lines
+        self.write_carries()
+        lines.append(f"{self.count} = len({self.inputs[self.layout.stacks.start]})")
+        parts = self._write_pieces()
+        self._write_stacks()
+        ahead, body = self.parts()
+        if ahead.lines:
+            lines.append(f"if {self.count}:")
+            insert(self.writer, ahead, "    ")
+        order = f"range({self.count} - 1, -1, -1)" if self.params["reverse"] else f"range({self.count})"
+        lines.append(f"for {self.trip_number} in {order}:")
+        read = self._read(body)
+        elements = [(slot, source) for slot, source in self._elements(parts) if slot in read]
+        lines += [f"    {slot} = {source}[{self.trip_number}]" for slot, source in elements]
+        body.lines += [self._add(i, *pair) for i, pair in enumerate(self.results_of_trip(body))]
+        body.lines += self.next_carries(body) or ["pass"]
+        insert(self.writer, body, "    ")
+        self._write_check_of_ends()
+        self.write_results(self.layout.carries, self.params["reverse"])
+
+    def _write_pieces(self) -> list[str]:
+        """Write the lines that cut joined arrays, and return the locals of their pieces."""
+        parts = [f"{self.prefix}p{i}" for i in range(self.layout.pieces)]
+        inputs = len(self.step.inputs) - self._lengths()
+        for i, part in enumerate(parts):
+            joined_array, lengths = self.inputs[self.layout.stacks.stop + i], self.inputs[inputs + i]
+            self.writer.lines.append(f"{part} = _pieces({joined_array}, {lengths})")
+        return parts
+
+    def _write_stacks(self) -> None:
+        """Write the lines that make what the trips add to."""
+        for i, local in enumerate(self.added):
+            dtype, _, shape = self.row(self.layout.carries + i).partition(", ")
+            made = f"_empty(({self.count}, *{shape}), {dtype})" if i < self.stacked else "[]"
+            self.writer.lines.append(f"{local} = {made}")
+
+    def _add(self, i: int, local: str, result: str) -> str:
+        """Return the line that adds a result of a trip."""
+        return f"{local}[{self.trip_number}] = {result}" if i < self.stacked else f"{local}.append({result})"
+
+    def _write_check_of_ends(self) -> None:
+        """Write the check of the shapes that the last carries are known to have."""
+        if self.params["ends"]:
+            shapes = [f"({''.join(f'{self.writer.text(n)}, ' for n in shape)}), " for shape in self.params["ends"]]
+            carries = ", ".join([*self.own[: self.layout.carries], ""])
+            self.writer.lines.append(f"_check_ends(({carries}), ({''.join(shapes)}))")
+
+    def _lengths(self) -> int:
+        """Return the number of operands that are lengths."""
+        return len(self.step.inputs) - (len(self.trip.inputs) - len(self.invariants))
+
+    def _elements(self, parts: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the inputs of a trip of its own, each with what it is an element of."""
+        sources = [*self.inputs[self.layout.stacks], *parts]
+        return list(zip(self.own[self.layout.carries :], sources, strict=True))
+
+    def _read(self, body: Body) -> set[Any]:
+        """Return the slots that a trip reads, as values or for a size."""
+        read = {slot for step in body.plan.steps for slot in step.reads} | {*body.plan.outputs}
+        axes = [as_atom(s.target) for s in body.plan.dims if s.variable in self.varying]
+        return read | {self.operands[axis.operand] for axis in axes if isinstance(axis, InputAxis)}
+
+    def collected(self, i: int, output: int, local: str, backwards: str) -> str:
+        """Return the source of a result: a stack is filled as it is."""
+        return local if i < self.stacked else super().collected(i, output, local, backwards)
+
+    def locals(self) -> list[str]:
+        """Return the locals of the loop that have a value also where it has no trips."""
+        return [*super().locals(), self.count, *[f"{self.prefix}p{i}" for i in range(self.layout.pieces)]]
+
+
+class _While(_Loop):
+    """Writes a loop that goes on while its condition holds, which is computed before the first trip and after each."""
+
+    def __init__(self, writer: Any, step: Step, body_source: type) -> None:
+        self.condition, *plans = step.bodies
+        super().__init__(writer, step, body_source, Layout(dict(step.params)["carries"]), plans)
+        self.goes_on = f"{self.prefix}t"
+
+    def write(self) -> None:
+        """Write the loop."""
+        lines = self.writer.lines
+        self.write_carries()
+        lines += [f"{local} = []" for local in self.added]
+        mask = f"{self.prefix}k" if self.added else ""
+        lines += [f"{mask} = 0"] if mask else []
+        self.write_condition("")
+        ahead, body = self.parts()
+        lines.append(f"if {self.goes_on}:")
+        insert(self.writer, ahead, "    ")
+        lines.append("    while True:")
+        body.lines += [f"{local}.append({result})" for local, result in self.results_of_trip(body)]
+        body.lines += [f"{mask} += 1"] if mask else []
+        body.lines += self.next_carries(body)
+        insert(self.writer, body, "        ")
+        self.write_condition("        ")
+        lines.append(f"        if not {self.goes_on}: break")
+        carries = self.layout.carries
+        if mask:
+            lines.append(f"{self.step.outputs[carries]} = _ones({mask}, {self.writer.bind('dtype', np.dtype(bool))})")
+        self.write_results(carries + bool(mask), False)
+
+    def write_condition(self, indent: str) -> None:
+        """Write the condition, whose sizes are read where it stands: it may be called before any trip."""
+        body = self.body(self.condition, self.prefix + "c_")
+        for source in body.plan.dims:
+            local, axis = body.size_locals[source.variable], as_atom(source.target)
+            if source.variable in body.variables and local.startswith(body.prefix) and isinstance(axis, InputAxis):
+                body.lines.append(f"{local} = {self.operands[axis.operand]}.shape[{axis.axis}]")
+        body.write_ready_conditions()
+        body.write_parts()
+        body.lines.append(f"{self.goes_on} = {body.operand(body.plan.outputs[0])}")
+        insert(self.writer, body, indent)
+
+    def locals(self) -> list[str]:
+        """Return the locals of the loop that have a value also where it has no trips."""
+        return [*super().locals(), self.goes_on]

@@ -1,0 +1,65 @@
+"""Loop-invariant code motion: split the body of a loop into what every trip computes alike, and the rest.
+
+The invariant part takes the inputs of the first trip and runs before it, where there is a trip: so it neither raises
+nor warns where a loop has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
+from anyshape.graph.ir.dead_code import remove_dead_code
+from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.ir.op_local import axes_read
+from anyshape.graph.shapes.array_type import Exact
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import DimVar, variables
+from anyshape.ops.creation import full_op
+from anyshape.ops.loops import Layout, varying_variables
+
+
+def split_invariants(body: Graph, layout: Layout) -> tuple[Graph, Graph]:
+    """Return the graph of the invariant values that trips read, and the body that takes them as its last inputs."""
+    nodes = _invariant_nodes(body, layout)
+    moved = {v for node in nodes if _is_worth_moving(node) for v in node.outputs}
+    others = [node for node in body.nodes if moved.isdisjoint(node.outputs)]
+    read = moved.intersection({v for node in others for v in node.operands} | {*body.outputs})
+    values = tuple([v for node in nodes for v in node.outputs if v in read])
+    ahead = remove_dead_code(replace(body, nodes=tuple(nodes), outputs=values, conditions=()))
+    return ahead, remove_dead_code(replace(body, nodes=tuple(others), inputs=(*body.inputs, *values)))
+
+
+def _invariant_nodes(body: Graph, layout: Layout) -> list[Node]:
+    """Return the nodes that read captured values and what follows from them, and no size that differs between trips."""
+    varying = varying_variables(body, layout) | {*body.runtime}
+    invariant, nodes = {*body.inputs[layout.own :]}, list[Node]()
+    ctx = pass_context(pass_scope(body), "loop_invariants")
+    for node in body.nodes:
+        may_move = invariant.issuperset(node.inputs) and not node.op.mints and not is_observable(node)
+        if may_move and _is_constant(_variables_of(ctx, node), varying):
+            nodes.append(node)
+            invariant.update(node.outputs)
+    return nodes
+
+
+def _is_constant(read: set[DimVar] | None, varying: set[DimVar]) -> bool:
+    return read is not None and varying.isdisjoint(read)
+
+
+def _is_worth_moving(node: Node) -> bool:
+    """Return whether a node takes time: fills and stretches are left to NumPy, which makes neither."""
+    return node.op is not full_op and TRAITS[node.op].alias is not Alias.STRETCHED_VIEW
+
+
+def _variables_of(ctx: ShapeGuardContext, node: Node) -> set[DimVar] | None:
+    """Return the variables in the types of the results and in the params of a node, None where a size is not exact."""
+    axes = [axis for _, param in node.params for axis in axes_read(param)]
+    extents = [
+        *[extent for v in node.outputs for extent in ctx.extents(v)],
+        *[ctx.extent(node.operands[axis.operand], axis.axis) for axis in axes],
+    ]
+    if not all(isinstance(extent, Exact) for extent in extents):
+        return None
+    return {v for extent in extents if isinstance(extent, Exact) for v in variables(extent.size)}
