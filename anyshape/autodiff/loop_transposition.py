@@ -6,7 +6,9 @@ carry that is known runs ahead: a scan of the known part stacks it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +17,14 @@ from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.loop_calls import Inputs, Loop, Outputs, by_flags, flagged, reordered
 from anyshape.autodiff.rule_tables import add_tangents, zeros_like
 from anyshape.autodiff.subgraph_transforms import derived
+from anyshape.graph.ir.builder import Builder, Traced
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
+from anyshape.ops.contraction import Axes, dot_general, dot_general_op
+from anyshape.support.lazy_dataclass import dataclass
 
 BOOL = np.dtype(bool)
 
@@ -37,25 +42,54 @@ def linear_inputs(loop: Loop, linear: Inputs) -> Inputs:
         linear = replace(linear, carries=carries)
 
 
-def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, Inputs]:
-    """Return the body of the transposed scan, and which of the linear inputs have a cotangent there.
+@dataclass(frozen=True)
+class Product:
+    """A sum over trips of products of two values: one product of their stacks, computed after the loop.
 
-    - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs.
+    Each stack is an element of the known ones by position, or else of those that the trips add for it.
+    """
+
+    operands: tuple[tuple[bool, int], tuple[bool, int]]
+    contract: tuple[Axes, Axes]
+    batch: tuple[Axes, Axes]
+
+    def of(self, known: Sequence[Any], added: Sequence[Any]) -> Any:
+        """Return the sum for these stacks."""
+        x, y = [(known if is_known else added)[i] for is_known, i in self.operands]
+        first, second = self.contract
+        contract = [0, *[axis + 1 for axis in first]], [0, *[axis + 1 for axis in second]]
+        batch = [axis + 1 for axis in self.batch[0]], [axis + 1 for axis in self.batch[1]]
+        return dot_general(x, y, contract=contract, batch=batch)
+
+
+def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, Inputs, list[Product | None]]:
+    """Return the body of the transposed scan, which linear inputs have a cotangent there, and which are products.
+
+    - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs that are
+      no products. The operands of products are stacks behind the others.
     - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
     - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
     """
+    count = sum(linear.captured)
+    *_, products = _transposed(loop, linear, live, [True] * count)
+    return _transposed(loop, linear, live, [product is None for product in products])
+
+
+def _transposed(
+    loop: Loop, linear: Inputs, live: Outputs, summed: Sequence[bool]
+) -> tuple[Graph, Inputs, list[Product | None]]:
+    """Return the same where the cotangents of `summed` captured inputs are carries, and the others are products."""
     known, pulled = loop.metas.chosen(linear, wanted=False), loop.metas.chosen(linear)
-    ends = loop.outputs([v.meta for v in loop.body.outputs])
+    outputs = loop.outputs([v.meta for v in loop.body.outputs])
     cotangents = Inputs(
-        [*[_after(loop, m) for m in pulled.carries], *pulled.captured],
-        flagged(ends.stacked, live.stacked),
-        [_of_new_size(m) for m in flagged(ends.joined, live.joined)],
+        [*[_after(loop, m) for m in pulled.carries], *flagged(pulled.captured, summed)],
+        flagged(outputs.stacked, live.stacked),
+        [_of_new_size(m) for m in flagged(outputs.joined, live.joined)],
         [],
     )
     metas = known.joined(cotangents)
     with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
-        inputs = Inputs.of(metas.layout(), xs[: len(metas.flat())])
-        residuals, seeds = inputs.split(known)
+        residuals, seeds = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
         count = len(pulled.carries)
         results = transpose(
             builder,
@@ -64,13 +98,47 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
             residuals.flat(),
             [*seeds.carries[:count], *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
         )
-        pulled_cts = Inputs.of(pulled.layout(), results)
+        cts = Inputs.of(pulled.layout(), results)
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
-        pairs = zip(pulled_cts.carries, pulled.carries, strict=True)
+        pairs = zip(cts.carries, pulled.carries, strict=True)
         carries = [zeros_like(ctx, Typed(m)) if ct is None else ct for ct, m in pairs]
-        sums = [add_tangents(a, ct) for a, ct in zip(seeds.carries[count:], pulled_cts.captured, strict=True)]
-        added = [ct for ct in (*pulled_cts.elements, *pulled_cts.pieces) if ct is not None]
-        return builder.finish([*carries, *sums, *added], loop.body.name), pulled_cts.map(lambda ct: ct is not None)
+        stacks = _Stacks(loop, builder, residuals.elements)
+        products = [stacks.product(ct) for ct in cts.captured]
+        sums = map(add_tangents, seeds.carries[count:], flagged(cts.captured, summed))
+        added = [[ct for ct in kind if ct is not None] for kind in (cts.elements, cts.pieces)]
+        ends = [*carries, *sums, *added[0], *stacks.added, *added[1]]
+        return builder.finish(ends, loop.body.name), cts.map(lambda ct: ct is not None), products
+
+
+class _Stacks:
+    """Finds the products among cotangents of captured values, and collects the operands that trips must add."""
+
+    def __init__(self, loop: Loop, builder: Builder, known: Sequence[Traced]) -> None:
+        self.known = {x.value: i for i, x in enumerate(known)}
+        self.maker = {node.outputs[0]: node for node in builder.nodes}
+        self.builder, self.constant = builder, {s.variable for s in loop.body.dims} - loop.varying
+        self.added: list[Traced] = []
+
+    def product(self, ct: Traced | None) -> Product | None:
+        """Return the product that a cotangent is, None where it is none or its sizes differ between trips."""
+        node = None if ct is None else self.maker.get(ct.value)
+        if node is None or node.op is not dot_general_op or not all(map(self._has_constant_sizes, node.inputs)):
+            return None
+        x, y = [self._stack(v) for v in node.inputs]
+        return Product((x, y), **dict(node.params))
+
+    def _has_constant_sizes(self, value: Value) -> bool:
+        sizes = value.meta.sizes
+        return sizes is not None and all(v in self.constant for size in sizes for v in expr.variables(size))
+
+    def _stack(self, value: Value) -> tuple[bool, int]:
+        """Return where the stack of a value is."""
+        if value in self.known:
+            return True, self.known[value]
+        position = next((i for i, x in enumerate(self.added) if x.value is value), len(self.added))
+        if position == len(self.added):
+            self.added.append(self.builder.handle(self.builder, value))
+        return False, position
 
 
 def _linear_first(body: Graph, linear: Inputs) -> Graph:

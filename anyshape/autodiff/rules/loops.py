@@ -125,10 +125,11 @@ def _of_its_shape(loop, ct, x):
 def _pulled(loop, linear, starts, seeds):
     """Return the cotangents of the linear inputs of a scan whose carries are all linear, in their order."""
     live = Outputs([True] * len(starts), *[[ct is not None for ct in kind] for kind in (seeds.stacked, seeds.joined)])
-    graph, has = transposed_body(loop, linear, live)
+    graph, has, products = transposed_body(loop, linear, live)
+    summed = [product is None for product in products]
     known, pulled = loop.inputs.chosen(linear, wanted=False), loop.inputs.chosen(linear)
     cotangents = Inputs(
-        [*starts, *[zeros_like(loop.ctx, x) for x in pulled.captured]],
+        [*starts, *[zeros_like(loop.ctx, x) for x in flagged(pulled.captured, summed)]],
         [ct for ct in seeds.stacked if ct is not None],
         [ct for ct in seeds.joined if ct is not None],
         [],
@@ -139,11 +140,15 @@ def _pulled(loop, linear, starts, seeds):
         *flagged(loop.joined_lengths, live.joined),
         *flagged(flagged(loop.lengths, linear.pieces), has.pieces),
     ]
-    ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *pulled.captured)]
+    ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *flagged(pulled.captured, summed))]
     results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
-    count, carried = len(starts), len(cotangents.carries)
-    added = by_flags([*has.elements, *has.pieces], results[carried:])
-    return [*results[:count], *added, *results[count:carried]]
+    count, carried, stacked = len(starts), len(cotangents.carries), sum(has.elements)
+    joined = results[len(results) - sum(has.pieces) :]
+    added = by_flags([*has.elements, *has.pieces], [*results[carried : carried + stacked], *joined])
+    stacks = results[carried + stacked : len(results) - len(joined)]
+    sums = iter(results[count:carried])
+    captured = [next(sums) if p is None else p.of(known.elements, stacks) for p in products]
+    return [*results[:count], *added, *captured]
 
 
 def _start(loop, i, ct):
