@@ -3,12 +3,14 @@
 import importlib
 import itertools
 import pkgutil
-from functools import cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 
 import numpy as np
 import optree
 
+import anyshape
+import anyshape.numpy as anp
 import tests.samples
 from tests.samples.sample import SIZES
 
@@ -142,6 +144,28 @@ def split(row, example, namespace):
         return moving, [x for x, flag in zip(arrays, flags, strict=True) if not flag]
 
     return SimpleNamespace(function=function, parts=parts, any=any(flags))
+
+
+@lru_cache(maxsize=8)  # the tests of a case stand together: tests/laws/conftest.py
+def programs_of(case):
+    """The jitted function of a case, its JVP and its VJP, traced once for all tests that compare with them.
+
+    The programs take `(*arrays)`, `(moving, rest, directions)` and `(moving, rest, weights)`; `rest` is closed over,
+    as a user would.
+    """
+    _, row, dtype = case
+    f = split(row, arrays_of(row, few_combinations(row)[0], dtype), anp)
+    return SimpleNamespace(
+        value=anyshape.jit(lambda *xs: row.function(anp, *xs)),
+        forward=anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t))),
+        back=anyshape.jit(lambda m, r, w: pull_back(f, m, r, w)),
+    )
+
+
+def pull_back(f, moving, rest, weights):
+    """The gradients of the function of a split row along weights of its results."""
+    _, back = anyshape.vjp(lambda *xs: f.function(xs, rest), *moving)
+    return list(back(list(weights)))
 
 
 def uneven(rng, x):

@@ -9,18 +9,26 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from tests.laws.sweep import cases, check_equal, few_combinations, is_error, label, leaves, outcome, split, uneven
+from tests.laws.sweep import (
+    cases,
+    check_equal,
+    few_combinations,
+    is_error,
+    label,
+    leaves,
+    outcome,
+    programs_of,
+    pull_back,
+    split,
+    uneven,
+)
 from tests.laws.test_sample_sweep import WIDE, stacked
 
 CASES = [c for c in cases(WIDE) if c[1].grad is True and c[1].vmap and c[1].shapes]
 EXAMPLES = (3, 1, 2, 0)
 # Which of primals, other arguments, and tangents or cotangents carry the batch
 IN_AXES = {"everything": (0, 0, 0), "directions": (None, None, 0), "primals": (0, 0, None)}
-
-
-# a batch of directions alone, as in a Jacobian, meets the rules that a batch of everything meets least
-SLOW_MODE = pytest.param("primals", marks=pytest.mark.slow)
-modes = pytest.mark.parametrize("batched", ["everything", "directions", SLOW_MODE])
+MODES = ("everything", "directions")  # which each row is tried in; "primals" is slow
 
 
 def jvp_of(f):
@@ -30,7 +38,7 @@ def jvp_of(f):
 
 def vjp_of(f):
     """Return `(moving, rest, cotangents) -> cotangents of the arguments`."""
-    return lambda m, r, w: list(anyshape.vjp(lambda *xs: f.function(xs, r), *m)[1](list(w)))
+    return lambda m, r, w: pull_back(f, m, r, w)
 
 
 def examples_of(row, f, sizes, dtype, count):
@@ -61,17 +69,16 @@ def arguments_of(examples, like, in_axes):
     return batched, list(zip(*parts, strict=True))
 
 
-def check_derivative(derivative_of, directions_like, case, in_axes):
+def check_derivative(derivative_of, single, directions_like, case, in_axes):
     """Compare one batched program with a loop over examples, at several sizes and numbers of examples."""
     _, row, dtype = case
-    single = mapped = None
+    mapped = None
     rng = np.random.default_rng(5)
     for sizes, count in zip(few_combinations(row), EXAMPLES, strict=False):
         f = split(row, [np.asarray(x) for x in row.arrays(sizes, dtype, 1)], anp)
         batch = examples_of(row, f, sizes, dtype, count)
         if batch is None:
             continue
-        single = single or anyshape.jit(derivative_of(f))
         mapped = mapped or anyshape.jit(anyshape.vmap(derivative_of(f), in_axes=in_axes))
         first, *examples = [(m, r, [uneven(rng, d) for d in directions_like(m, y)]) for m, r, y in batch]
         batched, loop = arguments_of(examples, first, in_axes)
@@ -82,17 +89,28 @@ def check_derivative(derivative_of, directions_like, case, in_axes):
         assert mapped.cache_info().traces == 1
 
 
-def every(select):
-    return pytest.mark.parametrize("case", select, ids=map(label, select))
+def sweep(turn):
+    """Every case in every mode. Those not marked slow are both modes of each row, at one dtype each if it has two.
+
+    A batch of directions alone, as in a Jacobian, meets the rules that a batch of everything meets least.
+    """
+    parameters = []
+    for case in CASES:
+        _, row, dtype = case
+        dtypes = [d for d in row.dtypes if d in WIDE]
+        chosen = MODES if len(dtypes) == 1 else MODES[(dtypes.index(dtype) + turn) % 2 :][:1]
+        for batched in IN_AXES:
+            marks = () if batched in chosen else pytest.mark.slow
+            parameters.append(pytest.param(case, batched, marks=marks, id=f"{batched}-{label(case)}"))
+    return pytest.mark.parametrize(("case", "batched"), parameters)
 
 
-@every(CASES)
-@modes
+@sweep(0)
 def test_vmap_of_jvp_equals_a_loop(case, batched):
-    check_derivative(jvp_of, lambda moving, results: moving, case, IN_AXES[batched])
+    forward = programs_of(case).forward
+    check_derivative(jvp_of, lambda *args: forward(*args)[1], lambda moving, results: moving, case, IN_AXES[batched])
 
 
-@every(CASES)
-@modes
+@sweep(1)
 def test_vmap_of_vjp_equals_a_loop(case, batched):
-    check_derivative(vjp_of, lambda moving, results: results, case, IN_AXES[batched])
+    check_derivative(vjp_of, programs_of(case).back, lambda moving, results: results, case, IN_AXES[batched])

@@ -28,6 +28,8 @@ from tests.laws.sweep import (
     leaves,
     outcome,
     pairing,
+    programs_of,
+    pull_back,
     rows,
     split,
     uneven,
@@ -50,9 +52,9 @@ def traced(row, namespace):
 # -- values ------------------------------------------------------------------------------------------------
 
 
-def sweep_values(row, dtype, namespace, order):
+def sweep_values(jitted, row, dtype, order):
     """One trace against eager NumPy at every combination of sizes; the first one tried is the one traced."""
-    jitted, served = traced(row, namespace), 0
+    served = 0
     for sizes in combinations(row)[::order]:
         xs = arrays_of(row, sizes, dtype)
         expected = outcome(lambda *a: row.function(np, *a), *[x.copy() for x in xs])
@@ -68,13 +70,13 @@ def test_plain_numpy_functions_give_what_numpy_gives(case):
     _, row, dtype = case
     if "namespace" in row.tags:
         pytest.skip("the row makes arrays from sizes alone, which plain NumPy functions cannot")
-    sweep_values(row, dtype, np, 1)  # traced at the smallest sizes
+    sweep_values(traced(row, np), row, dtype, 1)  # traced at the smallest sizes
 
 
 @every(EVERY)
 def test_the_namespace_gives_what_numpy_gives(case):
     _, row, dtype = case
-    sweep_values(row, dtype, anp, -1)  # traced at other sizes than above
+    sweep_values(programs_of(case).value, row, dtype, -1)  # traced at other sizes than above
 
 
 @every(EVERY)
@@ -91,7 +93,7 @@ def test_concrete_arrays_in_the_namespace_are_numpys_own(case):
 def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
     """Law 5 and Law 7: graph, plan and program say the same, here and after a round trip."""
     _, row, dtype = case
-    jitted, pickled = traced(row, anp), {}
+    jitted, pickled = programs_of(case).value, {}
     for sizes in few_combinations(row):
         xs = arrays_of(row, sizes, dtype)
         got = outcome(jitted, *xs)
@@ -110,19 +112,8 @@ def test_the_plan_equals_the_naive_evaluator_and_survives_pickling(case):
 # -- first derivatives -------------------------------------------------------------------------------------
 
 
-def jvp_program(f):
-    """(moving, rest, directions) -> (results, slopes); `rest` is closed over, as a user would."""
-    return anyshape.jit(lambda m, r, t: anyshape.jvp(lambda *xs: f.function(xs, r), tuple(m), tuple(t)))
-
-
-def pull_back(f, moving, rest, weights):
-    _, back = anyshape.vjp(lambda *xs: f.function(xs, rest), *moving)
-    return list(back(list(weights)))
-
-
 def prepared(row, dtype):
-    """Yield functions and arrays for a check of derivatives, at each combination of sizes that NumPy accepts."""
-    f = None
+    """Yield the eager function and arrays for a check of derivatives, at each combination that NumPy accepts."""
     for sizes in few_combinations(row):
         xs = arrays_of(row, sizes, dtype)
         eager = split(row, xs, np)
@@ -130,8 +121,7 @@ def prepared(row, dtype):
         results = outcome(eager.function, moving, rest)
         if is_error(results) or not results or not moving:
             continue
-        f = split(row, xs, anp)
-        yield f, eager, sizes, moving, rest, results
+        yield eager, sizes, moving, rest, results
 
 
 def narrow(results):
@@ -153,9 +143,9 @@ def check_slopes(slopes, expected, results, tolerance, note):
 @every(WIDE_CASES)
 def test_jvp_agrees_with_differences_and_the_complex_step(case):
     _, row, dtype = case
-    program, rng = None, np.random.default_rng(1)
-    for f, eager, sizes, moving, rest, results in prepared(row, dtype):
-        program = program or jvp_program(f)
+    program, rng = programs_of(case).forward, np.random.default_rng(1)
+    tried = list(prepared(row, dtype))
+    for eager, sizes, moving, rest, results in tried:
         ts = [uneven(rng, x) for x in moving]
         values, slopes = map(leaves, program(moving, rest, ts))
         note = f"{row.name} at {sizes}"
@@ -166,7 +156,7 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
         exact = complex_step(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, estimate)
         if exact is not None:
             check_slopes(slopes, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
-    if program is not None and "retraces" not in row.tags:
+    if tried and "retraces" not in row.tags:
         assert program.cache_info().traces == 1
 
 
@@ -174,11 +164,9 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
 def test_vjp_is_the_transpose_of_jvp(case):
     """<weights, jvp(t)> = <vjp(weights), t> with uneven weights; a gradient has the form of its argument."""
     _, row, dtype = case
-    forward = back = None
-    rng = np.random.default_rng(2)
-    for f, _, sizes, moving, rest, results in prepared(row, dtype):
-        forward = forward or jvp_program(f)
-        back = back or anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w))
+    forward, back = programs_of(case).forward, programs_of(case).back
+    rng, tried = np.random.default_rng(2), list(prepared(row, dtype))
+    for _, sizes, moving, rest, results in tried:
         ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
         slopes = leaves(forward(moving, rest, ts)[1])
         grads = leaves(back(moving, rest, weights))
@@ -189,18 +177,16 @@ def test_vjp_is_the_transpose_of_jvp(case):
         if not np.isfinite(left):
             continue  # a division by zero, which has no slope
         assert abs(left - right) <= limit * (1 + scale), f"{row.name} at {sizes}: {left} and {right}"
-    if back is not None and "retraces" not in row.tags:
+    if tried and "retraces" not in row.tags:
         assert back.cache_info().traces == 1
 
 
 @every([c for c in EVERY if c[1].grad is False and c[2] in WIDE])
 def test_what_is_declared_flat_has_no_slope(case):
     _, row, dtype = case
-    program = back = None
-    for f, _, sizes, moving, rest, results in prepared(row, dtype):
-        program = program or jvp_program(f)
-        back = back or anyshape.jit(lambda m, r, w, f=f: pull_back(f, m, r, w))
-        slopes = leaves(program(moving, rest, [np.ones_like(x) for x in moving])[1])
+    forward, back = programs_of(case).forward, programs_of(case).back
+    for _, sizes, moving, rest, results in prepared(row, dtype):
+        slopes = leaves(forward(moving, rest, [np.ones_like(x) for x in moving])[1])
         slopes += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
         assert all(not np.any(s) for s in slopes), f"{row.name} at {sizes}: {slopes}"
 
@@ -209,9 +195,8 @@ def test_what_is_declared_flat_has_no_slope(case):
 def test_derivatives_in_single_precision_keep_the_dtype(case):
     """The same slopes as in double precision, to single precision."""
     _, row, dtype = case
-    program = None
-    for f, _, sizes, moving, rest, results in list(prepared(row, dtype))[:2]:
-        program = program or jvp_program(f)
+    program = programs_of(case).forward
+    for _, sizes, moving, rest, results in list(prepared(row, dtype))[:2]:
         rng = np.random.default_rng(3)
         ts = [uneven(rng, x) for x in moving]
         slopes = leaves(program(moving, rest, ts)[1])
@@ -251,10 +236,10 @@ def steady_difference(function, xs, ts, otherwise):
 def test_second_derivatives_agree_with_differences_of_the_gradient(case):
     _, row, dtype = case
     program, rng = None, np.random.default_rng(4)
-    for f, _, sizes, moving, rest, results in list(prepared(row, dtype))[:3]:
+    for _, sizes, moving, rest, results in list(prepared(row, dtype))[:3]:
         if narrow(results):
             continue  # differences of differences say nothing there
-        program = program or second_order(f)
+        program = program or second_order(split(row, arrays_of(row, sizes, dtype), anp))
         ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
         gradient, forward, back = map(leaves, program(moving, rest, weights, ts))
         note = f"{row.name} at {sizes}"
