@@ -20,8 +20,8 @@ def run(*arguments):
 
 def test_there_are_examples():
     assert [p.stem for p in EXAMPLES] == [
-        "attention", "decay_fit", "fixed_point", "knn_smoother", "logistic_regression", "masked_likelihood",
-        "truncated_gradient",
+        "adaptive_ode", "arnoldi", "attention", "decay_fit", "fixed_point", "hmm", "knn_smoother",
+        "logistic_regression", "masked_likelihood", "truncated_gradient",
     ]  # fmt: skip
 
 
@@ -76,3 +76,13 @@ def test_what_is_found_where_sizes_depend_on_data():
     assert len({line.split()[0] for line in lines[:5]}) == 5
     for line in run(ROOT / "examples/truncated_gradient.py").stdout.splitlines()[:5]:
         assert float(re.findall(r"off by (\S+),", line)[0]) < 1e-8 and line.endswith("of the rest 0.0"), line
+
+
+def test_what_the_loops_find():
+    """Compare with the forward algorithm, with differences, and with the exponential of SciPy."""
+    for name, largest in (("hmm", [1e-10] * 3), ("adaptive_ode", [1e-4] * 4), ("arnoldi", [1e-14, 1e-4, 1e-8, 1e-13])):
+        lines = run(ROOT / f"examples/{name}.py").stdout.splitlines()
+        errors = [float(re.findall(r"off .* by (\S+)", line)[0]) for line in lines[:-1]]
+        assert len(errors) == len(largest) and all(e <= limit for e, limit in zip(errors, largest, strict=True)), lines
+    steps = [int(n) for n in re.findall(r"(\d+) steps", run(ROOT / "examples/adaptive_ode.py").stdout)]
+    assert len(set(steps)) == 4
