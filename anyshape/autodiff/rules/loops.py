@@ -122,16 +122,21 @@ def _of_its_shape(loop, ct, x):
     return ct if loop.exact_sizes(ct) is not None or sizes is None else sized(ct, sizes)
 
 
+def _have(cts):
+    """Return which of them are not None."""
+    return [ct is not None for ct in cts]
+
+
 def _pulled(loop, linear, starts, seeds):
     """Return the cotangents of the linear inputs of a scan whose carries are all linear, in their order."""
-    live = Outputs([True] * len(starts), *[[ct is not None for ct in kind] for kind in (seeds.stacked, seeds.joined)])
+    live = Outputs([True] * len(starts), _have(seeds.stacked), _have(seeds.joined))
     graph, has, products = transposed_body(loop, linear, live)
     summed = [product is None for product in products]
     known, pulled = loop.inputs.chosen(linear, wanted=False), loop.inputs.chosen(linear)
     cotangents = Inputs(
         [*starts, *[zeros_like(loop.ctx, x) for x in flagged(pulled.captured, summed)]],
-        [ct for ct in seeds.stacked if ct is not None],
-        [ct for ct in seeds.joined if ct is not None],
+        flagged(seeds.stacked, live.stacked),
+        flagged(seeds.joined, live.joined),
         [],
     )
     own = [not flag for flag in linear.pieces]
@@ -142,13 +147,11 @@ def _pulled(loop, linear, starts, seeds):
     ]
     ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *flagged(pulled.captured, summed))]
     results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
-    count, carried, stacked = len(starts), len(cotangents.carries), sum(has.elements)
-    joined = results[len(results) - sum(has.pieces) :]
-    added = by_flags([*has.elements, *has.pieces], [*results[carried : carried + stacked], *joined])
-    stacks = results[carried + stacked : len(results) - len(joined)]
-    sums = iter(results[count:carried])
+    ends = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
+    sums, stacks = iter(ends.carries[len(starts) :]), ends.stacked[sum(has.elements) :]
     captured = [next(sums) if p is None else p.of(known.elements, stacks) for p in products]
-    return [*results[:count], *added, *captured]
+    added = by_flags([*has.elements, *has.pieces], [*ends.stacked[: sum(has.elements)], *ends.joined])
+    return [*ends.carries[: len(starts)], *added, *captured]
 
 
 def _start(loop, i, ct):
