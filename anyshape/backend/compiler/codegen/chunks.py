@@ -24,7 +24,7 @@ MIN_LINES = 8  # of a block that is worth a function
 _SHARED = "_values"  # the list of the values that several chunks mention
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w|=[^=]|['\"])")  # no attribute, keyword or text
 _TARGETS = re.compile(r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+) in ")
-_LEAVES = ("return ", "break", "continue")
+_LEAVES = re.compile(r"(?:^\s*|: )(return|break|continue)\b")
 Marks = Sequence[tuple[int, Step]]  # steps, each with the number of lines before it
 
 
@@ -54,6 +54,10 @@ def assigned(line: str) -> list[str]:
         return code[4:].split(", ")
     targets = [group for match in _TARGETS.finditer(line) for group in match.groups() if group]
     return [name for target in targets for name in target.split(", ")]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 class _Cutting:
@@ -136,8 +140,19 @@ class _Cutting:
         return self.lines[i].startswith(" ", indent)
 
     def _leaves(self, low: int, high: int) -> bool:
-        """Tell whether a line leaves the function or a loop."""
-        return any(self.lines[i].lstrip().startswith(_LEAVES) or ": return " in self.lines[i] for i in range(low, high))
+        """Tell whether a line leaves the function, or a loop that begins before these lines."""
+        leaving = [(i, match[1]) for i in range(low, high) if (match := _LEAVES.search(self.lines[i]))]
+        return any(word == "return" or not self._is_in_loop(i, low) for i, word in leaving)
+
+    def _is_in_loop(self, i: int, low: int) -> bool:
+        """Tell whether a line stands in a loop that begins at `low` or later."""
+        indent = _indent(self.lines[i])
+        for line in reversed(self.lines[low:i]):
+            if _indent(line) < indent:
+                indent = _indent(line)
+                if line.startswith(("while ", "for "), indent):
+                    return True
+        return False
 
     # -- the text
 

@@ -130,3 +130,23 @@ def test_every_assigned_name_is_found(seed):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 line = textwrap.dedent(lines[node.lineno - 1])
                 assert node.id in chunks.assigned(line), line
+
+
+def looped(x, count):
+    """Loops in loops, after each other, with steps around them."""
+
+    def body(i, x):
+        x = anyshape.while_loop(lambda y: y.sum() > 1, lambda y: np.sin(y) * 0.7 + y * y * 0.1, x + i * 0.1)
+        return anyshape.scan(lambda c, row: (np.tanh(c * row) + c * 0.3, c), x[0], x)[1] + x.mean()
+
+    return waves(anyshape.fori_loop(0, count, body, waves(x) * 0.1 + x))
+
+
+@pytest.mark.parametrize("lines", [2, 4, 8, 30])
+@pytest.mark.parametrize("transform", [lambda f: f, value_and_grad], ids=["values", "gradient"])
+def test_loops_in_chunks_have_the_bits_of_one_function(lines, transform, monkeypatch):
+    x = np.random.default_rng(0).random((4, 3))
+    whole = [bits(jit(transform(looped), optimize="now")(x, n)) for n in range(4)]
+    monkeypatch.setattr(chunks, "MAX_LINES", lines)
+    monkeypatch.setattr(chunks, "MIN_LINES", 1)
+    assert [bits(jit(transform(looped), optimize="now")(x, n)) for n in range(4)] == whole
