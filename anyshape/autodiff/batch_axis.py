@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes.expr import Size
-from anyshape.ops.movement import broadcast_in_dim
+from anyshape.graph.sizes.expr import Size, mul
+from anyshape.ops.movement import broadcast_in_dim, reshape
 
 
 def stretch(ctx: ShapeGuardContext, size: Size, x: Any) -> Any:
@@ -18,3 +18,12 @@ def stretch(ctx: ShapeGuardContext, size: Size, x: Any) -> Any:
 def stretch_all(ctx: ShapeGuardContext, size: Size, batched: Sequence[bool], xs: Sequence[Any]) -> tuple[Any, ...]:
     """Return the operands, each with the batch as its first axis."""
     return tuple([x if carries else stretch(ctx, size, x) for x, carries in zip(xs, batched)])
+
+
+def merged(ctx: ShapeGuardContext, x: Any, sizes: tuple[Size, Size], flags: tuple[bool, bool]) -> Any:
+    """Return an operand with a row for each example of a batch of batches, which has the flagged ones of both axes."""
+    one = ctx.shape(x)[sum(flags) :]
+    if not all(flags):
+        axes = [i for i, flag in enumerate(flags) if flag]
+        x = broadcast_in_dim(x, (*sizes, *one), (*axes, *range(2, 2 + len(one))))
+    return reshape(x, (mul(*sizes), *one))

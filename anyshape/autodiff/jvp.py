@@ -173,6 +173,8 @@ def _push_node(
     result = rule(context, tangents, out, *map(env.__getitem__, node.inputs), **params)
     if isinstance(result, Pushed):
         env.update(zip(node.outputs, result.outputs, strict=True))
+        if node.op.mints:
+            env.record_outputs(builder, node)
         result = result.tangents
     elif len(node.outputs) == 1:
         result = (result,)

@@ -8,7 +8,7 @@ from typing import Any
 
 from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
-from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, add_tangents
+from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, add_tangents, zeros_like
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
@@ -56,14 +56,14 @@ def transpose(
     linear, maker = _split(graph, linear_count)
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
     # array types of linear values are in terms of run-time sizes, which are new in this replay
-    _compute_known(builder, [value for value, _ in graph.runtime.values() if value in maker], maker, env)
+    _compute_known(builder, [value for value, _ in graph.runtime.values() if value in maker], maker, env, linear)
     cotangent_of: dict[Value, Any] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
             cotangent_of[value] = add_tangents(cotangent_of.get(value), _of_its_shape(builder, env, value, ct))
     for node in reversed(graph.nodes):
         if not linear.isdisjoint(node.inputs) and not cotangent_of.keys().isdisjoint(node.outputs):
-            _compute_known(builder, node.operands, maker, env)
+            _compute_known(builder, node.operands, maker, env, linear)
             with at_line(builder, node.where):
                 _pull_node(builder, node, env, linear, cotangent_of)
     return [cotangent_of.get(v) for v in graph.inputs[:linear_count]]
@@ -88,12 +88,19 @@ def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Nod
     return linear, maker
 
 
-def _compute_known(builder: Builder, values: Sequence[Value], maker: Mapping[Value, Node], env: Replay) -> None:
-    """Replay the known nodes that these values need."""
+def _compute_known(
+    builder: Builder, values: Sequence[Value], maker: Mapping[Value, Node], env: Replay, linear: set[Value]
+) -> None:
+    """Replay the known nodes that these values need. Where one reads a linear value for its sizes, zeros have them."""
     for value in topological_order(values, lambda v: maker[v].operands if v in maker and v not in env else None):
-        if value not in env:  # another output of its node may have replayed it
-            with at_line(builder, maker[value].where):
-                replay_node(builder, maker[value], env)
+        if value in env:  # another output of its node has replayed it
+            continue
+        with at_line(builder, maker[value].where):
+            for source in maker[value].sources:
+                if source in linear and env.get(source) is None:
+                    context = ShapeGuardContext(builder.scope, "zeros", rule="transpose")
+                    env[source] = zeros_like(context, Linear(env.translate_type(source.meta)))
+            replay_node(builder, maker[value], env)
 
 
 def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], cotangent_of: dict[Value, Any]) -> None:
@@ -105,7 +112,7 @@ def _pull_node(builder: Builder, node: Node, env: Replay, linear: set[Value], co
     cts = [cotangent_of.pop(v, None) for v in node.outputs]
     params = dict(node.params)
     if node.sources:
-        params["sources"] = [env.get(v, Linear(env.translate_type(v.meta))) for v in node.sources]
+        params["sources"] = [Linear(env.translate_type(v.meta)) if v in linear else env[v] for v in node.sources]
     result = rule(context, cts if len(cts) > 1 else cts[0], *inputs, **params)
     for value, ct in zip(node.inputs, result, strict=True):
         if ct is None:

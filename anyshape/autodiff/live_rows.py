@@ -61,7 +61,7 @@ class LiveRows:
         self.rows = expr.from_atom(DimVar("rows"))
         if loop.joined or loop.varying:
             advice = "give the carries of all examples the same sizes in each trip"
-            raise RaggedBatchError("while_loop", {}, advice=advice)
+            raise RaggedBatchError("while_loop", {}, ctx.where, advice)
 
     # -- inputs
 

@@ -17,7 +17,7 @@ from anyshape.autodiff.jvp import inline, push
 from anyshape.autodiff.linearize_transpose import transpose
 from anyshape.autodiff.rule_tables import zeros_like
 from anyshape.autodiff.vmap import batch
-from anyshape.graph.ir.builder import Builder, Traced, activate
+from anyshape.graph.ir.builder import Builder, Traced, activate, active
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.ir.subgraph import axes_of_variables, close
 from anyshape.graph.prover.constraints import substitute_claim
@@ -159,7 +159,9 @@ def derived(
     the first `linear` inputs, which have no value once the graph is transposed.
     """
     about_inputs = [c for c in graph.conditions if graph.runtime.keys().isdisjoint(c.claim.variables())]
-    builder = Builder(Scope(conditions=about_inputs), handle=handle)
+    outer = active()
+    is_batched = outer is not None and outer.is_batched
+    builder = Builder(Scope(conditions=about_inputs), handle=handle, is_batched=is_batched)
     with activate(builder):
         inputs = [builder.input(meta) for meta in metas]
         axes = axes_of_variables(builder.inputs[linear:])

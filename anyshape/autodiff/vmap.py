@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
 from anyshape.autodiff.rule_tables import BATCHERS, Common
@@ -10,16 +10,24 @@ from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.ir.op_local import bind_local
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes.expr import InputAxis, Size, from_atom
+from anyshape.graph.sizes.expr import Atom, InputAxis, Size, from_atom
 from anyshape.ops.core.apply import apply_all
 
 
 def batch(
-    builder: Builder, graph: Graph, inputs: Sequence[Traced], batched: Sequence[bool], size: Size
+    builder: Builder,
+    graph: Graph,
+    inputs: Sequence[Traced],
+    batched: Sequence[bool],
+    size: Size,
+    sizes: Mapping[Atom, Size] | None = None,
 ) -> list[tuple[Traced, bool]]:
-    """Return each output, and whether it carries the batch: then its first axis is the batch, of this size."""
+    """Return each output, and whether it carries the batch: then its first axis is the batch, of this size.
+
+    `sizes` stand for variables of the graph that the builder does not have.
+    """
     carrying = {v for v, b in zip(graph.inputs, batched, strict=True) if b}
-    env = begin_replay(builder, graph, inputs, carrying=carrying)
+    env = begin_replay(builder, graph, inputs, sizes, carrying)
     for node in graph.nodes:
         with at_line(builder, node.where):
             if carrying.isdisjoint(node.inputs):

@@ -16,7 +16,7 @@ from anyshape.graph.signature.solve_binding import read_input, solve_binding
 from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
-from anyshape.ops.loops import scan_op, while_op
+from anyshape.ops.loops import scan_op, while_each_op, while_op
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -45,6 +45,7 @@ _RUN_SUBGRAPHS: dict[Op, Callable[..., Sequence[Any]]] = {
     ),
     scan_op: lambda operands, **params: run_scan(evaluate, operands, **params),
     while_op: lambda operands, **params: run_while(evaluate, operands, **params),
+    while_each_op: lambda operands, rows, one, carries: evaluate(rows[0], operands),
 }
 
 

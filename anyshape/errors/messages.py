@@ -16,6 +16,7 @@ _NUMPY_NAMES = {
     "complex": "astype",
     "cond_each": "cond",
     "while": "while_loop",
+    "while_each": "while_loop",
     "convert": "astype",
     "custom_argument": "custom_jvp",
     "custom_vjp_tangent": "custom_vjp",
@@ -177,7 +178,11 @@ def read_from(name: str, source: str) -> str:
 
 
 def ragged(shapes: Mapping[tuple[int, ...], tuple[int, ...]]) -> str:
-    """Return which examples of a batch have which sizes."""
+    """Return which examples of a batch have which sizes, if that is known."""
+    if not shapes:
+        return "vmap needs one size for all examples, and here each has its own"
+    if not shapes:
+        return "vmap needs one size for all examples, and sizes change as the trips of each say"
     parts = [
         f"{shape[0] if len(shape) == 1 else shape} in example {i[0] if len(i) == 1 else i}"
         for i, shape in shapes.items()

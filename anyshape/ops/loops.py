@@ -1,5 +1,7 @@
 """Loops, which run a subgraph once per trip: `scan`, of known length, and `while`, whose trips a run decides.
 
+`while_each` is a `while` of each example of a batch, whose conditions differ.
+
 A body takes the carries, then what each trip reads of its own, then captured values. It gives the carries of the next
 trip, then what each trip adds to the results:
 
@@ -133,6 +135,28 @@ def _while_type(
     return *types[:carries], tensor(BOOL, [count]), *types[carries:]
 
 
+def _while_each_type(
+    ctx: ShapeGuardContext,
+    *operands: TensorMeta,
+    one: tuple[Graph, ...],
+    rows: tuple[Graph, ...],
+    carries: tuple[bool, ...],
+) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the types of the results of all examples. Those have the trips of the longest loop."""
+    graph = one[0]
+    if len(graph.inputs) != len(carries) or len(graph.outputs) != len(rows[0].outputs):
+        raise ctx.fail("the loops of one example and of rows differ")
+    named = dict.fromkeys([v for y in graph.outputs for v, _ in y.meta.variable_axes()])
+    minted = {v: Exact(ctx.new_size("trips")) for v in named if v in graph.runtime}
+    types = []
+    for value, meta in zip(graph.outputs, call_type(ctx, rows[0], operands), strict=True):
+        extents = list(meta.extents)
+        for variable, axis in value.meta.variable_axes():
+            extents[axis + 1] = minted.get(variable, extents[axis + 1])
+        types.append(TensorMeta(meta.dtype, tuple(extents)))
+    return _one_or_all(tuple(types))
+
+
 def _loop_types(
     ctx: ShapeGuardContext, body: Graph, operands: Sequence[TensorMeta], layout: Layout, joined: int, count: Size
 ) -> tuple[TensorMeta, ...]:
@@ -251,6 +275,16 @@ def _while_fits(node: Node, params: dict[str, Any]) -> bool:
     return fits and len(body.outputs) >= params["carries"] + params["joined"] and len(test.outputs) == 1
 
 
+def _are_flags(node: Node, param: Any) -> bool:
+    """Bools; at least one is set."""
+    return isinstance(param, tuple) and all(type(flag) is bool for flag in param) and any(param)
+
+
+def _each_fits(node: Node, params: dict[str, Any]) -> bool:
+    """Tell whether a node has an operand for each input of its graph of rows."""
+    return len(node.inputs) == len(params["rows"][0].inputs) >= len(params["carries"])
+
+
 def _scan_flops(applied: Applied) -> Size:
     """Return the operations of all trips; raise where carries change size, so that trips differ."""
     params = applied.params
@@ -290,6 +324,17 @@ while_op = define(
     params={"loop": _is_condition_and_body, "carries": kinds.count, "joined": kinds.count},
     operands=(1, 10_000),
     jointly=_while_fits,
+    claims=None,
+    probe=None,
+    cost=OpCost(_while_flops, bound=True),
+    mints=True,
+)
+while_each_op = define(
+    "while_each",
+    _while_each_type,
+    params={"one": _is_body, "rows": _is_body, "carries": _are_flags},
+    operands=(1, 10_000),
+    jointly=_each_fits,
     claims=None,
     probe=None,
     cost=OpCost(_while_flops, bound=True),
@@ -339,3 +384,13 @@ def while_loop(test: Graph, body: Graph, carries: int, *operands: Operand, joine
     trip. Of a batch of examples, it tells which trips an example has.
     """
     return apply_all(while_op, *operands, loop=(test, body), carries=carries, joined=joined)
+
+
+def while_each(one: Graph, rows: Graph, carries: Sequence[bool], *operands: Operand) -> tuple[Any, ...]:
+    """Return the results of a loop for each example of a batch, as rows.
+
+    - `one`: the loop of one example. Transforms read it.
+    - `rows`: the same of all examples, which runs. It takes the operands, and operands of its own.
+    - `carries`: which operands of `one` have a row per example.
+    """
+    return apply_all(while_each_op, *operands, one=(one,), rows=(rows,), carries=tuple(carries))

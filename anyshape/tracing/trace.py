@@ -214,14 +214,15 @@ class InnerTrace:
 
 def trace_inner(
     outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
-    metas: Sequence[TensorMeta] | None = None, whole: bool = False,
+    metas: Sequence[TensorMeta] | None = None, whole: bool = False, is_batched: bool = False,
 ) -> InnerTrace:  # fmt: skip
     """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
 
     The inputs have the array types of `like`, or `metas`. With `whole`, operations on values of enclosing graphs alone
-    belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside.
+    belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside. A graph that
+    will be batched says so by `is_batched`.
     """
-    builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole)
+    builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole, is_batched=is_batched)
     metas = [x.meta for x in like] if metas is None else metas
     handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
     with activate(builder):

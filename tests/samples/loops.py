@@ -68,5 +68,5 @@ SAMPLES = [
     Sample("while_loop", counted, ("n",), ops=("while",)),
     Sample("while_loop, a shrinking carry", shrinking, ("n",)),
     Sample("loops, nested", nested, ("n, k",)),
-    Sample("while_loop of each example", of_examples, ("m, n",), vmap=False),
+    Sample("while_loop of each example", of_examples, ("m, n",), ops=("while_each",)),
 ]  # fmt: skip

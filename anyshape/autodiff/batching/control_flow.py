@@ -5,7 +5,7 @@ each: a branch runs on the examples that choose it, in their order, and not at a
 sees another branch, and the work is a sum. A further batch of such conditionals is one of more examples.
 """
 
-from anyshape.autodiff.batch_axis import stretch
+from anyshape.autodiff.batch_axis import merged, stretch
 from anyshape.autodiff.branch_calls import Branches, apply_each, handle_of
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.rule_tables import BATCHERS
@@ -117,20 +117,10 @@ def _cond_each_batch(ctx, size, batched_flags, index, *operands, branches, batch
     (examples,) = sizes_of(ctx, index)[batched_flags[0] :]
     flags = [*batched_flags[1 : 1 + count]]
 
-    def in_one_row(x, is_batched, is_carried):
-        """Return an operand with one row per example of all batches."""
-        shape = sizes_of(ctx, x)
-        one = shape[is_batched + is_carried :]
-        axes = ([0] if is_batched else []) + ([1] if is_carried else []) + [2 + i for i in range(len(one))]
-        if not (is_batched and is_carried):
-            x = mv.broadcast_in_dim(x, (size, examples, *one), tuple(axes))
-        return mv.reshape(x, (expr.mul(size, examples), *one))
-
     rows = [c or f for c, f in zip(carries, flags, strict=True)]
-    xs = [
-        in_one_row(x, f, c) if row else x for x, f, c, row in zip(operands[:count], flags, carries, rows, strict=True)
-    ]
-    index = in_one_row(index, batched_flags[0], True)
+    columns = zip(operands[:count], flags, carries, rows, strict=True)
+    xs = [merged(ctx, x, (size, examples), (f, c)) if row else x for x, f, c, row in columns]
+    index = merged(ctx, index, (size, examples), (batched_flags[0], True))
     call = Branches(ctx, index, xs, branches, rows)
     results = apply_each(index, xs, call.graphs, rows, [False] * len(totals), call.size_of_variable(), call.handle)
     apart = [_by_batch(ctx, size, examples, y, total) for y, total in zip(results, totals, strict=True)]

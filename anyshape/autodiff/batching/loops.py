@@ -7,12 +7,14 @@ between examples, a trip computes the rows of those that are live.
 from dataclasses import replace
 
 from anyshape.autodiff.batch_axis import stretch
+from anyshape.autodiff.example_loops import of_batches
 from anyshape.autodiff.live_rows import LiveRows
 from anyshape.autodiff.loop_calls import Inputs, Loop, with_axis
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
 from anyshape.errors import RaggedBatchError
+from anyshape.graph.ir.subgraph import close
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
@@ -20,12 +22,14 @@ from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.core.apply import meta_of
+from anyshape.ops.subgraph_call import further_operands
 
 
 def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, ends):
     count = len(body[0].inputs)
     if any(batched[count:]):
-        raise RaggedBatchError("scan", {}, advice="give the carries of all examples the same sizes in each trip")
+        advice = "give the carries of all examples the same sizes in each trip"
+        raise RaggedBatchError("scan", {}, ctx.where, advice)
     metas = _of_one(operands, batched)
     loop = Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, ends=ends, metas=metas)
     return _together(ctx, size, loop, Inputs.of(loop.layout, batched[:count]))
@@ -38,10 +42,16 @@ def _while_batch(ctx, size, batched, *operands, loop, carries, joined):
     have = Inputs.of(whole.layout, batched)
     flags = _batched_body(whole, have, _inner(size))[1]
     if _is_batched(whole, flags, _inner(size)):
-        return _one_or_all(LiveRows(ctx, size, whole, flags, have).run())
+        return _one_or_all(_each_alone(ctx, size, whole, flags, have))
     return _together(ctx, size, whole, have)
 
 
+def _while_each_batch(ctx, size, batched, *operands, one, rows, carries):
+    count = len(carries)
+    return _one_or_all(of_batches(ctx, size, batched[:count], one[0], carries, operands[:count]))
+
+
+BATCHERS[lp.while_each_op] = _while_each_batch
 BATCHERS[lp.scan_op] = _scan_batch
 BATCHERS[lp.while_op] = _while_batch
 
@@ -58,6 +68,27 @@ def _one_or_all(results):
 def _inner(size):
     """Return the size of the batch in a subgraph, which reads it off its inputs."""
     return size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
+
+
+# -- loops of each example ---------------------------------------------------------------------------------------
+
+
+def _each_alone(ctx, size, loop, flags, have):
+    """Return the results of a loop of each example, in which a trip computes the rows of live ones."""
+    metas = loop.metas.flat()
+    with derived(loop.body, metas, loop.handle) as (builder, xs):
+        results = lp.while_loop(loop.test, loop.body, loop.layout.carries, *xs[: len(metas)], joined=loop.joined)
+        one = close([builder.finish(results, loop.body.name)])
+    rows = expr.from_atom(DimVar("rows"))
+    with derived(one.graphs[0], _types(loop, flags, rows).flat(), loop.handle) as (builder, xs):
+        own = Loop(ctx, xs[: len(metas)], loop.body, loop.layout, loop.joined, test=loop.test, metas=metas)
+        inner = ShapeGuardContext(builder.scope, ctx.primitive, ctx.where, rule="batching")
+        graph = builder.finish(LiveRows(inner, rows, own, flags, flags).run(), loop.body.name)
+    closed = close([graph])
+    columns = zip(loop.inputs.flat(), flags.flat(), have.flat(), strict=True)
+    inputs = [_carried(ctx, size, x, has, flag) for x, flag, has in columns]
+    operands = [*inputs, *further_operands(closed, loop.sizes())]
+    return lp.while_each(one.graphs[0], closed.graphs[0], flags.flat(), *operands)
 
 
 # -- the body of a batch -----------------------------------------------------------------------------------------

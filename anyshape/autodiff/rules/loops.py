@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from anyshape.autodiff.branch_calls import meta_of_operand
 from anyshape.autodiff.branch_derivatives import Typed
-from anyshape.autodiff.jvp import Pushed
+from anyshape.autodiff.example_loops import ExampleLoops
+from anyshape.autodiff.jvp import Pushed, push
 from anyshape.autodiff.loop_calls import Inputs, Loop, Outputs, by_flags, flagged
 from anyshape.autodiff.loop_derivatives import pushed_body
 from anyshape.autodiff.loop_linearisation import linearised_body
 from anyshape.autodiff.loop_transposition import linear_inputs, transposed_body, with_known_ahead
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, no_shift, with_values, zeros_like
-from anyshape.graph.ir.builder import Traced
+from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import loops as lp
@@ -27,10 +28,14 @@ from anyshape.ops.core.apply import meta_of, sizes_of
 def _jvp(loop, tangents):
     """Return the results of a loop and their tangents."""
     by_kind = Inputs.of(loop.layout, tangents[: len(loop.body.inputs)])
-    live = [t for t in by_kind.flat() if t is not None]
-    depth = max([x.builder.depth for x in loop.inputs.flat() if isinstance(x, Traced)], default=-1)
-    derive = _linearise if live[0].builder.depth > depth else _push
+    derive = _linearise if _are_inside(tangents, loop.inputs.flat()) else _push
     return Pushed(*derive(loop, by_kind))
+
+
+def _are_inside(tangents, operands):
+    """Return whether tangents belong to a graph inside of the one of the operands."""
+    depth = max([x.builder.depth for x in operands if isinstance(x, Traced)], default=-1)
+    return next(t for t in tangents if t is not None).builder.depth > depth
 
 
 def _instantiated(loop, tangents, active):
@@ -74,7 +79,7 @@ def _linearise(loop, tangents):
     outputs = _with_mask(loop, values, mask)
     if not any(parts.live.flat()):
         return outputs, [None] * len(outputs)
-    tape = Outputs([], results.stacked[count:], results.joined[loop.joined :])
+    tape = Outputs([], results.stacked[count:], [*map(name_sizes, results.joined[loop.joined :])])
     slopes = _linear_scan(loop, parts, tangents, values, tape, mask)
     return outputs, _with_mask(loop, loop.outputs(by_flags(parts.live.flat(), slopes)), None)
 
@@ -187,8 +192,28 @@ def _while_transpose(ctx, cts, *operands, loop, carries, joined):
     return _transpose(Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, like=cts), cts)
 
 
+def _while_each_jvp(ctx, tangents, out, *operands, one, rows, carries):
+    loops = ExampleLoops(ctx, one[0], carries, operands)
+    own = tangents[: len(carries)]
+    if not _are_inside(tangents, operands):
+        return Pushed(*loops.push(own))
+    builder = active()
+    assert builder is not None  # rules run inside of a trace
+    if builder.is_batched:
+        return Pushed(*loops.linearise(own))
+    return Pushed(*push(builder, rows[0], operands, tangents))  # saves live rows alone, in an order of their own
+
+
+def _while_each_transpose(ctx, cts, *operands, one, rows, carries):
+    cts = cts if isinstance(cts, list) else [cts]
+    pulled = ExampleLoops(ctx, one[0], carries, operands, like=cts).transpose(cts)
+    return [*pulled, *[None] * (len(operands) - len(carries))]
+
+
 with_values(lp.scan_op, _scan_jvp)
+with_values(lp.while_each_op, _while_each_jvp)
+TRANSPOSES[lp.while_each_op] = _while_each_transpose
 with_values(lp.while_op, _while_jvp)
 TRANSPOSES[lp.scan_op] = _scan_transpose
 TRANSPOSES[lp.while_op] = _while_transpose
-no_shift(lp.scan_op, lp.while_op)
+no_shift(lp.scan_op, lp.while_op, lp.while_each_op)

@@ -54,18 +54,21 @@ def run_while(run_graph, operands, loop, carries, joined):
 
 def _collected(graph, layout, joined, operands, columns):
     """Return the stacked results and the joined ones. Without trips they have the sizes of the operands."""
-    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])
     metas = [v.meta for v in graph.outputs[layout.carries :]]
     count = len(columns) - joined
+    if columns and columns[0]:
+        shapes = [np.shape(column[0]) for column in columns]
+        triples = list(zip(columns, metas, shapes))
+        stacks = [stacked(ys, m.dtype, size) for ys, m, size in triples[:count]]
+        return [*stacks, *[join(ys, m.dtype, size[1:]) for ys, m, size in triples[count:]]]
+    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])  # costs a proof
 
     def shape(extents):
         """Return a shape, with 0 for a size that no operand gives."""
         return tuple([evaluate(e.size, lambda v: size_of.get(v, 0)) if isinstance(e, Exact) else 0 for e in extents])
 
-    return [
-        stacked(column, m.dtype, shape(m.extents)) if i < count else join(column, m.dtype, shape(m.extents[1:]))
-        for i, (column, m) in enumerate(zip(columns, metas))
-    ]
+    ends = [m.extents if i < count else m.extents[1:] for i, m in enumerate(metas)]
+    return [np.empty((0, *shape(extents)), m.dtype) for extents, m in zip(ends, metas)]
 
 
 def _run(graph, arrays):
@@ -84,5 +87,10 @@ def _while(*operands, loop, carries, joined):
     return _one_or_all(run_while(_run, operands, loop, carries, joined))
 
 
+def _while_each(*operands, one, rows, carries):
+    return _one_or_all(_run(rows[0], operands))
+
+
 kernel(lp.scan_op, _scan)
 kernel(lp.while_op, _while)
+kernel(lp.while_each_op, _while_each)

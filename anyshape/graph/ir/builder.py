@@ -78,11 +78,16 @@ class Builder:
         handle: type[Traced] = Traced,
         whole: bool = False,
         values: Mapping[int, Size] | None = None,
+        is_batched: bool = False,
     ) -> None:
-        """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too."""
+        """Begin a graph. With `whole`, it takes every op applied while it is active, on values of its parents too.
+
+        `is_batched` tells that the graph, or one around it, is traced for a batch of it: rules keep what this needs.
+        """
         self.scope, self.parent, self.handle, self.whole = scope, parent, handle, whole
         self.verdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
+        self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         self.closed = False
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []

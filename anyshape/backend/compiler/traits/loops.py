@@ -5,3 +5,4 @@ from anyshape.ops import loops as lp
 
 declare(OPAQUE._replace(inlines="body"), lp.scan_op)
 declare(OPAQUE._replace(inlines="loop"), lp.while_op)
+declare(OPAQUE, lp.while_each_op)

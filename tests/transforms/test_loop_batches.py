@@ -1,0 +1,147 @@
+"""Batches of loops whose trips differ between examples, against loops in Python."""
+
+import numpy as np
+import pytest
+
+from anyshape import grad, hessian, jit, jvp, scan, vmap, while_loop
+from anyshape.errors import RaggedBatchError
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0.1, 1.0, (3, 4))
+TRIPS = np.array([[0.0, 3, 1, 5], [2, 2, 0, 1], [4, 0, 6, 1]])
+W = 1.3
+
+
+def loop(x, trips, w=W):
+    return while_loop(lambda s: s[1] < trips, lambda s: (np.sin(s[0]) * w + 0.1, s[1] + 1.0), (x, 0.0))[0]
+
+
+def by_hand(x, trips, w=W):
+    """Return the value of one example, and its slopes in x, of first and second order."""
+    first, second = 1.0, 0.0
+    for _ in range(int(trips)):
+        first, second = w * np.cos(x) * first, w * (np.cos(x) * second - np.sin(x) * first**2)
+        x = np.sin(x) * w + 0.1
+    return x, first, second
+
+
+VALUE, FIRST, SECOND = map(np.asarray, np.vectorize(by_hand)(X, TRIPS))
+twice = vmap(vmap(loop))
+
+
+def summed(function):
+    return lambda *args: np.sum(function(*args))
+
+
+def grad_twice(function):
+    return grad(summed(grad(summed(function))))
+
+
+ORDERS = {
+    "vmap of vmap": (twice, VALUE),
+    "grad of vmap of vmap": (grad(summed(twice)), FIRST),
+    "vmap of grad of vmap": (vmap(grad(summed(vmap(loop)))), FIRST),
+    "vmap of vmap of grad": (vmap(vmap(grad(loop))), FIRST),
+    "jvp outside": (lambda x, n: jvp(lambda x: twice(x, n), (x,), (np.ones((3, 4)),))[1], FIRST),
+    "jvp between": (vmap(lambda x, n: jvp(lambda x: vmap(loop)(x, n), (x,), (np.ones(4),))[1]), FIRST),
+    "jvp inside": (vmap(vmap(lambda x, n: jvp(lambda x: loop(x, n), (x,), (1.0,))[1])), FIRST),
+    "order 2 outside": (grad_twice(twice), SECOND),
+    "order 2 between": (vmap(grad_twice(vmap(loop))), SECOND),
+    "order 2 inside": (vmap(vmap(grad(grad(loop)))), SECOND),
+    "grad outside and inside": (grad(summed(vmap(vmap(grad(loop))))), SECOND),
+    "grad outside and between": (grad(summed(vmap(grad(summed(vmap(loop)))))), SECOND),
+    "hessian between": (
+        lambda x, n: np.einsum("bii->bi", vmap(hessian(summed(vmap(loop))))(x, n)),
+        SECOND,
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_batches_of_batches_equal_loops_in_python(order):
+    function, expected = ORDERS[order]
+    np.testing.assert_allclose(jit(function)(X, TRIPS), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["vmap of vmap", "vmap of grad of vmap", "grad of vmap of vmap"])
+def test_one_program_serves_all_numbers_of_examples_and_trips(order):
+    function, position = jit(ORDERS[order][0]), 0 if order == "vmap of vmap" else 1
+    for shape, longest in (((3, 4), 6), ((1, 1), 3), ((2, 0), 1), ((0, 2), 1), ((2, 5), 1)):
+        x = RNG.uniform(0.1, 1.0, shape)
+        trips = RNG.integers(0, longest, shape).astype(float)
+        expected = [by_hand(*pair)[position] for pair in zip(x.ravel(), trips.ravel(), strict=True)]
+        np.testing.assert_allclose(function(x, trips), np.reshape(expected, shape), rtol=1e-10)
+
+
+AXES = [
+    ((0, 0), (0, 0)), ((0, None), (None, 0)), ((None, 0), (0, None)), ((0, 0), (None, 0)), ((0, 0), (0, None)),
+    ((0, None), (0, 0)), ((None, 0), (0, 0)), ((1, 1), (0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("outer", "inner"), AXES)
+def test_operands_may_lack_either_axis(outer, inner):
+    rank_x, rank_n = (sum(a[i] is not None for a in (outer, inner)) for i in (0, 1))
+    x, trips = X[: len(X), : len(X)], TRIPS[:3, :3]
+    x, trips = (a if rank == 2 else a[0] for a, rank in ((x, rank_x), (trips, rank_n)))
+    mapped = vmap(vmap(loop, in_axes=inner), in_axes=outer)
+
+    def example(a, axes, i, j):
+        for axis, at in zip(axes, (i, j), strict=True):
+            a = a if axis is None else np.take(a, at, axis)
+        return a
+
+    pairs = list(zip(outer, inner, strict=True))
+    examples = [[(example(x, pairs[0], i, j), example(trips, pairs[1], i, j)) for j in range(3)] for i in range(3)]
+    expected = np.array([[by_hand(*e)[:2] for e in row] for row in examples])
+    np.testing.assert_allclose(mapped(x, trips), expected[..., 0], rtol=1e-12)
+    slope = grad(lambda x: np.sum(mapped(x, trips)))(x)
+    np.testing.assert_allclose(np.sum(slope), np.sum(expected[..., 1]), rtol=1e-10)
+
+
+def test_three_batches_are_one():
+    x, trips = np.stack([X, X + 1]), np.stack([TRIPS, TRIPS[::-1]])
+    value, first, _ = np.vectorize(by_hand)(x, trips)
+    np.testing.assert_allclose(vmap(twice)(x, trips), value)
+    np.testing.assert_allclose(vmap(vmap(grad(summed(vmap(loop)))))(x, trips), first, rtol=1e-10)
+
+
+def test_captured_values_have_the_sum_of_all_slopes():
+    slope = grad(lambda w: np.sum(vmap(vmap(lambda x, n: loop(x, n, w)))(X, TRIPS)))(W)
+    step = 1e-6
+    sums = [np.sum(np.vectorize(by_hand)(X, TRIPS, w)[0]) for w in (W - step, W + step)]
+    np.testing.assert_allclose(slope, (sums[1] - sums[0]) / (2 * step), rtol=1e-6)
+    each = vmap(lambda x, n, w: grad(lambda w: np.sum(vmap(lambda x, n: loop(x, n, w))(x, n)))(w), in_axes=(0, 0, None))
+    np.testing.assert_allclose(np.sum(each(X, TRIPS, W)), slope, rtol=1e-10)
+
+
+def test_an_ended_example_neither_warns_nor_sees_another():
+    halved = vmap(vmap(lambda x, n: while_loop(lambda s: s[1] < n, lambda s: (1 / s[0], s[1] + 1), (x, 0))[0]))
+    x = np.array([[0.0, 2.0], [4.0, 0.0]])
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(halved(x, np.array([[0, 1], [2, 0]])), [[0.0, 0.5], [4.0, 0.0]])
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_carries_that_grow_differently_are_an_error_of_the_batch(levels):
+    def growing(x, n):
+        return np.sum(while_loop(lambda v: v.shape[0] < n, lambda v: np.concatenate([v, v]), x))
+
+    mapped = growing
+    for _ in range(levels):
+        mapped = vmap(mapped)
+    shape = (2,) * levels
+    with pytest.raises(RaggedBatchError) as caught:
+        mapped(np.ones((*shape, 1)), np.full(shape, 3))
+    first, second, *_ = str(caught.value).splitlines()
+    assert first.startswith("while_loop(...): vmap needs one size for all examples, and here each has its own at ")
+    assert "test_loop_batches.py" in first
+    assert "give the carries of all examples the same sizes in each trip" in second
+
+
+def test_a_scan_of_carries_whose_sizes_depend_on_data_is_an_error_of_the_batch():
+    def shrinking(x):
+        return np.sum(scan(lambda v, _: (v[v > 0], None), x, None, length=2)[0])
+
+    with pytest.raises(RaggedBatchError):
+        vmap(shrinking)(np.array([[1.0, -1.0], [1.0, 1.0]]))
