@@ -182,11 +182,11 @@ def _keeps(scope: Scope, before: Size, after: Size, varying: Container[DimVar]) 
     if verdict is not Verdict.UNKNOWN:
         return verdict is Verdict.YES
     variables, hints = claim.variables(), scope.hints
+    own, others = {*expr.variables(before)}, {*expr.variables(after)}
+    if others and others <= own:  # 2 * n == n holds of a degenerate size alone
+        return False
     if hints is not None:
-        own, others = {*expr.variables(before)}, {*expr.variables(after)}
-        relates = not others or not others <= own  # n + min(n, 1) == n holds of a degenerate size alone
-        holds = relates and all(v in hints for v in variables) and claim.holds(values_from(hints))
-        return holds and scope.ask(claim, user_line())
+        return all(v in hints for v in variables) and claim.holds(values_from(hints)) and scope.ask(claim, user_line())
     if any(v in scope.runtime or v in varying for v in variables):
         return False
     scope.require(claim, "loop", "a carry keeps its size", (), user_line())

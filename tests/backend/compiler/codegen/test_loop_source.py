@@ -12,7 +12,7 @@ BOTH = pytest.mark.parametrize("optimize", ["now", "off"])
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 def test_carries_may_be_swapped_passed_on_and_given_twice(optimize, trips):
     def step(i, carry):
-        a, b, c = carry
+        a, b, _ = carry
         return b, a, a
 
     def run(x, y, z, n):
