@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
-from anyshape.errors import CarryMismatchError
+from anyshape.errors import CarryMismatchError, ShapeError
 from anyshape.graph.ir.builder import Traced, active, user_line
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Verdict, equal
@@ -22,6 +22,7 @@ from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import describe
+from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
 from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
@@ -59,6 +60,7 @@ class CarryLoop:
             bodies = [*[self._test(test) for test in tests], self._body(step)]
             graphs, further = trace_subgraphs(bodies, [*self._metas(), *own], names)
             if self.variables == before and not self.promotions:
+                self._check_extra(graphs[-1])
                 return graphs, further
             for i, result in self.promotions.items():
                 self.carries[i] = standing_for(cast_operand(self.carries[i], result.dtype), result.kind)
@@ -71,7 +73,9 @@ class CarryLoop:
 
     def stacked(self, outputs: Sequence[Any]) -> Any:
         """Return the tree of what the trips gave besides the carries."""
-        return unflatten(self.extra_tree, [standing_for(y, None) for y in outputs[len(self.carries) :]])
+        first = len(self.carries)
+        extra = outputs[first : first + self.extra_tree.num_leaves]
+        return unflatten(self.extra_tree, [standing_for(y, None) for y in extra])
 
     def _metas(self) -> list[TensorMeta]:
         """Return the types in which the body takes the carries."""
@@ -112,9 +116,22 @@ class CarryLoop:
                 raise self._mismatch("carry", texts, line_of(self.function), "return the carry in the tree that it has")
             values = [like_returned(y, x) for y, x in zip(results, [*after, *extra], strict=True)]
             ends = [self._checked(i, inputs[i], values[j]) for i, j in enumerate(order)]
-            return [*self._with_sizes(inputs, ends), *values[len(after) :]]
+            results = [*self._with_sizes(inputs, ends), *values[len(after) :]]
+            return results or [full((), True, bool)]  # a node has results, also where its trips only check
 
         return body
+
+    def _check_extra(self, body: Graph) -> None:
+        """Raise ShapeError unless what trips give besides the carries has one size in all trips."""
+        changing = {*self.variables.values(), *body.runtime}
+        paths = result_paths(self.extra_tree)
+        for path, y in zip(paths, body.outputs[len(self.carries) :], strict=False):
+            for axis, extent in enumerate(y.meta.extents):
+                if not isinstance(extent, Exact) or not changing.isdisjoint(expr.variables(extent.size)):
+                    y_path = path.replace("result", "y", 1)
+                    why = f"results of trips are stacked, and axis {axis} of {y_path} changes size"
+                    advice = "return arrays of one size, or join them in a carry"
+                    raise ShapeError(self.name, why, (), user_line(), advice)
 
     # -- types
 

@@ -20,6 +20,7 @@ from anyshape.numpy.sizes.symdim import SizeComparison
 from anyshape.ops import elementwise as ew
 from anyshape.ops import loops as lp
 from anyshape.ops.callback import name_sizes
+from anyshape.ops.core.apply import context_of
 from anyshape.ops.creation import full, iota
 from anyshape.ops.dynamic import size_from_count
 from anyshape.support.true_types import has_type
@@ -53,8 +54,10 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
     check_callable("scan: f", f)
     if not has_type(unroll, (int, bool)) or unroll < 1:
         raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a positive int")
+    _check_arrays("scan", "init", init)
+    _check_arrays("scan", "xs", xs)
     if active() is None:
-        loop = run_now(lambda start, rows: scan(f, start, rows, length, reverse), init, xs)
+        loop = run_now(lambda init, xs: scan(f, init, xs, length, reverse), init, xs)
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
     rows = _Rows("scan", xs, length)
 
@@ -67,7 +70,8 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
 def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     """Return the value after `val = body_fun(i, val)` for i from lower to upper - 1, as `jax.lax.fori_loop`.
 
-    Bounds are ints, sizes, or integer scalars of the program. `scan` says what a carry may be.
+    Bounds are ints, sizes, or integer scalars of the program. i promotes as a Python int, as that of `range` does.
+    `scan` says what a carry may be.
 
     >>> from anyshape import fori_loop, jit
     >>> power = jit(lambda x, n: fori_loop(0, n, lambda i, y: y * x, 1.0))
@@ -75,16 +79,18 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     8.0 1024.0 1.0
     """
     check_callable("fori_loop: body_fun", body_fun)
+    _check_arrays("fori_loop", "init_val", init_val)
+    bounds = [_bound(label, x) for label, x in (("lower", lower), ("upper", upper))]
     if active() is None:
-        loop = run_now(lambda start, ends: fori_loop(ends[0], ends[1], body_fun, start), init_val, (lower, upper))
+        loop = run_now(lambda init_val, ends: fori_loop(ends[0], ends[1], body_fun, init_val), init_val, (lower, upper))
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
         return loop
-    first, count = _range(lower, upper)
+    first, count = _range(*bounds)
     rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
 
     def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
-        return body_fun(rows.element(own), carry), ()
+        return body_fun(standing_for(rows.element(own), int), carry), ()
 
     return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False)[0]
 
@@ -116,8 +122,9 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """
     for label, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
         check_callable(f"while_loop: {label}", function)
+    _check_arrays("while_loop", "init_val", init_val)
     if active() is None:
-        loop = run_now(lambda start, _: while_loop(cond_fun, body_fun, start), init_val, ())
+        loop = run_now(lambda init_val, _: while_loop(cond_fun, body_fun, init_val), init_val, ())
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
@@ -189,12 +196,19 @@ def _test(cond_fun: Function) -> Function:
 
 def _range(lower: Any, upper: Any) -> tuple[Any, Size]:
     """Return the first counter, None for 0, and the number of counters."""
-    bounds = [_bound(label, x) for label, x in (("lower", lower), ("upper", upper))]
-    first, last = [as_size(x) for x in bounds]
+    first, last = as_size(lower), as_size(upper)
     if first is not None and last is not None:
-        return None if first == 0 else operand(bounds[0]), expr.maximum(expr.sub(last, first), 0)
-    start, stop = [ew.convert(operand(x), np.int64) for x in bounds]
+        return None if first == 0 else operand(lower), expr.maximum(expr.sub(last, first), 0)
+    start, stop = [ew.convert(operand(x), np.int64) for x in (lower, upper)]
     return (None if first == 0 else start), size_from_count(ew.sub(stop, start))
+
+
+def _check_arrays(function: str, label: str, tree: Any) -> None:
+    """Raise ArgumentError unless all leaves of an argument are arrays or numbers."""
+    for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
+        if not is_array(x):
+            problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays or trees of them"
+            raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
 
 
 def _bound(label: str, x: Any) -> Any:
@@ -210,10 +224,6 @@ class _Rows:
     def __init__(self, name: str, xs: Any, length: Any) -> None:
         leaves, self.tree = flatten(xs)
         paths = leaf_paths((xs,), {})
-        for x, path in zip(leaves, paths, strict=True):
-            if not is_array(x) or isinstance(x, SymbolicSize):
-                problem = f"is of type {type(x).__name__}, not an array"
-                raise ArgumentError(name, path.replace("args[0]", "xs"), problem, "pass arrays or trees of them")
         self.stacks = [name_sizes(as_value(x)) for x in leaves]
         for x, path in zip(self.stacks, paths, strict=True):
             if not x.meta.rank:
@@ -222,6 +232,8 @@ class _Rows:
         if not self.stacks and length is None:
             raise ArgumentError(name, "length", "is None, and there are no xs", "pass xs or the number of trips")
         self.length = new_size(length, name) if length is not None else self.stacks[0].meta.extents[0].size
+        if self.stacks:
+            context_of(name).require_equal(self.stacks[0].meta.extents[0].size, self.length, lp.SAME_LENGTH)
         self.elements = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in self.stacks]
 
     def element(self, own: Sequence[Any]) -> Any:
