@@ -152,11 +152,11 @@ def _pulled(loop, linear, starts, seeds):
     ]
     ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *flagged(pulled.captured, summed))]
     results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
-    ends = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
-    sums, stacks = iter(ends.carries[len(starts) :]), ends.stacked[sum(has.elements) :]
+    parts = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
+    sums, stacks = iter(parts.carries[len(starts) :]), parts.stacked[sum(has.elements) :]
     captured = [next(sums) if p is None else p.of(known.elements, stacks) for p in products]
-    added = by_flags([*has.elements, *has.pieces], [*ends.stacked[: sum(has.elements)], *ends.joined])
-    return [*ends.carries[: len(starts)], *added, *captured]
+    added = by_flags([*has.elements, *has.pieces], [*parts.stacked[: sum(has.elements)], *parts.joined])
+    return [*parts.carries[: len(starts)], *added, *captured]
 
 
 def _start(loop, i, ct):
