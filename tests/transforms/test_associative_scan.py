@@ -19,6 +19,7 @@ from anyshape import (
     symbolic_args_specs,
     trace,
     vmap,
+    while_loop,
 )
 from anyshape.errors import ArgumentError, AxisError, CarryMismatchError, SizeMismatchError
 from anyshape.tracing.pytrees import flatten, unflatten
@@ -280,6 +281,19 @@ def test_functions_in_plain_python_run_outside_of_a_trace():
 
     np.testing.assert_array_equal(associative_scan(larger, np.array([1.0, 3.0, 2.0])), [1.0, 3.0, 3.0])
     np.testing.assert_array_equal(associative_scan(larger, np.array([1.0, 3.0, 2.0]), reverse=True), [3.0, 3.0, 2.0])
+
+
+def test_third_derivatives_of_loops_whose_carry_changes_size():
+    def grown(x):
+        start = associative_scan(np.hypot, x)
+        return while_loop(lambda v: v.shape[0] < 6, lambda v: np.concatenate([np.sin(v), v[:1] ** 2]), start).sum()
+
+    def twice(x):
+        return np.sum(np.cos(grad(lambda x: np.sum(np.cos(grad(grown)(x))))(x)))
+
+    x, value = np.array([0.3, 0.5]), jit(twice)
+    differences = [(value(x + d) - value(x - d)) / 2e-5 for d in 1e-5 * np.eye(2)]
+    np.testing.assert_allclose(grad(twice)(x), differences, rtol=1e-5)
 
 
 @settings(max_examples=15, deadline=None)
