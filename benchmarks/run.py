@@ -31,6 +31,7 @@ from benchmarks import (
     dynamic,
     first_calls,
     importing,
+    loops,
     peers,
     sizes,
     small,
@@ -48,12 +49,13 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention)
+MODULES = (importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops)
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},
     "chain": {"size": 10_000},
+    "loops": {"steps": 10, "examples": 4},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
 }
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")

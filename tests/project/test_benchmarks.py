@@ -22,6 +22,7 @@ from benchmarks import (
     first_calls,
     importing,
     libraries,
+    loops,
     peers,
     reference,
     run,
@@ -415,3 +416,8 @@ def test_the_peak_counts_memory_that_is_kept_for_later_calls():
     server = worker.Server("anyshape")
     server.first("black_scholes", 0.1)
     assert server.peak(0.1) >= 4 * 100_000 * 8
+
+
+def test_loops_agree_with_loops_by_hand():
+    results = loops.run(QUICK, steps=10, examples=4)  # each agrees, or raises
+    assert len(results) == 4 and all(r.value > 0 for r in results)

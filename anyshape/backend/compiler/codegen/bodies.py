@@ -55,9 +55,8 @@ def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
     index, rows, params = writer.operand(step.inputs[0]), naming.rows_local(writer.depth), dict(step.params)
     writer.names["_Rows"] = Rows
     writer.lines.append(f"{rows} = _Rows({index}, {len(step.bodies)}, {params['totals']!r})")
-    for i, plan in enumerate(step.bodies):
-        body = _body_of_rows(writer, step, plan, rows, (True, *params["carries"]), body_source)
-        body.key = writer.written_steps, i
+    for i in range(len(step.bodies)):
+        body = _body_of_rows(writer, step, i, rows, (True, *params["carries"]), body_source)
         writer.lines.append(f"if {rows}.choose({i}):")
         insert(writer, body, "    ")
     kinds = [f"({writer.bind('dtype', m.dtype)}, {_empty_shape(writer, m)})" for m in step.results]
@@ -65,12 +64,14 @@ def _write_branches_of_rows(writer: Any, step: Step, body_source: type) -> None:
     writer.lines.append(f"del {rows}")
 
 
-def _body_of_rows(writer: Any, step: Step, plan: Plan, rows: str, carries: Sequence[bool], body_source: type) -> Body:
-    """Return a body that is written for the chosen rows of the operands that have one row per example."""
+def _body_of_rows(writer: Any, step: Step, i: int, rows: str, carries: Sequence[bool], body_source: type) -> Body:
+    """Return body i, written for the chosen rows of the operands that have one row per example."""
+    plan = step.bodies[i]
     whole = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs], strict=True))
     prefix = naming.in_body(writer.depth + 1)
     taken = {slot: f"{prefix}r{slot}" for slot, flag in zip(plan.inputs, carries, strict=False) if flag}
     body: Body = body_source(writer, plan, whole | taken, {})
+    body.key = writer.written_steps, i
     read = body.slots_read()
     pairs = [(local, whole[slot]) for slot, local in taken.items() if local in read]
     body.lines += [f"{local} = {rows}.take({x})" for local, x in pairs]

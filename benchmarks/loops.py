@@ -1,0 +1,120 @@
+"""Measure loops of the program against loops by hand: a recurrent network, a small body, examples that end apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import anyshape
+from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
+
+WIDTH = 16
+
+
+def run(effort: Effort, steps: int = 1000, examples: int = 256) -> list[Result]:
+    """The results of this file."""
+    return [recurrent(effort, steps), small_body(effort, steps), *examples_apart(effort, examples, steps)]
+
+
+# -- a recurrent network -----------------------------------------------------------------------------------------
+
+
+def recurrent_loss(w: Any, u: Any, xs: Any) -> Any:
+    """The sum of the squares of all states of a tanh network."""
+
+    def step(h: Any, x: Any) -> Any:
+        after = np.tanh(w @ h + u @ x)
+        return after, after
+
+    return np.sum(anyshape.scan(step, np.zeros(WIDTH), xs)[1] ** 2)
+
+
+def recurrent_by_hand(w: Any, u: Any, xs: Any) -> tuple[Any, Any]:
+    """The gradients with respect to both weights."""
+    states = np.empty((len(xs) + 1, WIDTH))
+    states[0] = 0
+    for t, x in enumerate(xs):
+        states[t + 1] = np.tanh(w @ states[t] + u @ x)
+    dw, du, back = np.zeros_like(w), np.zeros_like(u), np.zeros(WIDTH)
+    for t in range(len(xs) - 1, -1, -1):
+        slope = (back + 2 * states[t + 1]) * (1 - states[t + 1] ** 2)
+        dw += np.outer(slope, states[t])
+        du += np.outer(slope, xs[t])
+        back = w.T @ slope
+    return dw, du
+
+
+def recurrent(effort: Effort, steps: int) -> Result:
+    """The gradient of the network against a loop with its backward pass by hand."""
+    rng = np.random.default_rng(0)
+    w, u = (rng.normal(size=(WIDTH, WIDTH)) / 4 for _ in range(2))
+    xs = rng.normal(size=(steps, WIDTH))
+    slope = anyshape.jit(anyshape.grad(recurrent_loss, (0, 1)), optimize="now")
+    for ours, expected in zip(slope(w, u, xs), recurrent_by_hand(w, u, xs), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
+    calls: list[Callable[[], Any]] = [lambda: slope(w, u, xs), lambda: recurrent_by_hand(w, u, xs)]
+    return _against(f"tanh RNN, d = {WIDTH}, {steps} steps, gradient", calls, 0.8, effort)
+
+
+def _against(name: str, calls: list[Callable[[], Any]], limit: float, effort: Effort) -> Result:
+    """The time of the first call over the second one."""
+    table = interleaved(calls, effort)
+    ours, theirs = np.median(table, axis=0)
+    return Result(f"{name}: anyshape / by hand", ratio(table[:, 0], table[:, 1]), "x", limit,
+                  f"{seconds(ours)}, by hand {seconds(theirs)}")  # fmt: skip
+
+
+# -- a small body ------------------------------------------------------------------------------------------------
+
+
+def small_body(effort: Effort, steps: int) -> Result:
+    """Three operations on 4 x 4 per trip."""
+    a = np.random.default_rng(1).normal(size=(4, 4)) / 3
+
+    def body(carry: Any) -> Any:
+        i, x = carry
+        return i + 1, np.tanh(a @ x) + x
+
+    def by_hand(x: Any) -> Any:
+        i = 0
+        while i < steps:
+            i, x = body((i, x))
+        return x
+
+    loop = anyshape.jit(lambda x: anyshape.while_loop(lambda c: c[0] < steps, body, (0, x))[1], optimize="now")
+    x = np.ones((4, 4))
+    np.testing.assert_allclose(loop(x), by_hand(x))
+    return _against("while_loop of 3 ops on 4 x 4, per trip", [lambda: loop(x), lambda: by_hand(x)], 1.0, effort)
+
+
+# -- examples that end apart -------------------------------------------------------------------------------------
+
+
+def halving(row: Any, trips: Any) -> Any:
+    """A loop of so many trips over a row."""
+    return anyshape.while_loop(lambda c: c[0] < trips, lambda c: (c[0] + 1, np.sin(c[1]) * 0.99 + 0.01), (0, row))[1]
+
+
+def masked(rows: Any, trips: Any) -> Any:
+    """The same of all rows together: each trip computes all, and keeps the rows that have ended."""
+    done, shape = 0, (-1,) + (1,) * (rows.ndim - 1)
+    while np.any(done < trips):
+        rows = np.where((done < trips).reshape(shape), np.sin(rows) * 0.99 + 0.01, rows)
+        done += 1
+    return rows
+
+
+def examples_apart(effort: Effort, examples: int, steps: int) -> list[Result]:
+    """A batch whose examples make from 1 to `steps` trips, of rows of 512 numbers and of one."""
+    rng, results = np.random.default_rng(2), []
+    trips = np.linspace(1, steps, examples).astype(np.int64)
+    loop = anyshape.jit(anyshape.vmap(halving), optimize="now")
+    for width, limit in ((512, 0.55), (1, 1.1)):
+        rows = rng.normal(size=(examples, width) if width > 1 else examples)
+        np.testing.assert_allclose(loop(rows, trips), masked(rows, trips))
+        calls: list[Callable[[], Any]] = [lambda rows=rows: loop(rows, trips), lambda rows=rows: masked(rows, trips)]
+        name = f"vmap of a while_loop, {examples} examples, rows of {width}"
+        results.append(_against(name, calls, limit, effort))
+    return results
