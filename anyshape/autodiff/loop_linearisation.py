@@ -158,12 +158,26 @@ class _Tape:
         count, total = len(tangents.flat()), len(tangents.flat()) + len(known.flat())
         with derived(loop.body, [*tangents.flat(), *known.flat()], loop.handle, linear=count) as (builder, xs):
             operands = Inputs.of(known.layout(), xs[count:total])
-            slopes = self._slopes(builder, xs[:count], operands)
-            if mask and not loop.varying:  # a trip that an example of a batch does not have changes nothing
-                slopes = _masked(operands.elements[-1], slopes, xs[: len(tangents.carries)])
+            slopes = (
+                self._live_slopes(builder, xs[:count], operands)
+                if mask and not loop.varying
+                else (self._slopes(builder, xs[:count], operands))
+            )
             graph = builder.finish(slopes, loop.body.name)
         order = Inputs.of(tangents.layout(), range(count))
         return reordered(graph, order.joined(Inputs.of(known.layout(), range(count, total))).flat())
+
+    def _live_slopes(self, builder: Builder, tangents: Sequence[Any], operands: Inputs) -> list[Any]:
+        """Return the tangents of a trip, which changes nothing where an example of a batch does not have it.
+
+        The mask stands before and behind the linear map: so neither direction multiplies zeros by infinite slopes.
+        """
+        live = operands.elements[-1]
+        entering = [_where(live, t, _of_size(t.meta)) for t in tangents]
+        slopes = self._slopes(builder, entering, operands)
+        carries = sum(self.active.carries)
+        after = [_where(live, new, old) for new, old in zip(slopes[:carries], tangents, strict=False)]
+        return [*after, *[_where(live, new, _of_size(new.meta)) for new in slopes[carries:]]]
 
     def _slopes(self, builder: Builder, tangents: Sequence[Any], operands: Inputs) -> list[Any]:
         """Return the tangents of the live outputs in the graph of the linear map."""
@@ -222,12 +236,9 @@ def _of_size(meta: TensorMeta) -> Any:
     return broadcast_in_dim(full((), 0, meta.dtype), _sizes(meta), ())
 
 
-def _masked(live: Any, slopes: Sequence[Any], before: Sequence[Any]) -> list[Any]:
-    """Return the tangents of a trip; where it is not live, the tangents of the carries stay."""
-    chosen = [
-        select(broadcast_in_dim(live, _sizes(new.meta), ()), new, old) for new, old in zip(slopes, before, strict=False)
-    ]
-    return [*chosen, *slopes[len(chosen) :]]
+def _where(live: Any, x: Any, y: Any) -> Any:
+    """Return one of two arrays by a scalar."""
+    return select(broadcast_in_dim(live, _sizes(x.meta), ()), x, y)
 
 
 class _Sources:

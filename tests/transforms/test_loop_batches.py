@@ -145,3 +145,20 @@ def test_a_scan_of_carries_whose_sizes_depend_on_data_is_an_error_of_the_batch()
 
     with pytest.raises(RaggedBatchError):
         vmap(shrinking)(np.array([[1.0, -1.0], [1.0, 1.0]]))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_repeated_trips_add_nothing_where_a_slope_is_infinite():
+    """Each example gives what it gives alone, also where the trip that it repeats has an infinite slope."""
+
+    def root(w, x, n):
+        return while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, np.sqrt(c[1] * w)), (0, x))[1]
+
+    x, n = np.array([0.0, 2.0, 0.0, 3.0]), np.array([1, 3, 0, 2])
+    with np.errstate(all="ignore"):
+        for argnum in (0, 1):
+            slope = grad(root, argnum)
+            alone = [slope(1.0, a, int(b)) for a, b in zip(x, n, strict=True)]
+            np.testing.assert_allclose(vmap(slope, (None, 0, 0))(1.0, x, n), alone)
+        tangents = vmap(lambda x, n: jvp(lambda x: root(1.0, x, n), (x,), (1.0,))[1])(x, n)
+        np.testing.assert_allclose(tangents, alone)
