@@ -144,7 +144,7 @@ class LiveRows:
         starts = [*[ix.take(x, live) for x in parts.rows], *parts.shared, live, cr.full((), 0, INT)]
         closed = close([self._test(), self._body()])
         test, body = closed.graphs
-        operands = [*starts, *parts.captured, *further_operands(closed, self.loop.sizes())]
+        operands = [*starts, *parts.captured, *further_operands(closed, self.loop.constant_sizes())]
         joined = len(body.outputs) - len(starts)
         results = lp.while_loop(test, body, len(starts), *operands, joined=joined)
         ended, added = self._split([*map(name_sizes, results[len(starts) + 1 :])])

@@ -139,7 +139,7 @@ class Loop:
         """Return the members of a sequence that follows the order of the outputs of the body."""
         return Outputs.of(self.layout.carries, self.joined, ys)
 
-    def sizes(self) -> dict[DimVar, Size]:
+    def constant_sizes(self) -> dict[DimVar, Size]:
         """Return the size of each variable of the body that is the same in all trips."""
         metas = [*self.operand_metas]
         metas[self.layout.stacks] = [batch_element(m) for m in metas[self.layout.stacks]]
@@ -164,7 +164,7 @@ class Loop:
     ) -> Sequence[Any]:
         """Return the results of a scan of a body that was derived from this one, with these operands."""
         closed = close([graph])
-        operands = [*inputs.flat(), *further_operands(closed, self.sizes()), *lengths]
+        operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes()), *lengths]
         params: dict[str, Any] = {"reverse": reverse, "joined": joined, "ends": ends}
         return lp.scan_of_length(closed.graphs[0], inputs.layout(), length, *operands, **params)
 
@@ -212,7 +212,7 @@ class Loop:
 
     def _while_again(self, test: Graph, graph: Graph, inputs: Inputs, joined: int) -> tuple[Outputs, Any]:
         closed, count = close([test, graph]), len(inputs.carries)
-        operands = [*inputs.flat(), *further_operands(closed, self.sizes())]
+        operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes())]
         results = lp.while_loop(closed.graphs[0], closed.graphs[1], count, *operands, joined=joined)
         mask = results[count] if len(results) > count else None
         return Outputs.of(count, joined, [*results[:count], *results[count + 1 :]]), mask

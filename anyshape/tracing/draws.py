@@ -236,23 +236,32 @@ def _refuse_if_drawn(
     """Raise FrozenDrawError unless other threads moved the streams: a second trace finds out."""
     alone = threading.active_count() == 1
     first = 0 if alone else _GLOBAL  # other threads may use numbers of the global generators meanwhile
-    _restore(watched[first:], before[first:])
-    if not alone:
-        np.random.random_sample(), random.random()  # so that setting a seed again is seen
-    cause = _Search(watched).run(trace) if alone else _found_beside_threads(watched, trace)
+
+    def rewind() -> None:
+        """Restore what only this thread uses, and move the other generators on: so a seed set again is seen."""
+        _restore(watched[first:], before[first:])
+        if not alone:
+            np.random.random_sample(), random.random()
+
+    rewind()
+    cause = _Search(watched).run(trace) if alone else _found_beside_threads(watched, trace, rewind)
     if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
         return  # another thread drew from a global generator
     stream, where = cause or (moved[0], None)
     raise FrozenDrawError(name, stream.label, is_random=stream.is_random, where=where)
 
 
-def _found_beside_threads(watched: Sequence[Stream], trace: Callable[[], T]) -> tuple[Stream, SourceLine] | None:
+def _found_beside_threads(
+    watched: Sequence[Stream], trace: Callable[[], T], rewind: Callable[[], None]
+) -> tuple[Stream, SourceLine] | None:
     """Return the stream that a trace moves, and the line, while no other thread draws.
 
     Generators of NumPy are locked meanwhile. Other streams have no lock: a trace that draws does so each time.
     A function that waits for threads would wait forever, as these may wait for a lock.
     """
-    if _waits_for_threads(trace):
+    waits = _waits_for_threads(trace)
+    rewind()
+    if waits:
         return _Search(watched).run(trace)
     with contextlib.ExitStack() as held:
         for lock in [s.lock for s in watched if s.lock is not None]:
@@ -261,6 +270,7 @@ def _found_beside_threads(watched: Sequence[Stream], trace: Callable[[], T]) -> 
         for _ in range(_REPEATS):
             if cause is None or cause[0].lock is not None:
                 break
+            rewind()
             cause = _Search(watched).run(trace)
     return cause
 

@@ -29,6 +29,7 @@ from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import context_of, describe
 from anyshape.ops.creation import size_value
 from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     check_callable,
     flatten,
@@ -178,7 +179,7 @@ def _common_axis(axis: Any, ranks: Sequence[int]) -> int:
 
 def _flag(reverse: Any) -> bool:
     """Return a flag that must be known while tracing."""
-    if isinstance(reverse, (bool, int, np.bool_)):
+    if has_type(reverse, (bool, int, np.bool_)):
         return bool(reverse)
     problem = f"is {reverse!r:.50}, not a bool"
     raise ArgumentError("associative_scan", "reverse", problem, "give True or False")

@@ -716,6 +716,7 @@ INSTANCES = [
     errors.DataDependentSizeError("count > 2", {"count": "made by nonzero at user.py:6"}, AT),
     errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
     errors.DivisionCheckError("average: the weights sum to zero", "False", AT),
+    errors.CarryMismatchError("scan", "f", "carry", "f64[n]", "bool[n]", "convert it", AT, AT),
     errors.BranchMismatchError(
         "cond", "result", [("true_fun", "f64[]", AT), ("false_fun", "i64[]", AT)], "convert", AT
     ),

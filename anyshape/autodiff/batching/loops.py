@@ -87,7 +87,7 @@ def _each_alone(ctx, size, loop, flags, have):
     closed = close([graph])
     columns = zip(loop.inputs.flat(), flags.flat(), have.flat(), strict=True)
     inputs = [_carried(ctx, size, x, has, flag) for x, flag, has in columns]
-    operands = [*inputs, *further_operands(closed, loop.sizes())]
+    operands = [*inputs, *further_operands(closed, loop.constant_sizes())]
     return lp.while_each(one.graphs[0], closed.graphs[0], flags.flat(), *operands)
 
 

@@ -77,7 +77,7 @@ def program_of(function, row, longest):
     return jitted.programs()[0], arrays
 
 
-VALUE_SIZES = {"repeated", "size_token", "repeated_each", "size_token_each", "cond"}
+VALUE_SIZES = {"repeated", "size_token", "repeated_each", "size_token_each", "cond", "scan", "while", "while_each"}
 
 
 def bound_holds(function, row, longest):
