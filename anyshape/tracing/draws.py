@@ -244,7 +244,8 @@ def _refuse_if_drawn(
             np.random.random_sample(), random.random()
 
     rewind()
-    cause = _Search(watched).run(trace) if alone else _found_beside_threads(watched, trace, rewind)
+    at_once = alone or not any(s.is_random for s in moved)  # an iterator has few items to spare
+    cause = _Search(watched).run(trace) if at_once else _found_beside_threads(watched, trace, rewind)
     if cause is None and not alone and all(s in watched[:_GLOBAL] for s in moved):
         return  # another thread drew from a global generator
     stream, where = cause or (moved[0], None)
