@@ -17,6 +17,7 @@ from anyshape.graph.shapes.array_type import Exact, ShapeExtent, TensorMeta, Unk
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, DimExpr, Size
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import apply_all
 from anyshape.support.lazy_namedtuple import NamedTuple
 
@@ -151,6 +152,28 @@ def push(
     return list(map(env.__getitem__, graph.outputs)), list(map(tangent_of.get, graph.outputs))
 
 
+def with_sizes_of(builder: Builder, x: Any, meta: TensorMeta) -> Any:
+    """Return a result of a derived subgraph with the sizes of a type, which nodes behind it rely on.
+
+    A subgraph may know that two sizes are equal, and write its results in either, where the graph around it does not.
+    """
+    sizes, known = meta.sizes, x.meta.sizes
+    if sizes is None or sizes == known or (known and all(map(builder.scope.same, sizes, known))):
+        return x
+    return sized(x, sizes)
+
+
+def _take_values(builder: Builder, node: Node, env: Replay, pushed: Pushed) -> list[Any]:
+    """Record the values of a rule that gives both, and return the tangents, all with the sizes of the node."""
+    env.update(zip(node.outputs, pushed.outputs, strict=True))
+    if node.op.mints:
+        env.record_outputs(builder, node)
+    metas = [env.translate_type(v.meta) for v in node.outputs]
+    env.update({v: with_sizes_of(builder, env[v], m) for v, m in zip(node.outputs, metas, strict=True)})
+    columns = zip(pushed.tangents, metas, strict=True)
+    return [None if t is None else with_sizes_of(builder, t, m) for t, m in columns]
+
+
 def _push_quotient(
     builder: Builder, node: Node, quotient: SoftmaxQuotient, output: Any, tangent_of: dict[Value, Any]
 ) -> None:
@@ -172,10 +195,7 @@ def _push_node(
     tangents = list(map(tangent_of.get, node.inputs))
     result = rule(context, tangents, out, *map(env.__getitem__, node.inputs), **params)
     if isinstance(result, Pushed):
-        env.update(zip(node.outputs, result.outputs, strict=True))
-        if node.op.mints:
-            env.record_outputs(builder, node)
-        result = result.tangents
+        result = _take_values(builder, node, env, result)
     elif len(node.outputs) == 1:
         result = (result,)
     pairs = zip(node.outputs, result, strict=True)

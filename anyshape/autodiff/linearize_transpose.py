@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node
+from anyshape.autodiff.jvp import Replay, begin_replay, push, replay_node, with_sizes_of
 from anyshape.autodiff.remat_checkpoint import recompute_residuals, topological_order
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, add_tangents, zeros_like
 from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.builder import Builder, Traced, at_line
 from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.ops.control_flow import sized
 from anyshape.support.lazy_dataclass import dataclass
 
 
@@ -60,21 +59,15 @@ def transpose(
     cotangent_of: dict[Value, Any] = {}
     for value, ct in zip(graph.outputs, cotangents, strict=True):
         if ct is not None and value in linear:
-            cotangent_of[value] = add_tangents(cotangent_of.get(value), _of_its_shape(builder, env, value, ct))
+            cotangent_of[value] = add_tangents(
+                cotangent_of.get(value), with_sizes_of(builder, ct, env.translate_type(value.meta))
+            )
     for node in reversed(graph.nodes):
         if not linear.isdisjoint(node.inputs) and not cotangent_of.keys().isdisjoint(node.outputs):
             _compute_known(builder, node.operands, maker, env, linear)
             with at_line(builder, node.where):
                 _pull_node(builder, node, env, linear, cotangent_of)
     return [cotangent_of.get(v) for v in graph.inputs[:linear_count]]
-
-
-def _of_its_shape(builder: Builder, env: Replay, value: Value, ct: Traced) -> Any:
-    """Return a cotangent with the sizes of its value: for a branch of several, a cotangent has sizes of its own."""
-    sizes, known = env.translate_type(value.meta).sizes, ct.meta.sizes
-    if sizes is None or sizes == known or (known and all(map(builder.scope.same, sizes, known))):
-        return ct
-    return sized(ct, sizes)
 
 
 def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Node]]:

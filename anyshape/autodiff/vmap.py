@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anyshape.autodiff.jvp import Replay, begin_replay, replay_node
+from anyshape.autodiff.jvp import Replay, begin_replay, replay_node, with_sizes_of
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.graph.ir.builder import Builder, Traced, at_line
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, subgraphs
 from anyshape.graph.ir.op_local import bind_local
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes.expr import Atom, InputAxis, Size, from_atom
 from anyshape.ops.core.apply import apply_all
@@ -69,3 +70,13 @@ def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value],
             carrying.add(value)
     if node.op.mints:
         env.record_outputs(builder, node)
+    if subgraphs(node):
+        _restate_sizes(builder, node, env, carrying, size)
+
+
+def _restate_sizes(builder: Builder, node: Node, env: Replay, carrying: set[Value], size: Size) -> None:
+    """Give the results of derived subgraphs the sizes that the node has, which nodes behind it rely on."""
+    for value in node.outputs:
+        meta = env.translate_type(value.meta)
+        batch_extent = (Exact(size),) if value in carrying else ()
+        env[value] = with_sizes_of(builder, env[value], TensorMeta(meta.dtype, (*batch_extent, *meta.extents)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape import grad, hessian, jacfwd, jacrev, jit, jvp, vjp, vmap
+from anyshape import grad, hessian, jacfwd, jacrev, jit, jvp, scan, vjp, vmap
 from tests.transforms import plain_loops
 
 W = np.array([[0.3, -0.5, 0.2], [0.1, 0.4, -0.6], [0.7, 0.2, 0.1]])
@@ -308,3 +308,58 @@ def test_custom_rules_inside_and_around():
 
     doubled.defvjp(lambda x: (doubled(x), x), lambda r, ct: (anyshape.fori_loop(0, 2, lambda i, c: c * r, ct),))
     assert grad(doubled)(0.5) == jit(grad(doubled))(0.5) == 0.25
+
+
+# -- bodies whose sizes nothing relates, by the unrolled loop ----------------------------------------------------
+
+BODIES = {
+    "product": lambda w, h, x: (np.tanh(w @ h + x), h * x),
+    "row times matrix": lambda w, h, x: (np.tanh(h @ w * x), h),
+    "twice": lambda w, h, x: (np.sin(w @ (w @ h)) + x, w @ h),
+    "transposed": lambda w, h, x: (np.sin(w.T @ h) * x, h @ w @ h * x),
+    "dot": lambda w, h, x: (h * np.dot(w[0], h) + x, x),
+    "einsum": lambda w, h, x: (np.einsum("ij,j->i", w, h) * x, h),
+    "elementwise": lambda w, h, x: (np.sum(w * h, axis=1) * 0.5 + x, h),
+    "two products": lambda w, h, x: (w @ h + w @ x, (w @ x) * h),
+    "solve": lambda w, h, x: (np.linalg.solve(w @ w.T + np.diag(np.ones_like(w[0]) * 3), h) + x, h),
+}
+
+
+def unrolled(trips):
+    def loop(f, carry, xs):
+        ys = []
+        for i in range(trips):
+            carry, y = f(carry, xs[i])
+            ys.append(y)
+        return carry, np.stack(ys)
+
+    return loop
+
+
+def total_of(name, loop, trips):
+    def total(w, xs, h):
+        last, ys = loop(lambda c, x: BODIES[name](w, c, x), h, xs)
+        weights = np.arange(1.0, trips + 1).reshape((trips,) + (1,) * (ys.ndim - 1))
+        return np.real(np.sum(last * last) + np.sum(np.sin(ys) * weights))
+
+    return total
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("name", BODIES)
+def test_weights_have_the_gradient_of_the_unrolled_loop(name, dtype):
+    """Products over trips are summed after the loop; sizes are undeclared and unrelated."""
+    rng = np.random.default_rng(3)
+    tolerance = 3e-3 if dtype == np.float32 else 1e-6
+    for size, trips in ((1, 1), (3, 4)) if dtype == np.float64 else ((3, 2),):
+        arrays = [rng.normal(size=shape) / 2 for shape in ((size, size), (trips, size), (size,))]
+        w, xs, h = [(a + 0.3j * a[::-1] if dtype == np.complex128 else a).astype(dtype) for a in arrays]
+        looped, by_hand = (total_of(name, loop, trips) for loop in (scan, unrolled(trips)))
+        expected = grad(by_hand, (0, 1, 2))(w, xs, h)
+        for got, wanted in zip(grad(looped, (0, 1, 2))(w, xs, h), expected, strict=True):
+            assert got.dtype == dtype
+            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+        batch = vmap(grad(looped), (0, None, None))(np.stack([w, w / 2]), xs, h)
+        np.testing.assert_allclose(
+            batch, np.stack([expected[0], grad(by_hand)(w / 2, xs, h)]), rtol=tolerance, atol=tolerance
+        )

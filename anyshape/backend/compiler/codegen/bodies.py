@@ -195,9 +195,14 @@ class Body(PlanWriter):
         return local
 
     def _are_constant(self, metas: Sequence[TensorMeta]) -> bool:
-        """Return whether all sizes are exact and known before the first trip."""
-        shapes = [meta.sizes for meta in metas]
-        return all(s is not None and self.changing.isdisjoint(v for n in s for v in variables(n)) for s in shapes)
+        """Return whether all sizes are exact and have locals before the first trip."""
+        shapes, known = [meta.sizes for meta in metas], self.bound - self.changing
+        return all(s is not None and known.issuperset(v for n in s for v in variables(n)) for s in shapes)
+
+    def variables_of_splits(self) -> set[DimVar]:
+        """Return the variables in the sizes of steps that may run on several threads."""
+        metas = [meta for step in self.plan.steps if KERNELS[step.op].split is not None for meta in step.metas]
+        return {v for meta in metas for size in meta.sizes or () for v in variables(size)}
 
     def _before_trips(self, write: Callable[[], str]) -> str:
         """Return the source of an expression over locals that are computed before the first trip."""

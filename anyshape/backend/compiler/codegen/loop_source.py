@@ -32,6 +32,7 @@ class _Loop:
     def __init__(self, writer: Any, step: Step, body_source: type, layout: Layout, plans: Sequence[Plan]) -> None:
         self.writer, self.step, self.body_source, self.layout = writer, step, body_source, layout
         self.params = dict(step.params)
+        self.bodies: list[Body] = []  # that were written
         self.ahead, self.trip = plans
         self.prefix = naming.in_body(writer.depth + 1)
         self.inputs = [writer.operand(s) for s in step.inputs]
@@ -51,6 +52,7 @@ class _Loop:
         """Return the writer of the plan of a subgraph with these inputs."""
         operands = dict(zip(plan.inputs, self.operands, strict=False))
         body: Body = self.body_source(self.writer, plan, operands, self.sizes, prefix)
+        self.bodies.append(body)
         return body
 
     # -- parts
@@ -87,6 +89,7 @@ class _Loop:
         """
         ahead, trip = self.body(self.ahead, self.prefix + "i_"), self.body(self.trip)
         trip.key = self.writer.written_steps, len(self.step.bodies) - 1
+        trip.variables |= trip.variables_of_splits()
         for body in (ahead, trip):
             self.write_constant_sizes(body)
         trip.undefined |= self.varying
@@ -131,7 +134,18 @@ class _Loop:
         backwards = "[::-1]" if reverse else ""
         for i, (slot, local) in enumerate(zip(slots[first:], self.added, strict=True)):
             writer.lines.append(f"{slot} = {self.collected(i, first + i, local, backwards)}")
-        writer.lines.append(f"del {', '.join([*self.locals(), *self.added])}")
+        deleted = [*self.locals(), *self.added]
+        writer.lines.append(f"del {', '.join(deleted)}")
+        left = [name for name in self.names_of_trips() if name not in deleted]
+        if left:  # they hold arrays after a trip, and are not bound without one
+            writer.lines.append(f"{' = '.join(left)} = None")
+
+    def names_of_trips(self) -> list[str]:
+        """Return the slots that a trip, or what comes before the first one, leaves bound."""
+        steps = [step for body in self.bodies for step in body.plan.steps]
+        dropped = {slot for step in steps for slot in step.drops}
+        made = [slot for step in steps for slot in step.outputs if slot not in dropped]
+        return list(dict.fromkeys([*self.own, *self.invariants, *made]))
 
     def collected(self, i: int, output: int, local: str, backwards: str) -> str:
         """Return the source of a result that the trips have added."""

@@ -1,9 +1,11 @@
 """Loops inline in generated code: carries, stacks and pieces never share memory with what the caller holds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from anyshape import cond, fori_loop, grad, jit, scan, while_loop
+from anyshape import ShapeDtypeStruct, cond, fori_loop, grad, jit, pure_callback, scan, while_loop
 
 BOTH = pytest.mark.parametrize("optimize", ["now", "off"])
 
@@ -93,3 +95,26 @@ def test_python_ints_stay_exact_and_raise_beyond_int64(optimize):
     assert f(3) == 1777
     with pytest.raises(OverflowError, match="int64"):
         f(30)
+
+
+@BOTH
+def test_nothing_of_a_trip_stays_alive_behind_the_loop(optimize):
+    """Else a last element, which is a view, would keep the whole stack until the function returns."""
+    held = []
+
+    def note(x):
+        held.append(tracemalloc.get_traced_memory()[0])
+        return x
+
+    def run(x):
+        last = scan(lambda c, row: (np.tanh(c + row), None), x[0], np.exp(x))[0]
+        return pure_callback(note, ShapeDtypeStruct(last.shape, last.dtype), last)
+
+    f, x = jit(run, optimize=optimize), np.ones((1000, 100))
+    f(x)
+    tracemalloc.start()
+    try:
+        f(x)
+    finally:
+        tracemalloc.stop()
+    assert held[-1] < x.nbytes / 2
