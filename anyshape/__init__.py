@@ -17,21 +17,21 @@ with collection_paused():
     from anyshape.tracing.shape_struct import ShapeDtypeStruct
     from anyshape.tracing.symbolic_shape import SymbolicShape
     from anyshape.tracing.view import View
-    from anyshape.transforms.associative_scan import associative_scan
+    from anyshape.transforms.arguments.dynamic_shapes import AUTO, DYNAMIC, STATIC
+    from anyshape.transforms.arguments.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.check_grads import check_grads
     from anyshape.transforms.checkpoint import checkpoint
-    from anyshape.transforms.conditionals import cond, switch
     from anyshape.transforms.control import check, statically_known, stop_gradient
-    from anyshape.transforms.custom_rules import custom_jvp, custom_vjp
-    from anyshape.transforms.dynamic_shapes import AUTO, DYNAMIC, STATIC
+    from anyshape.transforms.control_flow.associative_scan import associative_scan
+    from anyshape.transforms.control_flow.conditionals import cond, switch
+    from anyshape.transforms.control_flow.loops import fori_loop, map, scan, while_loop
+    from anyshape.transforms.custom.custom_rules import custom_jvp, custom_vjp
+    from anyshape.transforms.custom.implicit_solves import custom_linear_solve, custom_root
     from anyshape.transforms.explain import explain
     from anyshape.transforms.export import export, load
     from anyshape.transforms.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-    from anyshape.transforms.implicit_solves import custom_linear_solve, custom_root
     from anyshape.transforms.jit import jit
-    from anyshape.transforms.loops import fori_loop, map, scan, while_loop
     from anyshape.transforms.profile import profile
-    from anyshape.transforms.specs import eval_shape, symbolic_args_specs, trace
     from anyshape.transforms.vmap import hessian, hvp, jacfwd, jacobian, jacrev, vmap
 
 del collection_paused, scipy  # no public names

@@ -26,9 +26,9 @@ from anyshape.inspect.draw.html import to_html
 from anyshape.program.program import Program
 from anyshape.support.version import __version__
 from anyshape.tracing.trace import is_inexact
+from anyshape.transforms.arguments.specs import trace
 from anyshape.transforms.export import load
 from anyshape.transforms.grad import value_and_grad
-from anyshape.transforms.specs import trace
 
 EPILOG = """examples:
   anyshape show examples/attention.py:loss --shapes "n, d; d, 3*d; n, d" --grad

@@ -260,7 +260,7 @@ from anyshape.numpy.movement import (
     tile,
     transpose,
 )
-from anyshape.numpy.norms import matrix_norm, norm, vector_norm
+from anyshape.numpy.linalg.norms import matrix_norm, norm, vector_norm
 from anyshape.numpy.reduction import (
     all,
     amax,

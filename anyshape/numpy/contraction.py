@@ -14,7 +14,7 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
-from anyshape.numpy.linear_algebra import inv
+from anyshape.numpy.linalg.solving import inv
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
 from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, plus_zero, refuse_traced_list
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature

@@ -23,7 +23,7 @@ from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.shape_constant_cache import MAX_CALL_BYTES
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
-from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.signature.guards import guard_predicate, size_function
 from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr

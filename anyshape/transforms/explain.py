@@ -9,8 +9,8 @@ from typing import Any
 from anyshape.inspect.explain.data import Explanation
 from anyshape.tracing.pytrees import check_callable, flatten, unflatten
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
+from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.jit import Jitted, jit
-from anyshape.transforms.specs import zeros_like_spec
 
 
 def explain(function: Callable[..., Any], *, verbose: bool = False) -> Callable[..., Explanation]:

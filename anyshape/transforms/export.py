@@ -11,7 +11,7 @@ import numpy as np
 from anyshape.graph.ir.graph import Graph
 from anyshape.support.packages import program_file, pytree_json, traced_program
 from anyshape.tracing.pytrees import check_callable
-from anyshape.transforms.specs import trace
+from anyshape.transforms.arguments.specs import trace
 
 
 def export(function: Callable[..., Any]) -> Callable[..., traced_program.Program]:

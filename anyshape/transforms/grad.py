@@ -31,10 +31,10 @@ from anyshape.tracing.pytrees import (
 )
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
 from anyshape.tracing.trace import as_value, is_inexact, trace_inner
+from anyshape.transforms.arguments.specs import zeros_like_spec
 from anyshape.transforms.function_memo import memoised
 from anyshape.transforms.jit import Jitted, active_builder, jit_transform
 from anyshape.transforms.linear_map import LinearizedFunction, make_shape
-from anyshape.transforms.specs import zeros_like_spec
 
 Argnums = int | Sequence[int]
 

@@ -40,12 +40,12 @@ from anyshape.tracing.pytrees import (
     visible_order,
 )
 from anyshape.tracing.trace import Leaves, Trace, trace_call
+from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
+from anyshape.transforms.arguments.options import Options
+from anyshape.transforms.arguments.static_args import static_arguments, with_static
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
-from anyshape.transforms.dynamic_shapes import dynamic_shapes_of
-from anyshape.transforms.options import Options
-from anyshape.transforms.static_args import static_arguments, with_static
 from anyshape.transforms.travel import StoredMethod, is_packing, reduce_function
 
 if TYPE_CHECKING:

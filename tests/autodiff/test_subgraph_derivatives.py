@@ -12,7 +12,7 @@ from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.core.definition import DEFINITIONS
 from anyshape.ops.core.flop_counts import COSTS
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.specs import trace
+from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, choose
 
 BATCHED = [f for f in PROGRAMS if f.__name__ != "data_dependent_sizes"]  # examples would differ in their sizes

@@ -12,7 +12,7 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import InputAxis
 from anyshape.numpy.arrays.array import Array
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.specs import trace
+from anyshape.transforms.arguments.specs import trace
 
 
 def test_a_node_without_operands_reads_the_sizes_of_one_example():

@@ -19,7 +19,7 @@ from anyshape import AUTO, STATIC, Dim, jit
 from anyshape.errors import SizeLimitError, SpecializationError
 from anyshape.graph.ir.builder import active_builders
 from tests.laws.sweep import ERRORS, check_equal, leaves, outcome
-from tests.transforms.branching_programs import anp, program
+from tests.transforms.control_flow.branching_programs import anp, program
 from tests.transforms.logged_questions import Size
 
 pytestmark = pytest.mark.filterwarnings("ignore:Mean of empty slice")

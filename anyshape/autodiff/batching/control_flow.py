@@ -6,7 +6,7 @@ sees another branch, and the work is a sum. A further batch of such conditionals
 """
 
 from anyshape.autodiff.batch_axis import merged, stretch
-from anyshape.autodiff.branch_calls import Branches, apply_each, handle_of
+from anyshape.autodiff.control_flow.branch_calls import Branches, apply_each, handle_of
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.rule_tables import BATCHERS
 from anyshape.autodiff.subgraph_transforms import batch_element, batched_graphs, with_shared_variables

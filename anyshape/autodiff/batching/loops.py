@@ -7,9 +7,9 @@ between examples, a trip computes the rows of those that are live.
 from dataclasses import replace
 
 from anyshape.autodiff.batch_axis import stretch
-from anyshape.autodiff.example_loops import of_batches
-from anyshape.autodiff.live_rows import LiveRows
-from anyshape.autodiff.loop_calls import Inputs, Loop, with_axis
+from anyshape.autodiff.control_flow.example_loops import of_batches
+from anyshape.autodiff.control_flow.live_rows import LiveRows
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, with_axis
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch

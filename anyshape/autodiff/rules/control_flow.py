@@ -4,8 +4,8 @@ Tangents in the graph of the values make one conditional of both. Tangents in a 
 make two: one of the values and of what the derivative reads, and one that is linear in the tangents.
 """
 
-from anyshape.autodiff.branch_calls import Branches, by_flags
-from anyshape.autodiff.branch_derivatives import linearised_graphs
+from anyshape.autodiff.control_flow.branch_calls import Branches, by_flags
+from anyshape.autodiff.control_flow.branch_derivatives import linearised_graphs
 from anyshape.autodiff.jvp import Pushed
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, linear, no_shift, with_values
 from anyshape.autodiff.subgraph_transforms import pushed_graphs, transposed_graphs

@@ -7,14 +7,14 @@ of trips, which the first loop counts.
 
 from dataclasses import replace
 
-from anyshape.autodiff.branch_calls import meta_of_operand
-from anyshape.autodiff.branch_derivatives import Typed
-from anyshape.autodiff.example_loops import ExampleLoops
+from anyshape.autodiff.control_flow.branch_calls import meta_of_operand
+from anyshape.autodiff.control_flow.branch_derivatives import Typed
+from anyshape.autodiff.control_flow.example_loops import ExampleLoops
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged
+from anyshape.autodiff.control_flow.loop_derivatives import pushed_body
+from anyshape.autodiff.control_flow.loop_linearisation import linearised_body
+from anyshape.autodiff.control_flow.loop_transposition import linear_inputs, transposed_body, with_known_ahead
 from anyshape.autodiff.jvp import Pushed, push
-from anyshape.autodiff.loop_calls import Inputs, Loop, Outputs, by_flags, flagged
-from anyshape.autodiff.loop_derivatives import pushed_body
-from anyshape.autodiff.loop_linearisation import linearised_body
-from anyshape.autodiff.loop_transposition import linear_inputs, transposed_body, with_known_ahead
 from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, no_shift, with_values, zeros_like
 from anyshape.graph.ir.builder import Traced, active
 from anyshape.graph.shapes.array_type import tensor

@@ -18,8 +18,8 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 if TYPE_CHECKING:
+    from anyshape.backend.compiler.passes.fusion.row_parallel import ParallelAxis, RowAnalysis
     from anyshape.backend.compiler.passes.identities import Identity
-    from anyshape.backend.compiler.passes.row_parallel import ParallelAxis, RowAnalysis
     from anyshape.backend.compiler.plan import Step
 
 ScratchFormula: TypeAlias = "Callable[[Step], Size | None]"

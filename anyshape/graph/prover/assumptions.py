@@ -24,7 +24,7 @@ from anyshape.graph.prover.decide import (
     decide_quickly,
     is_independent,
 )
-from anyshape.graph.prover.equalities import (
+from anyshape.graph.prover.solvers.equalities import (
     informative_claims,
     mentions,
     occurs,
@@ -34,11 +34,11 @@ from anyshape.graph.prover.equalities import (
     substitute_if_defined,
     substitute_keeping_broadcasts,
 )
-from anyshape.graph.prover.integer_sets import range_of
-from anyshape.graph.prover.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
-from anyshape.graph.prover.known_models import KnownModels
-from anyshape.graph.prover.linear_constraints import count_products
-from anyshape.graph.prover.models import (
+from anyshape.graph.prover.solvers.integer_sets import range_of
+from anyshape.graph.prover.solvers.known_divisions import declare_ranges, divide_out, nest_quotients, write_as_multiples
+from anyshape.graph.prover.solvers.known_models import KnownModels
+from anyshape.graph.prover.solvers.linear_constraints import count_products
+from anyshape.graph.prover.solvers.models import (
     Assignment,
     Model,
     candidates,
@@ -48,8 +48,8 @@ from anyshape.graph.prover.models import (
     truth,
     value_in,
 )
-from anyshape.graph.prover.one_variable import is_about_one_variable
-from anyshape.graph.prover.search_budget import SearchBudget, out_of_time
+from anyshape.graph.prover.solvers.one_variable import is_about_one_variable
+from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
-from anyshape.graph.prover.integer_sets import IntegerSet
-from anyshape.graph.prover.linear_constraints import Alternatives, Row, negation_of, rows_of
-from anyshape.graph.prover.models import Assignment, Model, has_counterexample, truth
-from anyshape.graph.prover.one_variable import Cases, cases_over_one_variable
-from anyshape.graph.prover.search_budget import OutOfBudgetError
+from anyshape.graph.prover.solvers.integer_sets import IntegerSet
+from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
+from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
+from anyshape.graph.prover.solvers.one_variable import Cases, cases_over_one_variable
+from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Call, Size
 from anyshape.graph.sizes.intervals import Bound

@@ -15,7 +15,7 @@ from string import Template
 from typing import Any
 
 from anyshape.graph.ir.graph import Graph
-from anyshape.graph.prover.models import Assignment, candidates, nearest, truth
+from anyshape.graph.prover.solvers.models import Assignment, candidates, nearest, truth
 from anyshape.graph.shapes.array_type import ShapeExtent, Unknown
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 from anyshape.inspect.cost import Cost, range_of, variables_of

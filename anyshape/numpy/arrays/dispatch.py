@@ -13,17 +13,13 @@ from anyshape.numpy import (
     at_update,
     contraction,
     creation,
-    decompositions,
     dynamic,
     einsum_function,
     elementwise,
     indexing,
     interpolation,
     joining,
-    linalg_variants,
-    linear_algebra,
     movement,
-    norms,
     reduction,
     selection,
     sorting,
@@ -31,6 +27,7 @@ from anyshape.numpy import (
     statistics,
 )
 from anyshape.numpy.arrays import ufunc_methods
+from anyshape.numpy.linalg import decompositions, norms, solving, variants
 from anyshape.numpy.operands import array_queries
 
 _MODULES = (
@@ -49,9 +46,9 @@ _MODULES = (
     contraction,
     einsum_function,
     norms,
-    linear_algebra,
+    solving,
     decompositions,
-    linalg_variants,
+    variants,
     sorting,
     interpolation,
     dynamic,

@@ -19,7 +19,7 @@ from anyshape.inspect.draw.dot import to_dot
 from anyshape.inspect.draw.html import to_html
 from anyshape.ops.control import check
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.specs import trace
+from anyshape.transforms.arguments.specs import trace
 from tests.graph.ir.subgraph_programs import PROGRAMS, SIZES, arrays, captured_values, choose
 
 every_program = pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)

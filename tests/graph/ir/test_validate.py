@@ -15,7 +15,7 @@ from anyshape.graph.ir.graph import Value
 from anyshape.graph.ir.validate import check_graph, check_sizes_defined
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.tracing.shape_struct import ShapeDtypeStruct
-from anyshape.transforms.specs import trace
+from anyshape.transforms.arguments.specs import trace
 from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outcome, rows
 
 ROWS = rows()

@@ -15,11 +15,11 @@ from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.equal_classes import EqualClasses
-from anyshape.graph.prover.integer_sets import IntegerSet
-from anyshape.graph.prover.known_models import KnownModels
-from anyshape.graph.prover.models import Model, truth
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.search_budget import Leaves, OutOfBudgetError, SearchBudget, search
+from anyshape.graph.prover.solvers.integer_sets import IntegerSet
+from anyshape.graph.prover.solvers.known_models import KnownModels
+from anyshape.graph.prover.solvers.models import Model, truth
+from anyshape.graph.prover.solvers.search_budget import Leaves, OutOfBudgetError, SearchBudget, search
 from anyshape.graph.sizes import expr
 from tests.graph.prover import random_claims
 from tests.graph.prover.random_claims import check_sound, condition, scope_of

@@ -14,7 +14,7 @@ from anyshape.backend.runtime.rows import Rows
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.subgraph import PREDICATE
 from anyshape.graph.prover.constraints import Condition
-from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import TensorMeta, Unknown
 from anyshape.graph.sizes.expr import DimExpr, Size, as_atom, variables
 from anyshape.graph.sizes.symbols import DimVar, InputAxis

@@ -38,7 +38,7 @@ from anyshape.backend.runtime.config import checks_enabled
 from anyshape.backend.runtime.outcome import GUARD_FAILED, Outputs
 from anyshape.backend.runtime.shape_constant_cache import ShapeConstants
 from anyshape.graph.prover.constraints import Claim, Condition
-from anyshape.graph.prover.linear_constraints import divides_by_size
+from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
 from anyshape.graph.signature.prologue import Prologue, PrologueSource
 from anyshape.graph.sizes.expr import Size

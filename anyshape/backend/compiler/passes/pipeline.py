@@ -13,9 +13,9 @@ from typing import Any
 from anyshape.backend.compiler.passes.binary_einsum import to_pairs
 from anyshape.backend.compiler.passes.collapse_views import collapse_views
 from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_contractions
-from anyshape.backend.compiler.passes.fuse import fuse
+from anyshape.backend.compiler.passes.fusion.fuse import fuse
+from anyshape.backend.compiler.passes.fusion.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
-from anyshape.backend.compiler.passes.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.compiler.passes.sink import sink

@@ -11,9 +11,9 @@ from anyshape.backend.compiler.op_traits import (
     Traits,
     declare,
 )
-from anyshape.backend.compiler.passes import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes import identities
-from anyshape.backend.compiler.passes import row_parallel as rows
+from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
+from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.ops import elementwise as ew
 
 ELEMENTWISE = Traits(

@@ -2,8 +2,8 @@
 
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, Alias, Tiling, declare
-from anyshape.backend.compiler.passes import collapse_loop_axes as collapse
-from anyshape.backend.compiler.passes import row_parallel as rows
+from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
+from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.ops import indexing as ix
 
 declare(

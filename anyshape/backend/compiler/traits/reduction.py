@@ -4,9 +4,9 @@ import numpy as np
 
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, Tiling, declare
-from anyshape.backend.compiler.passes import collapse_loop_axes as collapse
 from anyshape.backend.compiler.passes import identities
-from anyshape.backend.compiler.passes import row_parallel as rows
+from anyshape.backend.compiler.passes.fusion import collapse_loop_axes as collapse
+from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.ops import reduction as rd
 
 NOT_COMBINED = Tiling(rows.reduction, collapse.axes, combine=None)

@@ -2,7 +2,7 @@
 
 from anyshape.backend.compiler import scratch
 from anyshape.backend.compiler.op_traits import OPAQUE, Tiling, declare
-from anyshape.backend.compiler.passes import row_parallel as rows
+from anyshape.backend.compiler.passes.fusion import row_parallel as rows
 from anyshape.ops import sorting as so
 
 BEHIND_ROWS = OPAQUE._replace(tiling=Tiling(rows.behind("axis"), collapse=None, combine=None))

@@ -1,0 +1,1 @@
+"""Derive and batch the nodes that hold subgraphs: branches and loops."""

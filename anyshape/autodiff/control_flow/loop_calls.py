@@ -1,0 +1,239 @@
+"""Loops as rules see them: the body with its operands by kind, and loops over bodies that are derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from anyshape.autodiff.control_flow.branch_calls import handle_of, meta_of_operand
+from anyshape.autodiff.control_flow.branch_derivatives import Typed
+from anyshape.autodiff.jvp import inline
+from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_shared_variables
+from anyshape.graph.ir.builder import Builder
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import close, sizes_at
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.expr import DimVar, Size
+from anyshape.ops import loops as lp
+from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.subgraph_call import further_operands
+from anyshape.support.lazy_dataclass import dataclass
+
+
+@dataclass
+class Inputs:
+    """Values, types or flags of the inputs of a body, by kind."""
+
+    carries: list[Any]
+    elements: list[Any]
+    pieces: list[Any]
+    captured: list[Any]
+
+    @classmethod
+    def of(cls, layout: lp.Layout, xs: Sequence[Any]) -> Inputs:
+        """Return the members of a sequence that follows the order of the inputs."""
+        first, second, third = layout.carries, layout.stacks.stop, layout.own
+        return cls([*xs[:first]], [*xs[first:second]], [*xs[second:third]], [*xs[third:]])
+
+    def kinds(self) -> list[list[Any]]:
+        """Return the lists of all kinds in their order."""
+        return [self.carries, self.elements, self.pieces, self.captured]
+
+    def flat(self) -> list[Any]:
+        """Return all in the order of the inputs."""
+        return [x for kind in self.kinds() for x in kind]
+
+    def layout(self) -> lp.Layout:
+        """Return the layout of a body with these inputs."""
+        return lp.Layout(len(self.carries), len(self.elements), len(self.pieces))
+
+    def joined(self, other: Inputs) -> Inputs:
+        """Return each kind followed by the same kind of the other."""
+        return Inputs(*[[*a, *b] for a, b in zip(self.kinds(), other.kinds(), strict=True)])
+
+    def split(self, first: Inputs) -> tuple[Inputs, Inputs]:
+        """Return as many of each kind as `first` has, and the rest: `joined` puts them together."""
+        pairs = [(kind, len(begin)) for kind, begin in zip(self.kinds(), first.kinds(), strict=True)]
+        return Inputs(*[kind[:n] for kind, n in pairs]), Inputs(*[kind[n:] for kind, n in pairs])
+
+    def chosen(self, flags: Inputs, wanted: bool = True) -> Inputs:
+        """Return the members whose flag is as wanted."""
+        pairs = zip(self.kinds(), flags.kinds(), strict=True)
+        return Inputs(*[[x for x, flag in zip(kind, chosen, strict=True) if flag == wanted] for kind, chosen in pairs])
+
+    def with_carries(self, flags: Sequence[bool]) -> Inputs:
+        """Return all but the carries that are not flagged."""
+        return replace(self, carries=flagged(self.carries, flags))
+
+    def map(self, function: Callable[[Any], Any]) -> Inputs:
+        """Return the results of a function of each member."""
+        return Inputs(*[[function(x) for x in kind] for kind in self.kinds()])
+
+
+@dataclass
+class Outputs:
+    """Values, types or flags of the outputs of a body, by kind."""
+
+    carries: list[Any]
+    stacked: list[Any]
+    joined: list[Any]
+
+    @classmethod
+    def of(cls, carries: int, joined: int, ys: Sequence[Any]) -> Outputs:
+        """Return the members of a sequence that follows the order of the outputs."""
+        last = len(ys) - joined
+        return cls([*ys[:carries]], [*ys[carries:last]], [*ys[last:]])
+
+    def kinds(self) -> list[list[Any]]:
+        """Return the lists of all kinds in their order."""
+        return [self.carries, self.stacked, self.joined]
+
+    def flat(self) -> list[Any]:
+        """Return all in the order of the outputs."""
+        return [*self.carries, *self.stacked, *self.joined]
+
+
+class Loop:
+    """A loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
+
+    def __init__(
+        self,
+        ctx: ShapeGuardContext,
+        operands: Sequence[Any],
+        body: Graph,
+        layout: lp.Layout,
+        joined: int,
+        reverse: bool = False,
+        test: Graph | None = None,
+        ends: Sequence[Shape] = (),
+        metas: Sequence[TensorMeta] | None = None,
+        like: Sequence[Any] = (),
+    ) -> None:
+        """Take a loop apart. `metas` are the types of operands, where the loop is of one example of a batch.
+
+        `like` gives traced values where no operand is one.
+        """
+        self.handle = handle_of(*operands, *like)
+        if test is not None:
+            body, test = with_shared_variables([body, test], self.handle)
+        self.ctx, self.body, self.layout, self.test = ctx, body, layout, test
+        self.joined, self.reverse, self.ends = joined, reverse, ends
+        count = len(body.inputs)
+        self.inputs = Inputs.of(layout, operands[:count])
+        self.lengths = list(operands[count : count + layout.pieces])  # of pieces
+        self.joined_lengths = list(operands[count + layout.pieces :])  # of the first joined results
+        self.operand_metas = list(metas or [meta_of_operand(x) for x in operands])[:count]
+        stack = self.operand_metas[layout.stacks.start] if layout.elements else None
+        self.length: Size | None = None if stack is None else ctx.exact(Typed(stack), 0, field="operands")
+        self.metas = Inputs.of(layout, [v.meta for v in body.inputs])
+        self.varying = lp.varying_variables(body, layout)
+
+    @property
+    def has_mask(self) -> bool:
+        """True if the node gives the mask of its trips, as a loop of unknown length does with results of trips."""
+        return self.test is not None and len(self.body.outputs) > self.layout.carries
+
+    def outputs(self, ys: Sequence[Any]) -> Outputs:
+        """Return the members of a sequence that follows the order of the outputs of the body."""
+        return Outputs.of(self.layout.carries, self.joined, ys)
+
+    def constant_sizes(self) -> dict[DimVar, Size]:
+        """Return the size of each variable of the body that is the same in all trips."""
+        metas = [*self.operand_metas]
+        metas[self.layout.stacks] = [batch_element(m) for m in metas[self.layout.stacks]]
+        constant = replace(self.body, dims=tuple([s for s in self.body.dims if s.variable not in self.varying]))
+        return sizes_at(self.ctx, constant, metas)
+
+    def exact_sizes(self, x: Any) -> Shape | None:
+        """Return the exact sizes of an operand or a result, None where it has none."""
+        return self.ctx.sizes(Typed(meta_of_operand(x)))
+
+    # -- loops over derived bodies
+
+    def scan(
+        self,
+        graph: Graph,
+        inputs: Inputs,
+        lengths: Sequence[Any],
+        joined: int,
+        length: Size,
+        reverse: bool,
+        ends: Sequence[Shape] = (),
+    ) -> Sequence[Any]:
+        """Return the results of a scan of a body that was derived from this one, with these operands."""
+        closed = close([graph])
+        operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes()), *lengths]
+        params: dict[str, Any] = {"reverse": reverse, "joined": joined, "ends": ends}
+        return lp.scan_of_length(closed.graphs[0], inputs.layout(), length, *operands, **params)
+
+    def again(
+        self,
+        graph: Graph,
+        inputs: Inputs,
+        lengths: Sequence[Any],
+        joined: int,
+        ends: Sequence[Shape] = (),
+        test_of: Callable[[Builder, Graph, Sequence[Any]], Any] | None = None,
+    ) -> tuple[Outputs, Any]:
+        """Return the results of a derived loop of as many trips, and its mask.
+
+        Of each kind its inputs are the inputs of this one, then others. `test_of` gives the condition in the graph of a
+        builder, where inputs are not as the body of one example takes them.
+        """
+        if self.test is None:
+            return self._scan_again(graph, inputs, lengths, joined, ends)
+        with derived(self.test, [v.meta for v in graph.inputs[: len(inputs.flat())]], self.handle) as (builder, xs):
+            own = Inputs.of(inputs.layout(), xs[: len(inputs.flat())]).split(self.inputs)[0].flat()
+            pred = inline(builder, self.test, own)[0] if test_of is None else test_of(builder, self.test, own)
+            test = builder.finish([pred], self.test.name)
+        return self._while_again(test, graph, inputs, joined)
+
+    def ahead(self, graph: Graph, known: Inputs) -> tuple[Outputs, Any]:
+        """Return the results of the known part of this loop, which stacks what `graph` gives, and its mask."""
+        inputs = self.inputs.chosen(known)
+        if self.test is None:
+            return self._scan_again(graph, inputs, flagged(self.lengths, known.pieces), 0, ())
+        own = [v for v, flag in zip(self.test.inputs, known.flat(), strict=True) if flag]
+        return self._while_again(replace(self.test, inputs=tuple(own)), graph, inputs, 0)
+
+    def scan_of(self, body: Graph, inputs: Inputs) -> Loop:
+        """Return a scan with another body and other operands, which has the same results behind the carries."""
+        operands = [*inputs.flat(), *self.lengths, *self.joined_lengths]
+        return Loop(self.ctx, operands, close([body]).graphs[0], inputs.layout(), self.joined, self.reverse)
+
+    def _scan_again(
+        self, graph: Graph, inputs: Inputs, lengths: Sequence[Any], joined: int, ends: Sequence[Shape]
+    ) -> tuple[Outputs, Any]:
+        assert self.length is not None  # a scan has one
+        results = self.scan(graph, inputs, lengths, joined, self.length, self.reverse, ends)
+        return Outputs.of(len(inputs.carries), joined, results), None
+
+    def _while_again(self, test: Graph, graph: Graph, inputs: Inputs, joined: int) -> tuple[Outputs, Any]:
+        closed, count = close([test, graph]), len(inputs.carries)
+        operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes())]
+        results = lp.while_loop(closed.graphs[0], closed.graphs[1], count, *operands, joined=joined)
+        mask = results[count] if len(results) > count else None
+        return Outputs.of(count, joined, [*results[:count], *results[count + 1 :]]), mask
+
+
+def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:
+    """Return for each flag the next of xs, or None where it is not set."""
+    remaining = iter(xs)
+    return [next(remaining) if flag else None for flag in flags]
+
+
+def flagged(xs: Iterable[Any], flags: Iterable[bool]) -> list[Any]:
+    """Return the members whose flag is set."""
+    return [x for x, flag in zip(xs, flags, strict=True) if flag]
+
+
+def reordered(graph: Graph, order: Sequence[int]) -> Graph:
+    """Return a graph that is not yet closed with its inputs in another order; hidden ones stay behind."""
+    return replace(graph, inputs=(*[graph.inputs[i] for i in order], *graph.inputs[len(order) :]))
+
+
+def with_axis(meta: TensorMeta, size: Size, axis: int) -> TensorMeta:
+    """Return the type of an array with one more axis."""
+    return TensorMeta(meta.dtype, (*meta.extents[:axis], Exact(size), *meta.extents[axis:]))

@@ -1,0 +1,189 @@
+"""Transpose scans whose body is linear: a scan in the other direction.
+
+Carries of the transposed scan are the cotangents of the carries, and the sums of the cotangents of captured values. A
+carry that is known runs ahead: a scan of the known part stacks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anyshape.autodiff.control_flow.branch_derivatives import Typed
+from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged, reordered
+from anyshape.autodiff.linearize_transpose import transpose
+from anyshape.autodiff.rule_tables import add_tangents, zeros_like
+from anyshape.autodiff.subgraph_transforms import derived
+from anyshape.graph.ir.builder import Builder, Traced
+from anyshape.graph.ir.graph import Graph, Value
+from anyshape.graph.shapes.array_type import Exact, TensorMeta, tensor
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import DimVar
+from anyshape.ops.contraction import Axes, dot_general, dot_general_op
+from anyshape.support.lazy_dataclass import dataclass
+
+BOOL = np.dtype(bool)
+
+
+def linear_inputs(loop: Loop, linear: Inputs) -> Inputs:
+    """Return the flags of the linear inputs with the carries that a trip makes depend on them."""
+    while True:
+        values = {v for v, flag in zip(loop.body.inputs, linear.flat(), strict=True) if flag}
+        for node in loop.body.nodes:
+            if not values.isdisjoint(node.inputs):
+                values.update(node.outputs)
+        carries = [a or v in values for a, v in zip(linear.carries, loop.body.outputs, strict=False)]
+        if carries == linear.carries:
+            return linear
+        linear = replace(linear, carries=carries)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A sum over trips of products of two values: one product of their stacks, computed after the loop.
+
+    Each stack is an element of the known ones by position, or else of those that the trips add for it.
+    """
+
+    operands: tuple[tuple[bool, int], tuple[bool, int]]
+    contract: tuple[Axes, Axes]
+    batch: tuple[Axes, Axes]
+
+    def of(self, known: Sequence[Any], added: Sequence[Any]) -> Any:
+        """Return the sum for these stacks."""
+        x, y = [(known if is_known else added)[i] for is_known, i in self.operands]
+        first, second = self.contract
+        contract = [0, *[axis + 1 for axis in first]], [0, *[axis + 1 for axis in second]]
+        batch = [axis + 1 for axis in self.batch[0]], [axis + 1 for axis in self.batch[1]]
+        return dot_general(x, y, contract=contract, batch=batch)
+
+
+def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, Inputs, list[Product | None]]:
+    """Return the body of the transposed scan, which linear inputs have a cotangent there, and which are products.
+
+    - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs that are
+      no products. The operands of products are stacks behind the others.
+    - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
+    - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
+    """
+    count = sum(linear.captured)
+    *_, products = _transposed(loop, linear, live, [True] * count)
+    return _transposed(loop, linear, live, [product is None for product in products])
+
+
+def _transposed(
+    loop: Loop, linear: Inputs, live: Outputs, summed: Sequence[bool]
+) -> tuple[Graph, Inputs, list[Product | None]]:
+    """Return the same where the cotangents of `summed` captured inputs are carries, and the others are products."""
+    known, pulled = loop.metas.chosen(linear, wanted=False), loop.metas.chosen(linear)
+    outputs = loop.outputs([v.meta for v in loop.body.outputs])
+    cotangents = Inputs(
+        [*[_after(loop, m) for m in pulled.carries], *flagged(pulled.captured, summed)],
+        flagged(outputs.stacked, live.stacked),
+        [_of_new_size(m) for m in flagged(outputs.joined, live.joined)],
+        [],
+    )
+    metas = known.joined(cotangents)
+    with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
+        residuals, seeds = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
+        count = len(pulled.carries)
+        results = transpose(
+            builder,
+            _linear_first(loop.body, linear),
+            len(pulled.flat()),
+            residuals.flat(),
+            [*seeds.carries[:count], *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
+        )
+        cts = Inputs.of(pulled.layout(), results)
+        ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
+        pairs = zip(cts.carries, pulled.carries, strict=True)
+        carries = [zeros_like(ctx, Typed(m)) if ct is None else ct for ct, m in pairs]
+        stacks = _Stacks(loop, builder, residuals.elements)
+        products = [stacks.product(ct) for ct in cts.captured]
+        sums = map(add_tangents, seeds.carries[count:], flagged(cts.captured, summed))
+        added = [[ct for ct in kind if ct is not None] for kind in (cts.elements, cts.pieces)]
+        ends = [*carries, *sums, *added[0], *stacks.added, *added[1]]
+        return builder.finish(ends, loop.body.name), cts.map(lambda ct: ct is not None), products
+
+
+class _Stacks:
+    """Finds the products among cotangents of captured values, and collects the operands that trips must add."""
+
+    def __init__(self, loop: Loop, builder: Builder, known: Sequence[Traced]) -> None:
+        self.known = {x.value: i for i, x in enumerate(known)}
+        self.maker = {node.outputs[0]: node for node in builder.nodes}
+        self.builder, self.constant = builder, {s.variable for s in loop.body.dims} - loop.varying
+        self.added: list[Traced] = []
+
+    def product(self, ct: Traced | None) -> Product | None:
+        """Return the product that a cotangent is, None where it is none or its sizes differ between trips."""
+        node = None if ct is None else self.maker.get(ct.value)
+        if node is None or node.op is not dot_general_op or not all(map(self._has_constant_sizes, node.inputs)):
+            return None
+        x, y = [self._stack(v) for v in node.inputs]
+        return Product((x, y), **dict(node.params))
+
+    def _has_constant_sizes(self, value: Value) -> bool:
+        sizes = value.meta.sizes
+        return sizes is not None and all(v in self.constant for size in sizes for v in expr.variables(size))
+
+    def _stack(self, value: Value) -> tuple[bool, int]:
+        """Return where the stack of a value is."""
+        if value in self.known:
+            return True, self.known[value]
+        position = next((i for i, x in enumerate(self.added) if x.value is value), len(self.added))
+        if position == len(self.added):
+            self.added.append(self.builder.handle(self.builder, value))
+        return False, position
+
+
+def _linear_first(body: Graph, linear: Inputs) -> Graph:
+    """Return the body with its linear inputs first."""
+    flags = linear.flat()
+    return reordered(body, sorted(range(len(flags)), key=lambda i: not flags[i]))
+
+
+def _after(loop: Loop, meta: TensorMeta) -> TensorMeta:
+    """Return the type of the cotangent of a carry after a trip, whose changing sizes are new variables."""
+    changes = [isinstance(e, Exact) and not loop.varying.isdisjoint(expr.variables(e.size)) for e in meta.extents]
+    extents = [Exact(expr.from_atom(DimVar("size"))) if c else e for e, c in zip(meta.extents, changes, strict=True)]
+    return TensorMeta(meta.dtype, tuple(extents))
+
+
+def _of_new_size(meta: TensorMeta) -> TensorMeta:
+    """Return the type of a cotangent of a joined result: as many rows as its trip gave."""
+    return TensorMeta(meta.dtype, (Exact(expr.from_atom(DimVar("rows"))), *meta.extents[1:]))
+
+
+# -- known carries -----------------------------------------------------------------------------------------------
+
+
+def with_known_ahead(loop: Loop, linear: Inputs) -> tuple[Loop, Inputs]:
+    """Return a scan of the linear part, and its linear inputs: known carries are elements of stacks.
+
+    A loop of the known part runs ahead and stacks them. A loop of unknown length so gets as many trips as it has.
+    """
+    if all(linear.carries) and loop.test is None:
+        return loop, linear
+    known = linear.map(lambda flag: not flag)
+    values = Inputs.of(loop.layout, list(loop.body.inputs))
+    outputs = loop.outputs(loop.body.outputs)
+    carries = values.chosen(known).carries
+    after = flagged(outputs.carries, known.carries)
+    ahead = replace(loop.body, inputs=tuple(values.chosen(known).flat()), outputs=(*after, *carries))
+    results, mask = loop.ahead(ahead, known)
+    stacks, elements = list(results.stacked), list(carries)
+    if mask is not None:
+        stacks, elements = [*stacks, mask], [*elements, Value(tensor(BOOL, ()))]
+    body = replace(
+        loop.body,
+        inputs=tuple(replace(values.with_carries(linear.carries), elements=[*values.elements, *elements]).flat()),
+        outputs=tuple(replace(outputs, carries=flagged(outputs.carries, linear.carries)).flat()),
+    )
+    operands = replace(loop.inputs.with_carries(linear.carries), elements=[*loop.inputs.elements, *stacks])
+    flags = replace(linear.with_carries(linear.carries), elements=[*linear.elements, *[False] * len(elements)])
+    return loop.scan_of(body, operands), flags

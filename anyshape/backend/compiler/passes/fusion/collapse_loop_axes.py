@@ -1,0 +1,116 @@
+"""Loop collapse: axes behind the first become part of the parallel axis, so that arrays of few long rows are cut too.
+
+A batch of one sequence has one row, of all its tokens; with collapsed axes, tokens are rows. Axes 1..count collapse
+into the first where each step works along them just as along rows. `(b, n, d)` becomes `(b * n, 1, d)`, so steps and
+their parameters stay as they are. Rows of `backend/compiler/traits/` name the rule of each op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.passes.fusion.row_parallel import ParallelAxis, RowAnalysis
+from anyshape.backend.compiler.plan import Step
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.sizes.expr import Size
+
+Entries = Sequence[tuple[Step, ParallelAxis]]  # the steps of a group
+
+
+def collapsed_axes(analysis: RowAnalysis, entries: Entries) -> int:
+    """Return how many axes behind the first may be part of the parallel axis."""
+    shapes = [analysis.sizes_of(m) for step, parallel in entries for m in _parallel_metas(step, parallel)]
+    ranks = [len(sizes) for sizes in shapes]
+    return next((count for count in range(min(ranks) - 1, 0, -1) if _may_collapse(analysis, entries, shapes, count)), 0)
+
+
+def _parallel_metas(step: Step, parallel: ParallelAxis) -> list[TensorMeta]:
+    """Return the metadata of the operands and the result that have the parallel axis."""
+    operands = [m for m, flag in zip(step.metas, parallel.operands, strict=True) if flag]
+    return operands if parallel.carried or parallel.padded else [*operands, step.results[0]]
+
+
+def _other_metas(step: Step, parallel: ParallelAxis) -> list[TensorMeta]:
+    """Return the metadata of the operands and the result that do not have the parallel axis."""
+    operands = [m for m, flag in zip(step.metas, parallel.operands, strict=True) if not flag]
+    return [*operands, step.results[0]] if parallel.carried else operands
+
+
+def _may_collapse(analysis: RowAnalysis, entries: Entries, shapes: Sequence[tuple[Size, ...]], count: int) -> bool:
+    """Tell whether axes 1..count may collapse.
+
+    All values with the parallel axis must share them, under names that no other axis has. Every step must work along
+    them as along rows.
+    """
+    front = {sizes[: count + 1] for sizes in shapes}
+    names = set(next(iter(front))[1:])
+    if len(front) != 1 or any(isinstance(size, int) for size in names):
+        return False
+    others = [analysis.sizes_of(m) for step, parallel in entries for m in _other_metas(step, parallel)]
+    behind = {size for sizes in (*[s[count + 1 :] for s in shapes], *others) for size in sizes}
+    return behind.isdisjoint(names) and all(_works_along(analysis, step, axis, count) for step, axis in entries)
+
+
+def _works_along(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """Tell whether a step works along each of these axes as along rows."""
+    tiling = TRAITS[step.op].tiling
+    return tiling is not None and tiling.collapse is not None and tiling.collapse(analysis, step, parallel, count)
+
+
+# -- rules of ops
+
+
+def elementwise(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """Operands without the parallel axis are the same for all rows: they have no such axis, or size 1 there."""
+    rank = len(analysis.sizes_of(step.results[0]))
+    others = [analysis.sizes_of(m) for m, flag in zip(step.metas, parallel.operands, strict=True) if not flag]
+    return all(size == 1 for sizes in others for size in sizes[: max(0, count + 1 - rank + len(sizes))])
+
+
+def axes(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """A carried reduction is along all of the axes, any other along none."""
+    axes, front = set(dict(step.params)["axes"]), range(count + 1)
+    return axes.issuperset(front) if parallel.carried else axes.isdisjoint(front)
+
+
+def axis(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """The op works along an axis behind them."""
+    behind: bool = dict(step.params)["axis"] > count
+    return behind
+
+
+def sum_to(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """The axes are summed like the rows, or stay like them."""
+    axes, sizes = dict(step.params)["axes"], analysis.sizes_of(step.results[0])
+    return _ones(axes, sizes, count) if parallel.carried else _leading(axes, count)
+
+
+def broadcast_in_dim(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """The axes are axes of the operand like the rows, or are stretched like them."""
+    axes, sizes = dict(step.params)["axes"], analysis.sizes_of(step.metas[0])
+    return _leading(axes, count) if parallel.operands[0] else _ones(axes, sizes, count)
+
+
+def transpose(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """The axes stay in front."""
+    return _leading(dict(step.params)["axes"], count)
+
+
+def unmixed(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """A reshape keeps the axes in front, so the rest is one row; a pad writes rows as they are."""
+    return True
+
+
+def take(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
+    """Index arrays with rows come first in the result; an indexed array with rows is indexed along an axis behind."""
+    return not parallel.operands[0] or dict(step.params)["axes"][0] > count
+
+
+def _leading(axes: Sequence[int], count: int) -> bool:
+    return tuple(axes[: count + 1]) == tuple(range(count + 1))
+
+
+def _ones(axes: Sequence[int], sizes: Sequence[Size], count: int) -> bool:
+    """Tell whether an array whose axes go to these has size 1 in front."""
+    return all(axis > count or size == 1 for axis, size in zip(axes, sizes, strict=True))

@@ -1,0 +1,1 @@
+"""Decide claims about sizes: polynomials, linear constraints, integer sets and models."""

@@ -1,0 +1,156 @@
+"""Known models of assumptions: sizes at which all of them hold. One that breaks a claim refutes it at little cost."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from anyshape.errors import ShapeError
+from anyshape.graph.prover.claim_index import ByVariable, add_to_index
+from anyshape.graph.prover.constraints import Claim
+from anyshape.graph.prover.solvers.models import (
+    Assignment,
+    Model,
+    initial_models,
+    nearest,
+    separating_models,
+    truth,
+    value_in,
+)
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
+
+_MODELS = 32
+_FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
+
+
+class KnownModels:
+    """Models of claims and equalities of an owner, who adds to them.
+
+    `sizes`, if given, are sizes at which every claim will hold.
+    """
+
+    def __init__(
+        self, claims: Sequence[Claim], equalities: Mapping[Atom, Size], sizes: Mapping[DimVar, int] | None = None
+    ) -> None:
+        self._claims, self._equalities = claims, equalities
+        self._about: ByVariable = {}
+        self._models: list[Model] = [Model(sizes)] if sizes is not None else []
+
+    def all(self) -> list[Model]:
+        """Return the models; try the initial ones if there are none."""
+        if not self._models:
+            for model in initial_models():
+                self.add(model)
+        return self._models
+
+    def newest_first(self) -> Iterator[Model]:
+        """Return the models, those that stay first last."""
+        models = self.all()
+        return itertools.chain(models[_FIRST_MODELS:], models[:_FIRST_MODELS])
+
+    def take_over(self, others: KnownModels) -> None:
+        """Add the models of others, whose claims include the own ones."""
+        self._models = [*others._models]
+
+    def note(self, claim: Claim) -> None:
+        """Drop the models in which a new claim does not hold, unless other sizes of new variables make it hold."""
+        fresh = [v for v in claim.variables() if v not in self._about]
+        add_to_index(self._about, [claim])
+        models = (m if truth(claim, m) else _repaired(m, claim, fresh, i % 2) for i, m in enumerate(self._models))
+        self._models = [m for m in models if m is not None]
+
+    def add(self, model: Model, known: Model | None = None) -> bool:
+        """Add the model if every claim holds in it; return whether it does. `known` is a model that it varies.
+
+        The first `_FIRST_MODELS` stay, and the newest others, `_MODELS` in all: new models refute new queries best.
+        """
+        if not all(truth(c, model) for c in (self._claims if known is None else self._changed(model, known))):
+            return False
+        if any(nearest(v, size) != size for v, size in model.items()):  # equalities may have put it out of range
+            return False
+        self._models.insert(_FIRST_MODELS, model)
+        del self._models[_MODELS:]
+        return True
+
+    def _changed(self, model: Model, known: Model) -> Iterator[Claim]:
+        """Yield the claims about the sizes that a variant of a known model changes. The others hold as before."""
+        for variable in [v for v in {**known, **model} if v not in model or known.get(v) != model[v]]:
+            yield from self._about.get(variable, ())
+
+    def complete(self, sizes: Assignment) -> Assignment:
+        """Return the sizes with the variables that equalities determine."""
+        known = {**sizes}
+        for atom, size in self._equalities.items():
+            if isinstance(atom, DimVar) and atom not in known and all(v in known for v in expr.variables(size)):
+                with contextlib.suppress(ZeroDivisionError, ShapeError):
+                    known[atom] = evaluate(size, values_from(sizes))
+        return known
+
+    def separate(self, claim: Claim, facts: Sequence[Claim], *, has_links: bool = True) -> bool | None:
+        """Return False if a model is found that makes the claim false, else None.
+
+        The facts are those connected with the claim, the claim over free variables first. With links among them, models
+        are tried in which sizes that broadcast differ.
+        """
+        for known in self.all()[:1]:
+            for sizes in self._variants(known, facts[0]):
+                model = Model(self.complete(sizes), _distinct)
+                if truth(claim, model) is False and self.add(model, known):
+                    return False
+        for sizes in separating_models(claim, facts) if has_links else ():
+            model = Model(self.complete(sizes), sizes.make)
+            if truth(claim, model) is False and self.add(model):
+                return False
+        return None
+
+    def _variants(self, known: Model, claim: Claim) -> Iterator[Assignment]:
+        """Yield variants of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
+
+        Variables that no claim mentions are left out: other sizes of these refute the questions about them.
+        """
+        free = {v: n for v, n in known.items() if v in self._about and v not in self._equalities}
+        singles = [(v,) for v in claim.variables()]
+        sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
+        for others in [*singles, *sides]:
+            yield {**free, **{v: nearest(v, known[v] + 1) for v in others}}
+        ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
+        for side in [*sides, *singles]:
+            yield {**free, **{v: nearest(v, ones[v]) for v in side}}
+
+    def refutes(self, claim: Claim) -> bool:
+        """Return whether a model makes the claim false: cheap, as a proof is not."""
+        return any(truth(claim, m) is False for m in self.newest_first())
+
+    def values(self, size: Size) -> list[int]:
+        """Return the values of the size in the models."""
+        return [v for v in (value_in(m, size) for m in self.all()) if v is not None]
+
+
+def _sizes_for_one(claim: Claim, known: Model) -> dict[DimVar, int]:
+    """Return what variables must be for the sizes that broadcast in a claim to be 1: 3 for n in max(n - 2, 0)."""
+    sizes = {}
+    for side in (claim.left, claim.right):
+        atom = expr.as_atom(side)
+        for part in atom.args if isinstance(atom, Call) and atom.function == "broadcast" else (side,):
+            about, value = expr.variables(part), value_in(known, part)
+            if len(about) == 1 and value is not None:
+                sizes[about[0]] = known[about[0]] + 1 - value
+    return sizes
+
+
+def _distinct(position: int) -> int:
+    """Return a size for a variable that no claim mentions, which few others have."""
+    return 7 + 2 * position
+
+
+def _repaired(model: Model, claim: Claim, fresh: Sequence[DimVar], ones_first: int) -> Model | None:
+    """Return the model with a size of the claim, or 1, for variables that no other claim mentions, if that helps."""
+    if not fresh:
+        return None
+    sizes = [1, *[model[v] for v in claim.variables() if v not in fresh]]
+    others = dict.fromkeys(sizes if ones_first else reversed(sizes))
+    variants = (Model({**model, **{v: nearest(v, size) for v in fresh}}, model.make) for size in others)
+    return next((m for m in variants if truth(claim, m)), None)

@@ -1,0 +1,248 @@
+"""Models of assumptions: sizes that satisfy them, and candidates that make a claim true or false."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from anyshape.errors import ShapeError
+from anyshape.graph.prover.constraints import Claim, substitute_claim
+from anyshape.graph.prover.solvers.integer_sets import IntegerSet
+from anyshape.graph.prover.solvers.linear_constraints import Alternatives, negation_of, rows_of
+from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError, out_of_time
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.evaluate import evaluate, values_from
+from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
+from anyshape.graph.sizes.intervals import Bound, Interval
+
+_PROBES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 1000)
+_PROBE_WORK = 300_000  # nodes of claims that are evaluated
+_FIXED = 12  # values of a factor that are tried from its least one on
+_FACTORS = 6
+_OPERATIONS_FOR_FIXED = 500  # of isl, for each combination
+_FIXED_LIMIT = 60  # combinations for each factor that is left free
+_POINTS = 6  # of one integer set
+_CORNERS, _FAR = 16, 1000
+_MOST_POINTS = 300  # of a box that is tried out
+_ATTEMPTS, _ATTEMPTS_UNBOUNDED = 8, 3  # to prove a bound, where one is known and where none is
+
+Assignment = dict[DimVar, int]
+
+
+class Model(Assignment):
+    """Sizes of variables. `make` gives each further variable a size, from the number of variables before it."""
+
+    def __init__(self, sizes: Mapping[DimVar, int] = {}, make: Callable[[int], int] = lambda i: 6) -> None:
+        super().__init__(sizes)
+        self.make = make
+
+    def __missing__(self, variable: DimVar) -> int:
+        size = self[variable] = nearest(variable, self.make(len(self)))
+        return size
+
+
+def initial_models() -> list[Model]:
+    """Return models to begin with: all sizes alike, rising, falling, ones, and as small as possible."""
+    rules: list[Callable[[int], int]] = [
+        lambda i: 6,
+        lambda i: 7 + 2 * i,
+        lambda i: max(1000 - 7 * i, 0),
+        lambda i: 1,
+        lambda i: 0,
+    ]
+    return [Model(make=rule) for rule in rules]
+
+
+def separating_models(claim: Claim, facts: Sequence[Claim]) -> Iterator[Model]:
+    """Yield models in which the sides of the claim broadcast and differ, then ones that single out each variable."""
+    first = _first_of_equals(claim, facts)  # variables that are stated to be equal get one size
+    left, right = ({first[v] for v in expr.variables(s)} for s in (claim.left, claim.right))
+    for rest in (1, 7):  # `broadcast(a, b)` and `broadcast(a, c)` differ where a and all other sizes are 1
+        sizes = {**dict.fromkeys(left, 6), **dict.fromkeys(right - left, 7)}
+        sizes |= dict.fromkeys(left & right, 1) if rest == 1 else {}
+        yield Model({v: nearest(v, sizes.get(f, rest)) for v, f in first.items()}, _always(rest))
+    for single, rest in ((6, 1), (1, 6)):
+        for variable in dict.fromkeys(first.values()):
+            yield Model({v: nearest(v, single if f is variable else rest) for v, f in first.items()}, _always(rest))
+
+
+def _first_of_equals(claim: Claim, facts: Sequence[Claim]) -> dict[DimVar, DimVar]:
+    """Map each variable to the first of those that are stated to be equal to it."""
+    first = {v: v for c in [claim, *facts] for v in c.variables()}
+    for fact in facts:
+        a, b = expr.as_atom(fact.left), expr.as_atom(fact.right)
+        if fact.relation == "==" and isinstance(a, DimVar) and isinstance(b, DimVar):
+            old, new = first[b], first[a]
+            first = {v: new if f is old else f for v, f in first.items()}
+    return first
+
+
+def _always(size: int) -> Callable[[int], int]:
+    return lambda _: size
+
+
+def has_counterexample(claim: Claim, facts: Sequence[Claim]) -> bool:
+    """Return whether a separating model satisfies the facts and makes the claim false."""
+    models = separating_models(claim, facts)
+    return any(truth(claim, m) is False and all(truth(f, m) for f in facts) for m in models)
+
+
+def nearest(variable: DimVar, size: int) -> int:
+    """Return the size within the bounds of the variable that is nearest to this one."""
+    low = max(size, variable.lower)
+    return low if variable.upper is None else min(low, variable.upper)
+
+
+def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:
+    """Return whether the claim holds for these sizes.
+
+    None if a size is missing, a division is by zero, or a broadcast fails.
+    """
+    try:
+        return claim.holds(values_from(sizes))
+    except (KeyError, ZeroDivisionError, ShapeError):
+        return None
+
+
+def corners(ranges: Mapping[DimVar, Interval]) -> Iterator[Model]:
+    """Yield models with each combination of the least and the greatest sizes, for a few variables."""
+    ends = [(low or 0, _FAR if high is None else high) for low, high in ranges.values()]
+    for sizes in itertools.islice(itertools.product(*ends), _CORNERS):
+        yield Model(dict(zip(ranges, sizes, strict=True)))
+
+
+def points_of_box(ranges: Mapping[DimVar, Interval], facts: Sequence[Claim]) -> list[Assignment] | None:
+    """Return all sizes within the ranges that satisfy the facts about them; None where that would be much work."""
+    sizes = [range(low, high + 1) for low, high in ranges.values() if low is not None and high is not None]
+    if len(sizes) < len(ranges) or math.prod([s.stop - s.start for s in sizes]) > _MOST_POINTS:
+        return None
+    own = [f for f in facts if ranges.keys() >= set(f.variables())]
+    points = (dict(zip(ranges, at, strict=True)) for at in itertools.product(*sizes))
+    return [p for p in points if _all_hold(own, p)]
+
+
+def _all_hold(claims: Sequence[Claim], sizes: Mapping[DimVar, int]) -> bool:
+    return all(truth(c, sizes) for c in claims)
+
+
+def value_in(model: Mapping[DimVar, int], size: Size) -> int | None:
+    """Return the size in a model; None where a division is by zero, or a broadcast fails."""
+    try:
+        return evaluate(size, values_from(model))
+    except (ZeroDivisionError, ShapeError):
+        return None
+
+
+def proved_least(low: Bound, values: Callable[[], Sequence[int]], proves: Callable[[int], bool]) -> Bound:
+    """Return the best lower bound that a few attempts prove, at least `low`, which is known.
+
+    `values` are attained, and a failed attempt may add smaller ones. The least of them is tried first.
+    """
+    high: Bound = None  # the bound is not known to be more
+    step = 1
+    for attempt in range(_ATTEMPTS):
+        least = min(values(), default=None)
+        is_new = least is not None and (high is None or least < high)
+        high = least if is_new else high
+        tried = high if is_new else _between(low, high, step)
+        gives_up = attempt == _ATTEMPTS_UNBOUNDED if low is None else tried is not None and tried <= low
+        if tried is None or gives_up or out_of_time():
+            break
+        if proves(tried):
+            low = tried
+        else:
+            high = tried - 1
+        step *= 4
+    return low
+
+
+def _between(low: Bound, high: Bound, step: int) -> Bound:
+    """Return the next bound to try; at a distance that grows if only one side is known."""
+    if low is None:
+        return None if high is None else high - step
+    return low + step if high is None else (low + high + 1) // 2
+
+
+# -- candidates --------------------------------------------------------------------------------------------------
+
+
+def candidates(claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Assignment]:
+    """Yield assignments to try: points of integer sets, small sizes, and points where factors of products are fixed."""
+    for conjunction in ([rows_of(claim)], negation_of(claim)):
+        yield from _points(facts, conjunction, names)
+    yield from _probes([claim, *facts], names)
+    factors = [v for v in names if _is_factor(v, [claim, *facts])]
+    for free in [*factors, None] if len(factors) <= _FACTORS else []:
+        fixed = [v for v in factors if v is not free]
+        values = [_first_values(v, facts) for v in fixed]
+        for sizes in itertools.islice(itertools.product(*values), _FIXED_LIMIT):
+            if out_of_time():
+                return
+            yield from _points_with_fixed(claim, facts, names, dict(zip(fixed, sizes, strict=True)))
+
+
+def _probes(claims: Sequence[Claim], names: Sequence[DimVar]) -> Iterator[Assignment]:
+    """Yield combinations of small sizes, fewer for long claims."""
+    ranges = [[p for p in _PROBES if p == nearest(v, p)] or [v.lower] for v in names]
+    nodes = sum([s.nodes for c in claims for s in (c.left, c.right) if isinstance(s, DimExpr)])
+    for sizes in itertools.islice(itertools.product(*ranges), _PROBE_WORK // (nodes + 1)):
+        yield dict(zip(names, sizes, strict=True))
+
+
+def _first_values(variable: DimVar, facts: Sequence[Claim]) -> range:
+    """Return the least sizes that the facts without products allow."""
+    size = expr.from_atom(variable)
+    try:
+        low = (IntegerSet([f for f in facts if not _is_factor(variable, [f])]).range(size) or (0, 0))[0]
+    except OutOfBudgetError:
+        low = None
+    start = variable.lower if low is None else max(low, variable.lower)
+    return range(start, start + _FIXED if variable.upper is None else min(start + _FIXED, variable.upper + 1))
+
+
+def _points_with_fixed(
+    claim: Claim, facts: Sequence[Claim], names: Sequence[DimVar], fixed: Mapping[DimVar, int]
+) -> Iterator[Assignment]:
+    """Yield points where these variables have these sizes, which makes products of them linear."""
+    try:
+        fixed_facts = [substitute_claim(f, fixed.get) for f in facts]  # type: ignore[arg-type]
+        fixed_claim = substitute_claim(claim, fixed.get)  # type: ignore[arg-type]
+    except ZeroDivisionError:
+        return
+    for conjunction in ([rows_of(fixed_claim)], negation_of(fixed_claim)):
+        for point in _points(fixed_facts, conjunction, names, operations=_OPERATIONS_FOR_FIXED):
+            yield {**point, **fixed}
+
+
+def _points(
+    facts: Sequence[Claim], conjunction: Sequence[Alternatives], names: Sequence[DimVar], **budget: int
+) -> Iterator[Assignment]:
+    try:
+        for point in itertools.islice(IntegerSet(facts).points(conjunction, small=True, **budget), _POINTS):
+            yield {v: point.get(v, v.lower) for v in names}
+    except OutOfBudgetError:
+        return
+
+
+def _is_factor(variable: DimVar, claims: Sequence[Claim]) -> bool:
+    """Return whether the variable is multiplied with another size, or divides one, in some claim."""
+    return any(_in_product(variable, s) for c in claims for s in (c.left, c.right))
+
+
+def _in_product(variable: DimVar, size: Size) -> bool:
+    for monomial in expr.terms_of(size):
+        is_product = len(monomial) > 1 or any(p > 1 for _, p in monomial)
+        if any(_in_factor(variable, atom, is_product=is_product) for atom, _ in monomial):
+            return True
+    return False
+
+
+def _in_factor(variable: DimVar, atom: Atom, *, is_product: bool) -> bool:
+    """Return whether the variable is in the atom of a product, in a divisor, or in a product inside the atom."""
+    if not isinstance(atom, Call):
+        return is_product and atom is variable
+    is_division = atom.function in ("floordiv", "mod") and variable in expr.variables(atom.args[-1])
+    if is_division or (is_product and any(variable in expr.variables(a) for a in atom.args)):
+        return True
+    return any(_in_product(variable, a) for a in atom.args)

@@ -1,0 +1,1 @@
+"""Define the functions of numpy.linalg for traced and concrete arrays."""

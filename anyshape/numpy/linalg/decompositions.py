@@ -1,0 +1,180 @@
+"""Define the functions of numpy.linalg that find eigenvalues, singular values and orthonormal factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg._linalg import EighResult, QRResult, SVDResult
+
+from anyshape.errors import ArgumentError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import user_line
+from anyshape.graph.sizes import expr
+from anyshape.numpy.elementwise import greater
+from anyshape.numpy.linalg.solving import as_matrices, as_squares
+from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, is_traced, sizes
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg as la
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+from anyshape.ops.core.apply import context_of
+
+
+def _is_lower(name: str, triangle: Any) -> bool:
+    """Return whether the lower triangle is read; raise ValueError for anything but L and U, as NumPy does."""
+    letter = str(triangle).upper()
+    choice_of(name, "UPLO", letter, ("L", "U"))
+    return letter == "L"
+
+
+def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
+    """Return the eigenvalues of the Hermitian matrices in the last two axes, in ascending order.
+
+    One triangle is read. Integers count as float64. Tangents count as their Hermitian part. The slope of an eigenvalue
+    that occurs twice depends on the eigenvectors that LAPACK chose; a sum over equal ones does not.
+    """
+    if not is_traced(a):
+        return np.linalg.eigvalsh(a, UPLO)
+    lower = _is_lower("eigvalsh", UPLO)
+    return la.eigvalsh(as_squares("eigvalsh", a), lower=lower)
+
+
+def eigh(a: Any, UPLO: Any = "L") -> Any:
+    """Return the pair (eigenvalues, eigenvectors) of the Hermitian matrices in the last two axes.
+
+    One triangle is read. Integers count as float64. Tangents count as their Hermitian part. Eigenvectors of equal
+    eigenvalues have slope NaN. Complex eigenvectors are slopes up to a turn of each in the complex plane.
+    """
+    if not is_traced(a):
+        return np.linalg.eigh(a, UPLO)
+    lower = _is_lower("eigh", UPLO)
+    return EighResult(*la.eigh(as_squares("eigh", a), lower=lower))
+
+
+def _refuse_hermitian(name: str, hermitian: Any) -> None:
+    if hermitian:
+        advice = "leave it out, or use np.linalg.eigh"
+        raise UnsupportedFunctionError(name, "option 'hermitian' of a traced array", advice, user_line())
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """Return the singular value decomposition (U, S, Vh) of the matrices in the last two axes, or S alone.
+
+    Integers count as float64. Vectors of equal singular values have slope NaN. So have vectors beyond the shorter
+    side, which may turn freely: use `full_matrices=False`. Complex vectors have slopes up to a turn
+    of each pair in the complex plane. For traced arrays `hermitian` raises UnsupportedFunctionError.
+    """
+    if not is_traced(a):
+        return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
+    _refuse_hermitian("svd", hermitian)
+    x = as_matrices("svd", a)
+    return SVDResult(*la.svd(x, full=bool(full_matrices))) if compute_uv else la.svdvals(x)
+
+
+def svdvals(x: Any, /) -> Any:
+    """Return the singular values of the matrices in the last two axes, in descending order."""
+    return la.svdvals(as_matrices("svdvals", x)) if is_traced(x) else np.linalg.svdvals(x)
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Return (Q, R) with orthonormal columns and upper triangular matrices, or R alone with mode "r".
+
+    Integers count as float64. The derivative needs matrices of full rank. For traced arrays the modes "complete" and
+    "raw" raise UnsupportedFunctionError.
+    """
+    if not is_traced(a):
+        return np.linalg.qr(a, mode)
+    if mode in ("complete", "raw"):
+        raise UnsupportedFunctionError("qr", f"mode {mode!r} of a traced array", "use mode='reduced'", user_line())
+    if mode not in ("reduced", "r"):
+        raise ArgumentError("qr", f"mode={mode!r}", "is no mode", "use 'reduced' or 'r'")
+    q, r = la.qr(as_matrices("qr", a))
+    return QRResult(q, r) if mode == "reduced" else r
+
+
+def _default_tolerance(x: Any) -> Any:
+    """Return the rounding error of singular values over the largest one: the longer side times an ulp of 1."""
+    longer = ew.convert(cr.size_value(expr.maximum(*sizes(x)[-2:])), np.float64)
+    return ew.mul(longer, ew.lift(float(np.finfo(x.dtype).eps), longer))
+
+
+def _one_tolerance(name: str, first: str, second: str) -> ValueError:
+    return ArgumentError(name, f"{first} and {second}", "are both given", "pass one of them")
+
+
+_NOT_GIVEN: Any = np._NoValue
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> Any:
+    """Return the pseudo-inverses of the matrices in the last two axes.
+
+    Singular values up to `rcond` (or `rtol`) times the largest one count as 0: 1e-15 by default, and the longer side
+    times an ulp of 1 for `rtol=None`. The derivative holds where the rank stays the same.
+    For traced arrays `hermitian` raises UnsupportedFunctionError.
+    """
+    if not is_traced(a, rcond, rtol):
+        return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is _NOT_GIVEN else {"rtol": rtol}))
+    _refuse_hermitian("pinv", hermitian)
+    if rcond is not None and rtol is not _NOT_GIVEN:
+        raise _one_tolerance("pinv", "rcond", "rtol")
+    x = as_matrices("pinv", a)
+    tolerance = rcond if rcond is not None else 1e-15 if rtol is _NOT_GIVEN else rtol
+    cutoff = _default_tolerance(x) if tolerance is None else as_traced(asarray(tolerance, np.float64))
+    return la.pinv(x, mv.broadcast_to(cutoff, sizes(x)[:-2]))
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """Return the number of singular values above `tol`, or above `rtol` times the largest one.
+
+    The default of `rtol` is the longer side times an ulp of 1. For traced arrays `hermitian` raises
+    UnsupportedFunctionError.
+    """
+    if not is_traced(A, tol, rtol):
+        return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
+    if tol is not None and rtol is not None:
+        raise _one_tolerance("matrix_rank", "tol", "rtol")
+    if as_traced(A).meta.rank < 2:
+        x = as_traced(A)
+        nonzero = ew.ne(x, ew.lift(0, x))
+        return ew.convert(rd.reduce_or(nonzero, tuple(range(x.meta.rank))), np.int64)
+    _refuse_hermitian("matrix_rank", hermitian)
+    x = as_matrices("matrix_rank", A)
+    values = ew.convert(la.svdvals(x), np.float64)
+    if tol is not None:
+        least = as_traced(asarray(tol, np.float64))
+    else:
+        relative = _default_tolerance(x) if rtol is None else as_traced(asarray(rtol, np.float64))
+        least = relative * largest(values)
+    above = greater(values, mv.expand(least, (least.meta.rank,)))
+    return rd.reduce_sum(ew.convert(above, np.int64), (above.meta.rank - 1,))
+
+
+def largest(values: Any) -> Any:
+    """Return the largest of numbers of at least 0 along the last axis, 0 for none."""
+    axis = values.meta.rank - 1
+    padded = mv.concatenate([values, cr.full((*sizes(values)[:-1], 1), 0, values.dtype)], axis)
+    return rd.reduce_max(padded, (axis,))
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """Return the condition number of matrices in the last two axes: the ratio of extreme singular values.
+
+    It is infinite for singular matrices. For traced arrays orders other than None, 2 and -2 raise
+    UnsupportedFunctionError.
+    """
+    if not is_traced(x):
+        return np.linalg.cond(x, p)
+    if p not in (None, 2, -2):
+        advice = "write norm(x, p) * norm(inv(x), p), with functions of np.linalg"
+        raise UnsupportedFunctionError("cond", f"p={p!r} of a traced array", advice, user_line())
+    ctx = context_of("cond", x)
+    for size in sizes(as_traced(x))[-2:]:
+        ctx.require_at_least(size, 1, "the condition number of an empty matrix is not defined")
+    values = la.svdvals(as_matrices("cond", x))
+    axis = values.meta.rank - 1
+    extremes = rd.reduce_max(values, (axis,)), rd.reduce_min(values, (axis,))
+    over, under = extremes[::-1] if p == -2 else extremes
+    is_zero = ew.eq(under, ew.lift(0, under))
+    ratio = ew.div(over, ew.select(is_zero, ew.lift(1, under), under))
+    return ew.select(is_zero, ew.lift(np.inf, ratio), ratio)

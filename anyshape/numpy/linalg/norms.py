@@ -1,0 +1,125 @@
+"""Define the norms of numpy.linalg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError
+from anyshape.numpy.linalg.decompositions import largest
+from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, sizes
+from anyshape.numpy.operands.reduction_args import count_along, refuse_axis_kinds, restore_axes, squared_magnitude
+from anyshape.numpy.reduction import max as maximum
+from anyshape.ops import elementwise as ew
+from anyshape.ops import linalg as la
+from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
+
+
+def _inexact(a: Any) -> Any:
+    """Return an operand as floats or complex numbers."""
+    x = asarray(a)
+    return x if x.dtype.kind in "fc" else ew.convert(x, np.dtype(np.float64))
+
+
+def _euclidean(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the square root of the sum of squares."""
+    return ew.length(rd.reduce_sum(squared_magnitude(x), axes))
+
+
+def _flat_power(x: Any, exponent: float) -> Any:
+    """Return a power of x >= 0, whose derivatives are 0 where x is 0, as the ones of |x| are."""
+    is_zero = ew.eq(x, ew.lift(0, x))
+    return ew.select(is_zero, 0.0 if exponent > 0 else np.inf, ew.power_by(ew.select(is_zero, 1, x), exponent))
+
+
+def _vector(x: Any, order: Any, axis: int) -> Any:
+    """Return the norm of each vector along the axis."""
+    if order is None or order == 2:
+        return _euclidean(x, (axis,))
+    magnitudes = ew.absolute(x)
+    if order == np.inf:
+        return maximum(magnitudes, axis, initial=0)
+    if order == -np.inf:
+        return rd.reduce_min(magnitudes, (axis,))
+    if order == 0:
+        return rd.reduce_sum(ew.convert(ew.ne(x, ew.lift(0, x)), magnitudes.dtype), (axis,))
+    if order == 1:
+        return rd.reduce_sum(magnitudes, (axis,))
+    if isinstance(order, str):
+        raise ValueError(f"Invalid norm order '{order}' for vectors")
+    powers = ew.power_by(magnitudes, order) if order > 2 else _flat_power(magnitudes, order)
+    return _flat_power(rd.reduce_sum(powers, (axis,)), 1 / order)
+
+
+def _matrix(x: Any, order: Any, rows: int, columns: int) -> Any:
+    """Return the norm of each matrix in the two axes."""
+    if order is None or order in ("fro", "f"):
+        return _euclidean(x, tuple(sorted((rows, columns))))
+    if order in (1, -1, np.inf, -np.inf):
+        summed, left = (rows, columns) if abs(order) == 1 else (columns, rows)
+        sums = rd.reduce_sum(ew.absolute(x), (summed,))
+        left -= summed < left
+        return maximum(sums, left, initial=0) if order > 0 else rd.reduce_min(sums, (left,))
+    if order in (2, -2, "nuc"):
+        rest = [axis for axis in range(x.meta.rank) if axis not in (rows, columns)]
+        values = la.svdvals(mv.transpose(x, (*rest, rows, columns)))
+        if order == "nuc":
+            return rd.reduce_sum(values, (len(rest),))
+        return largest(values) if order == 2 else rd.reduce_min(values, (len(rest),))
+    raise ValueError("Invalid norm order for matrices.")
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return the norm of vectors along one axis, or of matrices in two.
+
+    Without an axis and order it is the Euclidean norm of all elements. `keepdims` keeps reduced axes with size 1.
+    """
+    if not is_traced(x):
+        return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    refuse_axis_kinds("norm", axis)
+    value = _inexact(x)
+    rank = value.ndim
+    if axis is None:
+        axis = tuple(range(rank))
+        if _is_euclidean(ord, rank):
+            return restore_axes(_euclidean(value, axis), axis, keepdims)
+    chosen = tuple([axis_of(a, rank, "norm") for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
+    if len(chosen) == 1:
+        return restore_axes(_vector(value, ord, chosen[0]), chosen, keepdims)
+    if len(chosen) != 2 or chosen[0] == chosen[1]:
+        advice = "name the axes of a vector or matrix"
+        raise ArgumentError("norm", f"axis {axis}", "does not name one or two axes", advice)
+    return restore_axes(_matrix(value, ord, *chosen), tuple(sorted(chosen)), keepdims)
+
+
+def _is_euclidean(order: Any, rank: int) -> bool:
+    """Return whether the norm of a whole array of this rank is the square root of the sum of squares."""
+    return order is None or (rank == 2 and order in ("f", "fro")) or (rank == 1 and order == 2)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Return the norm of the vectors along axes, which are flattened together; None takes all axes.
+
+    `keepdims` keeps reduced axes with size 1.
+    """
+    if not is_traced(x):
+        return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    refuse_axis_kinds("vector_norm", axis)
+    value = _inexact(x)
+    rank = value.ndim
+    named = range(rank) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(sorted(axis_of(a, rank, "vector_norm") for a in named))
+    rest = [a for a in range(rank) if a not in axes]
+    moved = mv.transpose(value, [*rest, *axes])
+    vectors = mv.reshape(moved, (*[sizes(value)[a] for a in rest], count_along(value, axes)))
+    return restore_axes(_vector(vectors, ord, len(rest)), axes, keepdims)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Return the norm of the matrices in the last two axes, by default the Frobenius norm.
+
+    `keepdims` keeps reduced axes with size 1.
+    """
+    return norm(x, ord, (-2, -1), keepdims)

@@ -1,0 +1,315 @@
+"""Conditionals whose branch a run chooses: cond and switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, BranchMismatchError, ConcretizationError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import Builder, Traced, activate, active, user_line
+from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.subgraph import PREDICATE
+from anyshape.graph.prover.constraints import Claim, Condition, Verdict
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.promotion import cast_operand, is_weak, operand
+from anyshape.numpy.sizes.symdim import SizeComparison
+from anyshape.ops import control_flow as cf
+from anyshape.ops import elementwise as ew
+from anyshape.ops.callback import name_sizes
+from anyshape.ops.core.apply import describe
+from anyshape.ops.creation import full
+from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import graph_jvp
+from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import (
+    check_callable,
+    flatten,
+    flatten_as,
+    function_name,
+    is_array,
+    order_of_leaves,
+    result_paths,
+    structure_text,
+    unflatten,
+)
+from anyshape.tracing.trace import Leaves, any_sizes, as_value, kind_of, run_traced, standing_for
+from anyshape.transforms.control_flow.subgraph_results import (
+    ResultType,
+    like_returned,
+    made_at,
+    noted,
+    promoted,
+    promoted_type,
+)
+from anyshape.transforms.custom.custom_calls import line_of
+
+Function = Callable[..., Any]
+
+
+def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
+    """Return `true_fun(*operands)` where `pred` is true, else `false_fun(*operands)`: a run decides, as `jax.lax.cond`.
+
+    - `pred` is one bool. A number counts as `!= 0`. A comparison of sizes is one too, and holds in its branch.
+    - Operands and results are trees of arrays. Both branches give the same tree, with equal ranks and dtypes; sizes may
+      differ, and the result then has a run-time size. Python scalars among results promote as NumPy does.
+    - Keys of dicts in the result have the order of the branch that is named first, whichever is chosen.
+    - Only the branch that is chosen computes, warns or raises. Under `vmap`, each branch runs on its own examples.
+    - Outside of a trace the chosen function is called. Both are checked, if they can be traced.
+
+    >>> import numpy as np
+    >>> from anyshape import cond, grad, jit
+    >>> root = jit(lambda x: cond(x > 0, np.sqrt, lambda x: 0 * x, x))
+    >>> print(root(4.0), root(-1.0), grad(root)(-1.0))
+    2.0 -0.0 0.0
+    """
+    names = "false_fun", "true_fun"
+    return _Conditional("cond", names, (false_fun, true_fun), operands, named_first=1).run(_predicate(pred))
+
+
+def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
+    """Return `branches[index](*operands)`: a run decides which branch, as `jax.lax.switch`.
+
+    The index is one integer, clamped to the branches that there are. `cond` says what branches may be.
+
+    >>> from anyshape import jit, switch
+    >>> f = jit(lambda i, x: switch(i, [lambda x: -x, lambda x: x * x], x))
+    >>> print(f(0, 3.0), f(1, 3.0), f(7, 3.0))
+    -3.0 9.0 9.0
+    """
+    if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
+        problem, advice = f"is {branches!r:.50}, not a sequence of functions", "pass a list of one or more functions"
+        raise ArgumentError("switch", "branches", problem, advice)
+    names = [f"branches[{i}]" for i in range(len(branches))]
+    return _Conditional("switch", names, tuple(branches), operands).run(_position(index))
+
+
+# -- the choice --------------------------------------------------------------------------------------------------
+
+
+class _Choice(NamedTuple):
+    """The branch that is chosen: its position where that is known, else a traced index.
+
+    `claims` are what holds in each branch, where sizes choose.
+    """
+
+    known: int | None
+    index: Any = None
+    claims: tuple[Claim, ...] = ()
+
+
+def _predicate(pred: Any) -> _Choice:
+    """Return the choice that a predicate makes between false and true."""
+    if isinstance(pred, SymbolicSize) and not isinstance(pred, SizeComparison):
+        pred = pred.__ne__(0)
+    if isinstance(pred, SizeComparison):
+        return _choice_by_sizes(pred)
+    advice = "reduce it with np.all or np.any, or choose by np.where"
+    x = scalar_operand("cond", "pred", pred, "biuf", "one boolean", advice)
+    if not isinstance(x, Traced):
+        return _Choice(int(bool(x)))
+    return _Choice(None, x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x)))
+
+
+def _choice_by_sizes(pred: SizeComparison) -> _Choice:
+    if active() is None:
+        return _Choice(int(bool(pred)))
+    verdict = pred.scope.decide(pred.claim)
+    if verdict is Verdict.UNKNOWN:
+        return _Choice(None, pred.as_array(), (pred.claim.negated(), pred.claim))
+    return _Choice(int(verdict is Verdict.YES))
+
+
+def _position(index: Any) -> _Choice:
+    """Return the choice that an index makes."""
+    if isinstance(index, SymbolicSize) and not isinstance(index, SizeComparison):
+        index = operand(index)
+    x = scalar_operand(
+        "switch", "index", index, "iu", "one integer", "pass an integer scalar, or use cond for a boolean"
+    )
+    if not isinstance(x, Traced):
+        return _Choice(int(x))
+    if x.dtype.kind == "u":  # before a large number becomes negative
+        x = ew.minimum(x, ew.lift(np.iinfo(np.int8).max if x.dtype.itemsize == 1 else np.iinfo(np.int16).max, x))
+    return _Choice(None, ew.convert(x, np.int64))
+
+
+def scalar_operand(function: str, path: str, x: Any, kinds: str, wanted: str, advice: str) -> Any:
+    """Return a scalar of these kinds: traced, also where a program holds the array, or a number."""
+    if has_type(x, np.ndarray) and active() is not None:
+        x = as_value(x)  # the program reads it at each run
+    if isinstance(x, Traced):
+        if not x.meta.rank and x.dtype.kind in kinds:
+            return x
+        raise ArgumentError(function, path, f"is {describe(x)}, not {wanted}", advice)
+    array = np.asarray(x) if has_type(x, (np.ndarray, np.generic, bool, int, float, complex)) else None
+    if array is None or array.ndim or array.dtype.kind not in kinds:
+        shown = f"of shape {array.shape}" if array is not None and array.ndim else f"{x!r:.50}"
+        raise ArgumentError(function, path, f"is {shown}, not {wanted}", advice)
+    return array.item()
+
+
+# -- the branches ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Conditional:
+    """Functions of the same operands: a run chooses one."""
+
+    name: str
+    labels: Sequence[str]
+    functions: Sequence[Function]
+    operands: Sequence[Any]
+    named_first: int = 0
+
+    def run(self, choice: _Choice) -> Any:
+        """Return the result of the function that is chosen."""
+        for label, function in zip(self.labels, self.functions, strict=True):
+            if not callable(function):
+                check_callable(f"{self.name}: {label}", function)
+        leaves, tree = flatten(tuple(self.operands))
+        self._check_operands(leaves)
+        if active() is None:
+            return self._run_now(self._chosen(choice), leaves, tree)
+        traced = {i: like_returned(as_value(x), x) for i, x in enumerate(leaves) if not isinstance(x, SymbolicSize)}
+        branches = _Branches(self, leaves, tree, traced)
+        return branches.emit(choice)
+
+    def _chosen(self, choice: _Choice) -> int:
+        return cf.chosen_branch(choice.known, len(self.functions))
+
+    def _check_operands(self, leaves: Sequence[Any]) -> None:
+        for x in leaves:
+            if not is_array(x) and not isinstance(x, (Traced, SymbolicSize)):
+                advice = "pass arrays, numbers, or trees of them; the functions can close over anything else"
+                raise ArgumentError(self.name, "an operand", f"is of type {type(x).__name__}, not an array", advice)
+
+    def _run_now(self, position: int, leaves: Sequence[Any], tree: Any) -> Any:
+        """Check all functions on arrays of any size, and call the chosen one outside of a trace."""
+        arrays = [np.asarray(x) for x in leaves]
+        paths = [f"args[{i}]" for i in range(len(leaves))]
+        builder, metas = any_sizes(Leaves(arrays, [None] * len(arrays), tree, paths), [])
+        with activate(builder):
+            traced = {i: like_returned(builder.input(m), x) for i, (m, x) in enumerate(zip(metas, leaves, strict=True))}
+            branches = _Branches(self, leaves, tree, traced)
+            try:
+                branches.trace(())
+            except (ConcretizationError, UnsupportedFunctionError):  # plain Python, which no trace can compare
+                return self.functions[position](*self.operands)
+        results = flatten_as(self.functions[position](*self.operands), branches.tree_of_results)
+        assert results is not None
+        values = [promoted(x, r) for x, r in zip(results, branches.results, strict=True)]
+        return unflatten(branches.tree_of_results, values)
+
+
+class _Branches:
+    """The branches of one conditional in the active trace."""
+
+    def __init__(self, call: _Conditional, leaves: Sequence[Any], tree: Any, traced: dict[int, Any]) -> None:
+        self.call, self.leaves, self.tree, self.traced = call, leaves, tree, traced
+        self.trees: list[Any] = []
+        self.results: list[ResultType] = []
+
+    def emit(self, choice: _Choice) -> Any:
+        """Return the results: of a conditional, or of the branch that is known to be chosen."""
+        graphs, further = self.trace(choice.claims)
+        inputs = [*self.traced.values(), *further]
+        if choice.known is None:
+            outputs: Sequence[Any] = cf.cond(choice.index, graphs, *inputs)
+        else:
+            outputs = _run_known(graphs[cf.chosen_branch(choice.known, len(graphs))], inputs)
+        named = [name_sizes(y) for y in outputs[: len(self.results)]]
+        shown = [standing_for(y, r.kind) for y, r in zip(named, self.results, strict=True)]
+        return unflatten(self.tree_of_results, shown)
+
+    @property
+    def tree_of_results(self) -> Any:
+        """Return the structure of the result; other branches differ from it in the order of keys alone."""
+        return self.trees[self.call.named_first]
+
+    def trace(self, claims: Sequence[Claim]) -> tuple[tuple[Graph, ...], list[Any]]:
+        """Return the subgraphs of the functions, and the operands behind the traced ones."""
+        where = user_line()
+        why = f"{self.call.name} runs a branch where this holds"
+        held = [Condition("assertion", c, PREDICATE, why, where) for c in claims]
+        metas = [x.meta for x in self.traced.values()]
+        kinds = [kind_of(x) for x in self.traced.values()]
+        bodies = [self._body(function, kinds) for function in self.call.functions]
+        names = [function_name(f) for f in self.call.functions]
+        return trace_subgraphs(bodies, metas, names, held, self._unify)
+
+    def _body(self, function: Function, kinds: Sequence[type | None]) -> Callable[..., list[Any]]:
+        """Return a function of the traced operands alone, and of all results as values."""
+
+        def body(*inputs: Traced) -> list[Any]:
+            handles = [standing_for(x, kind) for x, kind in zip(inputs, kinds, strict=True)]
+            values = dict(zip(self.traced, handles, strict=True))
+            args = unflatten(self.tree, [values.get(i, x) for i, x in enumerate(self.leaves)])
+            returned: list[Any] = []
+            results, tree = run_traced(lambda *xs: noted(function(*xs), returned), function_name(function), args, {})
+            self.trees.append(tree)
+            results = [like_returned(y, x) for y, x in zip(results, returned, strict=True)]
+            return results or [full((), False, bool)]  # a node has results, also where it only checks
+
+        return body
+
+    # -- results of one type
+
+    def _unify(self, columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """Return the results of all branches in common dtypes; raise BranchMismatchError where they differ."""
+        columns = [self._in_order(position, xs) for position, xs in enumerate(columns)]
+        paths = result_paths(self.tree_of_results)
+        self.results = [self._joined(path, xs) for path, xs in zip(paths, zip(*columns, strict=True), strict=False)]
+        if not self.results:
+            return columns
+        return [[cast_operand(x, r.dtype) for x, r in zip(xs, self.results, strict=True)] for xs in columns]
+
+    def _in_order(self, position: int, results: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of one branch, with keys in the order of the branch that is named first."""
+        tree, like = self.trees[position], self.tree_of_results
+        if tree == like:
+            return results
+        order = order_of_leaves(tree, like)
+        if order is None:
+            first = self.call.named_first
+            texts = [structure_text(t) for t in (like, tree)]
+            raise self._mismatch("", texts, (first, position), [None, None], "return the same tree from all branches")
+        return [results[i] for i in order]
+
+    def _joined(self, path: str, xs: Sequence[Any]) -> ResultType:
+        """Return the type of one result: arrays agree in dtype, and Python scalars promote."""
+        strong = next((i for i, x in enumerate(xs) if not is_weak(x)), 0)
+        for i, x in enumerate(xs):
+            if x.meta.rank != xs[0].meta.rank:
+                raise self._mismatch(path, *_both(xs, 0, i), "return arrays with the same number of axes")
+            if not is_weak(x) and x.dtype != xs[strong].dtype:
+                raise self._mismatch(path, *_both(xs, strong, i), "convert one of them with astype")
+        return promoted_type(xs)
+
+    def _mismatch(
+        self, path: str, texts: Sequence[str], positions: tuple[int, int], lines: Sequence[Any], advice: str
+    ) -> BranchMismatchError:
+        """Return the error for two branches with different results, each with its line."""
+        functions = [self.call.functions[i] for i in positions]
+        known = [line or line_of(function) for line, function in zip(lines, functions, strict=True)]
+        labels = [self.call.labels[i] for i in positions]
+        return BranchMismatchError(self.call.name, path, list(zip(labels, texts, known)), advice, user_line())
+
+
+def _both(xs: Sequence[Any], i: int, j: int) -> tuple[list[str], tuple[int, int], list[Any]]:
+    """Return two values as texts, their positions, and the lines that made them."""
+    pair = xs[i], xs[j]
+    return [describe(x) for x in pair], (i, j), [made_at(x) for x in pair]
+
+
+def _run_known(graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of a branch that always runs: what it asserts is asserted of the program."""
+    builder = active()
+    assert isinstance(builder, Builder)
+    for c in graph.conditions:
+        if c.kind == "assertion" and graph.runtime.keys().isdisjoint(c.claim.variables()):
+            builder.scope.require(c.claim, c.primitive, c.why, (), c.where, c.axes)
+    return graph_jvp.inline(builder, graph, inputs)

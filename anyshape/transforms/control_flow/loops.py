@@ -1,0 +1,251 @@
+"""Loops in the program: scan, while_loop, fori_loop and map."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, ConcretizationError, SymbolicIterationError, UnsupportedFunctionError
+from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.promotion import new_size, operand
+from anyshape.numpy.sizes.size_operands import as_size
+from anyshape.numpy.sizes.symdim import SizeComparison
+from anyshape.ops import elementwise as ew
+from anyshape.ops import loops as lp
+from anyshape.ops.callback import name_sizes
+from anyshape.ops.core.apply import context_of
+from anyshape.ops.creation import full, iota
+from anyshape.ops.dynamic import size_from_count
+from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import check_callable, flatten, is_array, leaf_paths, unflatten
+from anyshape.tracing.trace import as_value, standing_for
+from anyshape.transforms.control_flow.conditionals import scalar_operand
+from anyshape.transforms.control_flow.loop_tracing import CarryLoop, Step
+from anyshape.transforms.jit import jit
+
+Function = Callable[..., Any]
+
+
+def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False, unroll: int = 1) -> Any:
+    """Return the last carry and the stacked results of `carry, y = f(carry, x)` for each x of xs, as `jax.lax.scan`.
+
+    - `xs` is a tree of arrays with first axes of one size; x has their elements. None: `length` says how many trips.
+    - A carry keeps its tree, ranks and dtypes. Its sizes may change from trip to trip. The y of all trips are alike.
+    - Python scalars in `init` promote as NumPy does: 0.0 becomes float32 where a trip gives float32.
+    - `reverse` runs from the last x to the first; each y stays at the position of its x.
+    - `unroll` is taken for compatibility: the loop is written into the program, so its control costs next to nothing.
+
+    >>> import numpy as np
+    >>> from anyshape import grad, jit, scan
+    >>> decay = jit(lambda a, xs: scan(lambda c, x: (a * c + x, c), 0.0, xs))
+    >>> last, before = decay(0.5, np.array([1.0, 2.0, 3.0]))
+    >>> print(last, before)
+    4.25 [0.  1.  2.5]
+    >>> print(grad(lambda a, xs: decay(a, xs)[0])(0.5, np.array([1.0, 2.0, 3.0])))
+    3.0
+    """
+    check_callable("scan: f", f)
+    if not has_type(unroll, (int, bool)) or unroll < 1:
+        raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a positive int")
+    _check_arrays("scan", "init", init)
+    _check_arrays("scan", "xs", xs)
+    if active() is None:
+        loop = run_now(lambda init, xs: scan(f, init, xs, length, reverse), init, xs)
+        return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
+    rows = _Rows("scan", xs, length)
+
+    def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
+        return _pair(f(carry, rows.element(own)))
+
+    return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
+    """Return the value after `val = body_fun(i, val)` for i from lower to upper - 1, as `jax.lax.fori_loop`.
+
+    Bounds are ints, sizes, or integer scalars of the program. i promotes as a Python int, as that of `range` does.
+    `scan` says what a carry may be.
+
+    >>> from anyshape import fori_loop, jit
+    >>> power = jit(lambda x, n: fori_loop(0, n, lambda i, y: y * x, 1.0))
+    >>> print(power(2.0, 3), power(2.0, 10), power(2.0, 0))
+    8.0 1024.0 1.0
+    """
+    check_callable("fori_loop: body_fun", body_fun)
+    _check_arrays("fori_loop", "init_val", init_val)
+    bounds = [_bound(label, x) for label, x in (("lower", lower), ("upper", upper))]
+    if active() is None:
+        loop = run_now(lambda init_val, ends: fori_loop(ends[0], ends[1], body_fun, init_val), init_val, (lower, upper))
+        if isinstance(loop, Exception):
+            return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
+        return loop
+    first, count = _range(*bounds)
+    rows = _Rows("fori_loop", ew.add(iota(count), first) if first is not None else iota(count), None)
+
+    def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
+        return body_fun(standing_for(rows.element(own), int), carry), ()
+
+    return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False)[0]
+
+
+def map(f: Function, xs: Any) -> Any:
+    """Return `f(x)` for each x of xs, stacked, one after the other, as `jax.lax.map`.
+
+    `vmap` computes them together and takes more memory.
+
+    >>> import numpy as np
+    >>> import anyshape
+    >>> print(anyshape.map(lambda x: x * x, np.arange(4)))
+    [0 1 4 9]
+    """
+    check_callable("map: f", f)
+    return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+
+
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+    """Return the value after `val = body_fun(val)` for as long as `cond_fun(val)` holds, as `jax.lax.while_loop`.
+
+    - `cond_fun` gives one bool. A number counts as `!= 0`, and a comparison of sizes is one too.
+    - `scan` says what a carry may be. Reverse mode keeps what it needs of each trip: the trips have no bound.
+
+    >>> from anyshape import grad, jit, while_loop
+    >>> halved = jit(lambda x: while_loop(lambda y: y > 1, lambda y: y / 2, x))
+    >>> print(halved(10.0), grad(halved)(10.0), halved(0.5))
+    0.625 0.0625 0.5
+    """
+    for label, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
+        check_callable(f"while_loop: {label}", function)
+    _check_arrays("while_loop", "init_val", init_val)
+    if active() is None:
+        loop = run_now(lambda init_val, _: while_loop(cond_fun, body_fun, init_val), init_val, ())
+        return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
+    loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
+    (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
+    results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further)
+    return loop.results(results)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------
+
+
+def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
+    """Trace a loop for one call outside of a trace, and run it. Return the error of functions that cannot be traced."""
+    try:
+        return jit(function, optimize="off")(init, others)
+    except (ConcretizationError, SymbolicIterationError, UnsupportedFunctionError) as error:
+        return error
+
+
+def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, error: Exception) -> Any:
+    """Return what a scan of a function in plain Python gives. Without trips nothing tells what it stacks."""
+    leaves, tree = flatten(xs)
+    arrays = [np.asarray(x) for x in leaves]
+    count, ys = len(arrays[0]) if arrays else int(length), []
+    if not count:
+        raise error
+    for i in reversed(range(count)) if reverse else range(count):
+        carry, y = _pair(f(carry, unflatten(tree, [x[i] for x in arrays])))
+        ys.append(flatten(y))
+    columns = zip(*[results for results, _ in (ys[::-1] if reverse else ys)], strict=True)
+    return carry, unflatten(ys[0][1], [np.stack(column) for column in columns])
+
+
+def _while_plainly(cond_fun: Function, body_fun: Function, val: Any) -> Any:
+    """Return what a loop of functions in plain Python gives."""
+    while bool(cond_fun(val)):
+        val = body_fun(val)
+    return val
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    """Return what the function of a scan gives: a carry and a result."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        problem = (
+            f"is of type {type(result).__name__}, not a pair"
+            if not isinstance(result, (tuple, list))
+            else (f"has {len(result)} entries, not two")
+        )
+        raise ArgumentError("scan", "the result of f", problem, "return the carry and the result of the trip")
+    return result[0], result[1]
+
+
+def _test(cond_fun: Function) -> Function:
+    """Return the condition of a loop as a function that gives a traced boolean."""
+
+    def test(carry: Any) -> Any:
+        pred = cond_fun(carry)
+        if isinstance(pred, SymbolicSize):
+            comparison = pred if isinstance(pred, SizeComparison) else pred.__ne__(0)
+            return comparison.as_array() if isinstance(comparison, SizeComparison) else full((), bool(comparison), bool)
+        x = scalar_operand(
+            "while_loop", "the result of cond_fun", pred, "biuf", "one boolean", "reduce it with np.all or np.any"
+        )
+        if not isinstance(x, Traced):
+            return full((), bool(x), bool)
+        return x if x.dtype.kind == "b" else ew.ne(x, ew.lift(0, x))
+
+    return test
+
+
+def _range(lower: Any, upper: Any) -> tuple[Any, Size]:
+    """Return the first counter, None for 0, and the number of counters."""
+    first, last = as_size(lower), as_size(upper)
+    if first is not None and last is not None:
+        return None if first == 0 else operand(lower), expr.maximum(expr.sub(last, first), 0)
+    start, stop = [ew.convert(operand(x), np.int64) for x in (lower, upper)]
+    return (None if first == 0 else start), size_from_count(ew.sub(stop, start))
+
+
+def _check_arrays(function: str, label: str, tree: Any) -> None:
+    """Raise ArgumentError unless all leaves of an argument are arrays or numbers."""
+    for x, path in zip(flatten(tree)[0], leaf_paths((tree,), {}), strict=True):
+        if not is_array(x):
+            problem, advice = f"is of type {type(x).__name__}, not an array", "pass arrays or trees of them"
+            raise ArgumentError(function, path.replace("args[0]", label), problem, advice)
+
+
+def _bound(label: str, x: Any) -> Any:
+    """Return a bound of a loop: an int, a size, or a traced integer scalar."""
+    if isinstance(x, SymbolicSize):
+        return x
+    return scalar_operand("fori_loop", label, x, "iu", "one integer", "convert it with int or astype")
+
+
+class _Rows:
+    """The arrays that each trip reads an element of, and the number of trips."""
+
+    def __init__(self, name: str, xs: Any, length: Any) -> None:
+        leaves, self.tree = flatten(xs)
+        paths = leaf_paths((xs,), {})
+        self.stacks = [name_sizes(as_value(x)) for x in leaves]
+        for x, path in zip(self.stacks, paths, strict=True):
+            if not x.meta.rank:
+                problem = "is a scalar, without an axis to scan along"
+                raise ArgumentError(name, path.replace("args[0]", "xs"), problem, "give each x a first axis")
+        if not self.stacks and length is None:
+            raise ArgumentError(name, "length", "is None, and there are no xs", "pass xs or the number of trips")
+        self.length = new_size(length, name) if length is not None else self.stacks[0].meta.extents[0].size
+        if self.stacks:
+            context_of(name).require_equal(self.stacks[0].meta.extents[0].size, self.length, lp.SAME_LENGTH)
+        self.elements = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in self.stacks]
+
+    def element(self, own: Sequence[Any]) -> Any:
+        """Return the tree of what one trip reads: scalars stand for scalars of NumPy, as `x[i]` gives."""
+        kinds = [None if x.meta.rank else np.generic for x in own]
+        return unflatten(self.tree, [standing_for(x, kind) for x, kind in zip(own, kinds, strict=True)])
+
+
+def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool) -> Any:
+    """Return the carry after all trips, and the stacked results."""
+    (body,), further = loop.trace(step, rows.elements)
+    layout = lp.Layout(len(loop.carries), len(rows.stacks))
+    operands = [*loop.carries, *rows.stacks, *further]
+    results = lp.scan_of_length(body, layout, rows.length, *operands, reverse=reverse)
+    return loop.results(results), loop.stacked(results)

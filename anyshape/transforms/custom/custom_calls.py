@@ -1,0 +1,334 @@
+"""Parts of calls of functions with derivative rules of the user: trees of values, and checks of what rules give."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError, CustomRuleError
+from anyshape.graph.ir.builder import Traced, active
+from anyshape.graph.prover.constraints import SourceLine, Verdict, equal
+from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.shapes.array_type import TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes.evaluate import values_from
+from anyshape.ops.callback import name_sizes
+from anyshape.ops.creation import full
+from anyshape.ops.elementwise import convert
+from anyshape.ops.movement import broadcast_in_dim
+from anyshape.ops.subgraph_call import size_carrier
+from anyshape.support.freezing import freeze
+from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.true_types import has_type
+from anyshape.tracing.pytrees import (
+    flatten,
+    flatten_as,
+    is_array,
+    is_python_scalar,
+    leaf_paths,
+    result_paths,
+    structure_text,
+    unflatten,
+)
+from anyshape.tracing.trace import as_value, kind_of, standing_for
+from anyshape.transforms.custom.closures import closed_over, rebound
+
+Leaf = tuple[str, Any]  # ("value", its kind), ("size", None), or ("fixed", the object)
+
+
+def line_of(function: Any) -> SourceLine | None:
+    """Return the first line of a function, None if it has no code."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None:
+        code = getattr(type(function).__call__, "__code__", None)
+    return None if code is None else SourceLine(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+# -- trees -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A tree of values: its structure, and for each leaf what it is, as operands of a node hold the values alone.
+
+    Sizes travel as axes of size carriers, so that they mean the same in another trace.
+    """
+
+    tree: Any
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def key(self) -> Any:
+        """A key that is equal for equal bundles."""
+        return self.tree, freeze(tuple([part for _, part in self.leaves])), tuple([role for role, _ in self.leaves])
+
+    def fill(self, operands: Sequence[Any]) -> Any:
+        """Return the tree with these operands as its values."""
+        remaining = iter(operands)
+        return unflatten(self.tree, [_restored(role, part, remaining) for role, part in self.leaves])
+
+    def zeros_like(self, operands: Sequence[Any], tangents: Sequence[Any | None]) -> Any:
+        """Return the tree of tangents, with zeros where there is none."""
+        pairs = iter(zip(operands, tangents, strict=True))
+        return unflatten(self.tree, [_tangent(role, part, pairs) for role, part in self.leaves])
+
+    def any_of(self, values: Sequence[Any | None]) -> list[bool]:
+        """Return for each part of the tree whether one of its values is not None."""
+        remaining, leaves = iter(values), iter(self.leaves)
+        flags = []
+        for part in self.tree.children():
+            roles = [next(leaves)[0] for _ in range(part.num_leaves)]
+            parts = [next(remaining) for role in roles if role != "fixed"]
+            flags.append(any(x is not None for x in parts))
+        return flags
+
+
+def bundle(tree: Any) -> tuple[Bundle, list[Any]]:
+    """Return the bundle of a tree, and its operands. Python objects and scalars stay as they are."""
+    values, structure = flatten(tree)
+    leaves: list[Leaf] = []
+    operands: list[Any] = []
+    for x in values:
+        if isinstance(x, Traced) or has_type(x, np.ndarray):
+            operands.append(as_value(x))
+            leaves.append(("value", kind_of(operands[-1]) if isinstance(x, Traced) else None))
+        elif type(x) is SymbolicSize or (isinstance(x, SymbolicSize) and hasattr(x, "expr")):
+            operands.append(size_carrier(x.expr))
+            leaves.append(("size", None))
+        else:
+            leaves.append(("fixed", x))
+    return Bundle(structure, tuple(leaves)), operands
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """Functions and other objects of a rule, with the traced values that they close over as operands of its node."""
+
+    objects: tuple[Any, ...]
+    values: tuple[Any, ...]
+    held: Bundle
+    operands: tuple[Any, ...]
+
+    @staticmethod
+    def of(objects: Sequence[Any]) -> Captures:
+        """Find what objects close over."""
+        values = closed_over(objects)
+        held, operands = bundle(values)
+        return Captures(tuple(objects), tuple(values), held, tuple(operands))
+
+    @property
+    def key(self) -> Any:
+        """A key that is equal for the same objects."""
+        return freeze(self.objects), self.held.key
+
+    def __reduce__(self) -> Any:
+        """Pickle without values, which stay in the process of their trace."""
+        if self.values:
+            raise pickle.PicklingError("a derivative rule closes over values of a trace")
+        owner, rest = self.objects[0], self.objects[1:]
+        rules = rules_of(owner)
+        if not rules or any(a is not b for a, b in zip(rules, rest, strict=False)):
+            return Captures, (self.objects, (), self.held, ())
+        return _captures_again, (owner, rest[len(rules) :], self.held)  # the owner may pickle where its rules do not
+
+    def renewed(self, operands: Sequence[Any]) -> list[Any]:
+        """Return the objects for these values of what they close over."""
+        return rebound(self.objects, self.values, self.held.fill(operands))
+
+
+def rules_of(owner: Any) -> list[Any]:
+    """Return the rules that a function has now, none for other objects."""
+    return [getattr(owner, attribute) for attribute in getattr(type(owner), "reads", ())[2:]]
+
+
+def _captures_again(owner: Any, rest: tuple[Any, ...], held: Bundle) -> Captures:
+    """Return captures from their pickle."""
+    return Captures((owner, *rules_of(owner), *rest), (), held, ())
+
+
+def _restored(role: str, part: Any, operands: Any) -> Any:
+    if role == "fixed":
+        return part
+    x = next(operands)
+    return standing_for(x, part) if role == "value" else standing_for(x, None).shape[0]
+
+
+def _tangent(role: str, part: Any, pairs: Any) -> Any:
+    if role == "fixed":
+        return part.dtype.type(0) if has_type(part, np.generic) else type(part)(0) if is_array(part) else part
+    x, t = next(pairs)
+    if role == "size":
+        return 0
+    return standing_for(zeros_of(x) if t is None else t, part)
+
+
+def zeros_of(x: Any) -> Any:
+    """Return zeros of the dtype and shape of a value."""
+    return full(ShapeGuardContext(x.builder.scope, "zeros", None, [x.meta]).shape(x), 0, x.dtype)
+
+
+def check_arguments(name: str, args: Sequence[Any], advice: str) -> None:
+    """Raise ArgumentError unless all leaves are arrays or numbers."""
+    for x, path in zip(flatten(args)[0], leaf_paths(tuple(args), {}), strict=True):
+        if not is_array(x):
+            raise ArgumentError(name, path, f"is of type {type(x).__name__}, not an array", advice)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of a function: their structure, and the kind of each."""
+
+    tree: Any
+    kinds: tuple[type | None, ...]
+
+    def fill(self, values: Sequence[Any]) -> Any:
+        """Return the tree of these values."""
+        return unflatten(self.tree, [standing_for(y, kind) for y, kind in zip(values, self.kinds, strict=True)])
+
+    @property
+    def key(self) -> Any:
+        """A key that is equal for equal results."""
+        return self.tree, self.kinds
+
+    def path(self, i: int) -> str:
+        """Return the path of a result, such as `result[0]`."""
+        return result_paths(self.tree)[i]
+
+
+def results_of(name: str, result: Any) -> tuple[Results, list[Any]]:
+    """Return the structure of what a function gives and its values; raise ArgumentError unless they are arrays."""
+    leaves, tree = flatten(result)
+    for i, y in enumerate(leaves):
+        if not is_array(y):
+            problem = f"is of type {type(y).__name__}, not an array"
+            raise ArgumentError(name, result_paths(tree)[i], problem, "return arrays, numbers, or trees of them")
+    values = [name_sizes(as_value(y)) for y in leaves]
+    return Results(tree, tuple([kind_of(y) for y in values])), values
+
+
+# -- checks of what rules give -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """A function of the user that gives values for a function: how messages name both, and its line."""
+
+    function: str
+    rule: str
+    where: SourceLine | None
+
+    def fail(self, problem: str, advice: str) -> CustomRuleError:
+        """Return the error for what the rule gives."""
+        return CustomRuleError(self.function, f"{self.rule} {problem}", advice, self.where)
+
+    def pair(self, result: Any, parts: str) -> tuple[Any, Any]:
+        """Return the two parts of a result; raise CustomRuleError unless it is a pair."""
+        if not (isinstance(result, (tuple, list)) and len(result) == 2):
+            raise self.fail(f"gives {_described(result)}, not a pair", f"return ({parts})")
+        return result[0], result[1]
+
+    def leaves(self, tree: Any, like: Any, noun: str, whole: str) -> list[Any]:
+        """Return the leaves of a tree; raise CustomRuleError unless it has the structure of another one."""
+        leaves = flatten_as(tree, like)
+        if leaves is None:
+            returned, wanted = structure_text(flatten(tree)[1]), structure_text(like)
+            problem = f"gives {noun} of the structure {returned}, and {whole} {wanted}"
+            raise self.fail(problem, "give one leaf for each leaf, in the same containers")
+        return leaves
+
+    def value(self, x: Any, like: TensorMeta, noun: str, whole: str) -> Any:
+        """Return a leaf as a value of an array type; raise CustomRuleError unless it has its dtype and shape."""
+        if not is_array(x):
+            raise self.fail(f"gives {noun} of type {type(x).__name__}, and {whole} {like}", "give an array")
+        weak = is_python_scalar(x) or bool(getattr(x, "weak", False))
+        value = as_value(x, like.dtype) if is_python_scalar(x) and _fits(x, like.dtype) else as_value(x)
+        if weak and value.dtype != like.dtype and _order(value.dtype) <= _order(like.dtype):
+            value = convert(value, like.dtype)
+        self.type(value.meta, like, noun, whole)
+        if value.meta.extents == like.extents:
+            return value
+        shape = _shape(ShapeGuardContext(value.builder.scope, self.function, self.where, [like]), like)
+        return broadcast_in_dim(value, shape, range(like.rank))  # the same sizes, by the names that the function gives
+
+    def type(self, meta: TensorMeta, like: TensorMeta, noun: str, whole: str) -> None:
+        """Raise CustomRuleError unless an array type has the dtype and the shape of another one."""
+        builder = active()
+        if builder is None:
+            raise RuntimeError("a derivative rule ran outside of a trace")
+        scope = builder.scope
+
+        def mismatch(part: str) -> CustomRuleError:
+            shown = scope.size_names.text(f"{noun} of type {meta}, and {whole} {like}")
+            return self.fail(f"gives {shown}", f"give it that {part}")
+
+        if meta.dtype != like.dtype:
+            raise mismatch("dtype")
+        if meta.rank != like.rank:
+            raise mismatch("shape")
+        context = ShapeGuardContext(scope, self.function, self.where, [meta, like])
+        for a, b in zip(_shape(context, meta), _shape(context, like), strict=True):
+            claim = equal(a, b)
+            verdict = scope.decide(claim)
+            known = scope.hints is not None and all(v in scope.hints for v in claim.variables())
+            if verdict is Verdict.NO or (known and not claim.holds(values_from(scope.hints or {}))):
+                raise mismatch("shape")
+            if verdict is Verdict.UNKNOWN:
+                context.require_equal(a, b, f"{noun} must have the shape of what it is for")
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, (tuple, list)):
+        return f"a {type(x).__name__} of {len(x)}"
+    return "an array" if is_array(x) else f"an object of type {type(x).__name__}"
+
+
+def _fits(x: Any, dtype: np.dtype) -> bool:
+    return _order(np.asarray(x).dtype) <= _order(dtype)
+
+
+def _order(dtype: np.dtype) -> int:
+    """Return the place of a kind of numbers: a bool is an int, which is a float, which is complex."""
+    return {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}.get(dtype.kind, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    meta: TensorMeta
+
+
+def _shape(context: ShapeGuardContext, meta: TensorMeta) -> tuple[Any, ...]:
+    return context.shape(_Typed(meta))
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------
+
+
+def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str) -> list[Any]:
+    """Return the arguments of a call by position, with defaults; raise ArgumentError if one has no position."""
+    signature = None if isinstance(function, np.ufunc) else _signature(function)
+    if signature is None:
+        if kwargs:
+            problem = "is passed by name to a function without named parameters"
+            raise ArgumentError(name, next(iter(kwargs)), problem, "pass it by position")
+        return list(args)
+    bound = signature.bind(*args, **kwargs)
+    if bound.kwargs:
+        problem = "has no position, and rules get arguments by position"
+        raise ArgumentError(name, next(iter(bound.kwargs)), problem, "declare it before `*`, or close over it")
+    bound.apply_defaults()
+    return list(bound.args)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None

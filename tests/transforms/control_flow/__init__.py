@@ -1,0 +1,1 @@
+"""Test `anyshape/transforms/control_flow`."""
