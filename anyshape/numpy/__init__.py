@@ -1,7 +1,7 @@
 """NumPy's functions for traced and concrete arrays.
 
 Concrete arguments go to NumPy itself. Where NumPy takes an int as a size, these functions take symbolic sizes as well.
-`special` has the functions of `scipy.special`.
+`linalg` has the functions of `numpy.linalg`. `special` has the functions of `scipy.special`.
 """
 
 from numpy import (
@@ -34,16 +34,14 @@ from numpy import (
     promote_types,
 )
 
-from anyshape.numpy import special
+from anyshape.numpy import linalg, special
 from anyshape.numpy.contraction import (
     cross,
     dot,
     inner,
     kron,
     matmul,
-    matrix_power,
     matvec,
-    multi_dot,
     outer,
     tensordot,
     vdot,
@@ -260,6 +258,7 @@ from anyshape.numpy.movement import (
     tile,
     transpose,
 )
+from anyshape.numpy.linalg.chains import matrix_power, multi_dot
 from anyshape.numpy.linalg.norms import matrix_norm, norm, vector_norm
 from anyshape.numpy.reduction import (
     all,
@@ -322,12 +321,12 @@ __all__ = [
     "full_like", "gcd", "greater", "greater_equal", "heaviside", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo",
     "imag", "indices", "inf", "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d", "invert", "isclose",
     "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal",
-    "isrealobj", "ix_", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "linspace", "log", "log10", "log1p",
-    "log2", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logsumexp", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "matvec", "max", "maximum", "mean",
-    "median", "meshgrid", "min", "minimum", "mod", "modf", "moveaxis", "multi_dot", "multiply", "nan", "nan_to_num",
-    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "ndim",
-    "negative", "newaxis", "nextafter", "nonzero", "norm", "not_equal", "ones", "ones_like", "outer", "pad",
+    "isrealobj", "ix_", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "linalg", "linspace", "log",
+    "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logsumexp", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "matvec", "max", "maximum",
+    "mean", "median", "meshgrid", "min", "minimum", "mod", "modf", "moveaxis", "multi_dot", "multiply", "nan",
+    "nan_to_num", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+    "ndim", "negative", "newaxis", "nextafter", "nonzero", "norm", "not_equal", "ones", "ones_like", "outer", "pad",
     "percentile", "permute_dims", "pi", "piecewise", "positive", "pow", "power", "prod", "promote_types", "ptp",
     "put_along_axis", "quantile", "rad2deg", "radians", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape",
     "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "setdiff1d",

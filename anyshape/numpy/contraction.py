@@ -14,23 +14,21 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
-from anyshape.numpy.linalg.solving import inv
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
-from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, plus_zero, refuse_traced_list
+from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero, refuse_traced_list
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
-from anyshape.ops.contraction import dot_general, einsum, equation_of
+from anyshape.ops.contraction import dot_general
 from anyshape.ops.core.apply import context_of, meta_of
-from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.movement import broadcast_to, transpose
 from anyshape.support.true_types import has_type
 
 NO_AXES: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-def _no_options(name: str, options: dict[str, Any]) -> Any:
+def no_options(name: str, options: dict[str, Any]) -> Any:
     """Return the dtype among the options of a gufunc; no other option has a meaning for traced arrays."""
     dtype = options.pop("dtype", None)
     unknown = [k for k, v in options.items() if v is not None]
@@ -109,7 +107,7 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
     """
     if not is_traced(x1, x2):
         return np.matmul(x1, x2, out, **options)
-    x, y = promoted(np.matmul, x1, x2, dtype=_no_options("matmul", {"out": out, **options}))
+    x, y = promoted(np.matmul, x1, x2, dtype=no_options("matmul", {"out": out, **options}))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
@@ -132,7 +130,7 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
             axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
         axis = options.pop("axis", -1)
-        x, y = promoted(ufunc, x1, x2, dtype=_no_options(name, {"out": out, **options}))
+        x, y = promoted(ufunc, x1, x2, dtype=no_options(name, {"out": out, **options}))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
             raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
@@ -175,7 +173,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     """
     if not is_traced(a, b):
         return np.dot(a, b, out=out)
-    _no_options("dot", {"out": out})
+    no_options("dot", {"out": out})
     x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
@@ -204,7 +202,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     """
     if not is_traced(a, b):
         return np.outer(a, b, out=out)
-    _no_options("outer", {"out": out})
+    no_options("outer", {"out": out})
     x, y = in_common_dtype("outer", a, b)
     return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
 
@@ -294,65 +292,3 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     components = [subtract(multiply(p, q), multiply(r, s)) for p, q, r, s in pairs]
     stacked = mv.concatenate([mv.expand(c, (c.ndim,)) for c in components], components[0].ndim)
     return mv.move_axes(stacked, [stacked.ndim - 1], [axis_of(axisc, stacked.ndim, "cross")])
-
-
-# -- chains of matrices (numpy.linalg) ---------------------------------------------------------------------------
-
-
-def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """Return the matrix product of several arrays; the first and the last may be vectors.
-
-    The sizes of a call choose the contraction path, as for einsum. With traced operands `out` raises
-    UnsupportedFunctionError.
-    """
-    if not is_traced(*arrays):
-        return np.linalg.multi_dot(arrays, out=out)
-    _no_options("multi_dot", {"out": out})
-    xs = _matrix_chain(arrays)
-    labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
-    size_by_label = {
-        a: size for x, names in zip(xs, labels, strict=True) for a, size in zip(names, sizes(x), strict=True)
-    }
-    ends = [a for a in (0, len(xs)) if a in size_by_label]
-    choice = choose_path(context_of("multi_dot", *xs), labels, ends, size_by_label, adjacent_only=True)
-    equation = "" if choice.settled or xs[0].dtype.kind == "b" else equation_of(labels, ends)
-    if equation:
-        return einsum(xs, equation)
-    for i, j in choice.path:
-        y, x = xs.pop(j), xs.pop(i)
-        xs.insert(i, dot(x, y))
-    return xs[0]
-
-
-def _matrix_chain(arrays: Sequence[Any]) -> list[Any]:
-    """Return the operands of `multi_dot` in one dtype: matrices, or vectors at its ends."""
-    if len(arrays) < 2:
-        raise ArgumentError("multi_dot", "arrays", "has fewer than two arrays", "pass two or more")
-    xs = in_common_dtype("multi_dot", *arrays)
-    if any(x.ndim != 2 for x in xs[1:-1]) or any(x.ndim not in (1, 2) for x in (xs[0], xs[-1])):
-        metas = [meta_of(x) for x in xs]
-        raise ShapeError("multi_dot", "only the first and the last may be vectors", metas, user_line())
-    return xs
-
-
-def matrix_power(a: Any, n: Any) -> Any:
-    """Return square matrices to the power n, an int that is known while tracing; a negative one inverts them."""
-    if not is_traced(a):
-        return np.linalg.matrix_power(a, n)
-    x, power = asarray(a), static_int(n, "matrix_power", "the power")
-    if x.ndim < 2:
-        raise ShapeError("matrix_power", "the operand is no matrix", (meta_of(x),), user_line())
-    if power < 0:
-        x, power = inv(x), -power
-    shape = sizes(x)
-    ctx = context_of("matrix_power", x)
-    ctx.require_equal(shape[-2], shape[-1], f"the matrices are {shape[-2]} by {shape[-1]}")
-    if power == 0:
-        return broadcast_to(identity_like(x), shape)
-    result = None
-    while power:
-        if power % 2:
-            result = x if result is None else matmul(result, x)
-        power //= 2
-        x = matmul(x, x) if power else x
-    return result

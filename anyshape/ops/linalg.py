@@ -81,6 +81,20 @@ def _eigh_type(ctx: ShapeGuardContext, a: TensorMeta, *, lower: bool) -> tuple[T
     return _eigvalsh_type(ctx, a, lower=lower), a
 
 
+def _complex(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of complex numbers of the same precision."""
+    return np.dtype(dtype.char.upper())
+
+
+def _eigvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
+    _require_squares(ctx, a)
+    return TensorMeta(_complex(a.dtype), a.extents[:-1])
+
+
+def _eig_type(ctx: ShapeGuardContext, a: TensorMeta) -> tuple[TensorMeta, TensorMeta]:
+    return _eigvals_type(ctx, a), TensorMeta(_complex(a.dtype), a.extents)
+
+
 def _svdvals_type(ctx: ShapeGuardContext, a: TensorMeta) -> TensorMeta:
     count = expr.minimum(*_require_matrices(ctx, a))
     return TensorMeta(_real(a.dtype), (*a.extents[:-2], Exact(count)))
@@ -175,6 +189,8 @@ slogdet_op = define("slogdet", _slogdet_type, params={}, cost=_cubes(1), **_COMM
 lu_factor_op = define("lu_factor", _lu_type, params={}, cost=_cubes(1), **_COMMON)
 eigvalsh_op = define("eigvalsh", _eigvalsh_type, params={"lower": kinds.flag}, cost=_cubes(4), **_COMMON)
 eigh_op = define("eigh", _eigh_type, params={"lower": kinds.flag}, cost=_cubes(9), **_COMMON)
+eigvals_op = define("eigvals", _eigvals_type, params={}, cost=_cubes(10), **_COMMON)
+eig_op = define("eig", _eig_type, params={}, cost=_cubes(25), **_COMMON)
 svdvals_op = define("svdvals", _svdvals_type, params={}, cost=_thin(4), **_COMMON)
 svd_op = define("svd", _svd_type, params={"full": kinds.flag}, cost=_thin(12), **_COMMON)
 qr_op = define("qr", _qr_type, params={}, cost=_thin(4), **_COMMON)
@@ -189,7 +205,8 @@ triangular_solve_op = define(
     **_COMMON,
 )
 refuse(itself, cholesky_op, inv_op, lu_factor_op, solve_op, triangular_solve_op)
-refuse(itself, eigvalsh_op, eigh_op, svdvals_op, svd_op, pinv_op)  # they may not converge, for NaN in particular
+# they may not converge, for NaN in particular
+refuse(itself, eigvals_op, eig_op, eigvalsh_op, eigh_op, svdvals_op, svd_op, pinv_op)
 
 
 def cholesky(a: Operand) -> Any:
@@ -247,6 +264,17 @@ def eigvalsh(a: Operand, *, lower: bool = True) -> Any:
 def eigh(a: Operand, *, lower: bool = True) -> tuple[Any, Any]:
     """Return the eigenvalues of Hermitian matrices in ascending order, and eigenvectors as columns."""
     values, vectors = apply_all(eigh_op, a, lower=lower)
+    return values, vectors
+
+
+def eigvals(a: Operand) -> Any:
+    """Return the eigenvalues of square matrices, complex and in the order of LAPACK."""
+    return apply(eigvals_op, a)
+
+
+def eig(a: Operand) -> tuple[Any, Any]:
+    """Return the eigenvalues of square matrices, complex and in the order of LAPACK, and eigenvectors as columns."""
+    values, vectors = apply_all(eig_op, a)
     return values, vectors
 
 

@@ -169,6 +169,8 @@ def _of_matrices():
         "cholesky": Row(lambda np, x: np.linalg.cholesky(regular(np, x)), 1, _rank(1)),
         "solve": Row(lambda np, x: np.linalg.solve(regular(np, x), bounded(np, x)[..., None]), 1, _rank(1)),
         "eigvalsh": Row(lambda np, x: np.linalg.eigvalsh(regular(np, x)), 1, _rank(1), smooth=False),
+        "eigvals": Row(lambda np, x: np.abs(np.linalg.eigvals(regular(np, x))), 1, _rank(1), smooth=False),
+        "lstsq": Row(lambda np, x: np.linalg.lstsq(regular(np, x), bounded(np, x))[0], 1, _rank(1)),
         "svdvals": Row(lambda np, x: np.linalg.svdvals(regular(np, x)), 1, _rank(1), smooth=False),
         "norm 2": Row(lambda np, x: np.linalg.norm(regular(np, x), 2, axis=(-2, -1)), 1, _rank(1), smooth=False),
         "pinv": Row(lambda np, x: np.linalg.pinv(regular(np, x)), 1, _rank(1)),

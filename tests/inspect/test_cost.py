@@ -105,6 +105,8 @@ COUNTED = {
     **dict.fromkeys(("segment_max", "segment_min", "segment_prod"), lambda x, ids, size: x.size),
     "sort": lambda x, axis: per_line(x, axis),
     **dict.fromkeys(("cholesky", "det", "slogdet", "lu_factor"), lambda a: a.size * a.shape[-1]),
+    "eigvals": lambda a: 10 * a.size * a.shape[-1],
+    "eig": lambda a: 25 * a.size * a.shape[-1],
     "eigvalsh": lambda a, lower: 4 * a.size * a.shape[-1],
     "eigh": lambda a, lower: 9 * a.size * a.shape[-1],
     "svd": lambda a, full: 12 * a.size * min(a.shape[-2:]),

@@ -62,6 +62,8 @@ WANTED = (
         "^dtype: float64|not inexact",
         "integers count as float64, also in empty matrices and for rtol=None",
     ),
+    D(r"linalg.eig(vals)?\(", "^dtype", "eigenvalues are complex: whether an imaginary part is left depends on values"),
+    D("linalg.lstsq", "sign of zero", "the solution is a product with the pseudo-inverse"),
     D("trim_zeros", "UnsupportedFunctionError", "zeros are trimmed from vectors"),
     D("quantile|percentile", "an option of a traced array", "the method of quantiles is linear"),
     D("searchsorted", "option 'sorter'", "sort the array before"),

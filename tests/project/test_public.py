@@ -84,7 +84,7 @@ def functions_of(module):
     return [(module, n) for n, f in functions if inspect.isfunction(f) and f.__module__.startswith("anyshape")]
 
 
-FUNCTIONS = [*functions_of(anp), *functions_of(anp.special)]
+FUNCTIONS = [*functions_of(anp), *functions_of(anp.special), *functions_of(anp.linalg)]
 IDS = [f"{module.__name__.removeprefix('anyshape.')}.{name}" for module, name in FUNCTIONS]
 
 
@@ -125,7 +125,7 @@ OWN = {"at", "top_k"}  # functions that neither NumPy nor SciPy has
 
 
 def counterpart(module, name):
-    homes = (np, np.linalg, scipy.special) if module is anp else (scipy.special,)
+    homes = {anp: (np, np.linalg, scipy.special), anp.linalg: (np.linalg,), anp.special: (scipy.special,)}[module]
     return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
 
 

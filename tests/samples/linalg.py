@@ -20,9 +20,18 @@ def regular(rng, shapes, dtype):
 def apart(rng, shapes, dtype):
     """Return matrices whose singular values, and eigenvalues of their Hermitian parts, are far apart."""
     arrays = [numpy.asarray(draw(rng, s, dtype, (-0.3, 0.3))) for s in shapes]
-    for x in arrays:
+    for x in (x for x in arrays if x.ndim > 1):
         for i in range(min(x.shape[-2:])):
             x[..., i, i] += 2 * (i + 1)
+    return arrays
+
+
+def rotations(rng, shapes, dtype):
+    """Return matrices with a pair of complex eigenvalues, and other eigenvalues far from it."""
+    arrays = apart(rng, shapes, dtype)
+    for x in arrays:
+        x[..., 0, 1] += 3
+        x[..., 1, 0] -= 3
     return arrays
 
 
@@ -63,6 +72,25 @@ SAMPLES = [
         ("m, n, n",),
         ("cholesky", "triangular_solve"),
         order=1,
+    ),
+    rows(
+        "eigvals",
+        lambda np, x: numpy.linalg.eigvals(x) * (1 + 0j),
+        ("n, n",),
+        ("eigvals", "eig"),
+        make=apart,
+        dtypes=EACH,
+        order=1,
+    ),
+    rows(
+        "eig", lambda np, x: tuple(v * (1 + 0j) for v in numpy.linalg.eig(x)), ("n, n",), ("eig",), make=apart, order=1
+    ),
+    rows(
+        "size of complex eigenvalues of stacks",
+        lambda np, x: np.abs(numpy.linalg.eigvals(x)) ** 2,
+        ("m, 3, 3",),
+        ("eigvals", "eig"),
+        make=rotations,
     ),
     rows(
         "eigvalsh",
@@ -116,6 +144,15 @@ SAMPLES = [
     rows("qr of stacks", lambda np, x: numpy.linalg.qr(x, "r"), ("m, 3, 2",), ("qr",), make=apart),
     rows("pinv", lambda np, x: numpy.linalg.pinv(x), ("n, m",), ("pinv",), make=apart, dtypes=EACH),
     rows("pinv of stacks", lambda np, x: numpy.linalg.pinv(x, rtol=None), ("m, 2, 3",), ("pinv",), make=apart),
+    rows(
+        "lstsq",
+        lambda np, a, b: numpy.linalg.lstsq(a, b)[:2],
+        ("5, 3", "5"),
+        ("pinv",),
+        make=apart,
+        dtypes=EACH,
+    ),
+    rows("lstsq at any size", lambda np, a, b: numpy.linalg.lstsq(a, b)[0], ("n, m", "n, k"), ("pinv",), make=apart),
     rows("matrix_rank", lambda np, x: numpy.linalg.matrix_rank(x), ("n, m",), ("svdvals",), make=ties, grad=False),
     rows("cond", lambda np, x: numpy.linalg.cond(x), ("n, m",), ("svdvals",), make=apart, smallest=1),
     rows(

@@ -14,8 +14,8 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import linalg as la
 from anyshape.ops import movement as mv
 from anyshape.ops.contraction import dot_general
-from anyshape.ops.creation import iota, size_value
-from anyshape.ops.reduction import reduce_sum
+from anyshape.ops.creation import full, iota, size_value
+from anyshape.ops.reduction import argmax, reduce_sum
 
 
 def _product(ctx, a, b):
@@ -145,10 +145,53 @@ def _hermitian_part(ctx, t):
 
 
 def _diagonal(ctx, a):
-    """Return the real parts of the diagonals of square matrices."""
-    rank = ctx.rank(a)
+    """Return the diagonals of square matrices."""
     on_diagonal = ew.eq(*_positions(ctx.shape(a)))
-    return ew.real(reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (rank - 2,)))
+    return reduce_sum(ew.select(on_diagonal, a, ew.lift(0, a)), (ctx.rank(a) - 2,))
+
+
+def _real_diagonal(ctx, a):
+    """Return the real parts of the diagonals of square matrices."""
+    return ew.real(_diagonal(ctx, a))
+
+
+def _eigvals_jvp(ctx, tangents, out, a):
+    """Giles (2008), section 3.1: the diagonal of V^-1 dA V."""
+    _, vectors = la.eig(a)
+    return _diagonal(ctx, _in_basis(ctx, vectors, tangents[0]))
+
+
+def _eig_jvp(ctx, tangents, out, a):
+    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have slope NaN: they are not differentiable.
+
+    LAPACK scales each vector to norm 1 and turns its largest element to the real axis. Both hold for the slopes: what
+    scales and turns is taken off.
+    """
+    values, vectors = out
+    inner = _in_basis(ctx, vectors, tangents[0])
+    slopes = _product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
+    growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), slopes), (ctx.rank(slopes) - 2,)))
+    turn = ew.imag(ew.div(_of_largest(ctx, slopes, vectors), _of_largest(ctx, vectors, vectors)))
+    excess = _by_columns(ctx, vectors, ew.make_complex(growth, turn))
+    return _diagonal(ctx, inner), ew.sub(slopes, ew.mul(vectors, excess))
+
+
+def _in_basis(ctx, vectors, t):
+    """Return V^-1 T V."""
+    return la.solve(vectors, _product(ctx, _as(vectors, t), vectors))
+
+
+def _of_largest(ctx, x, vectors):
+    """Return the element of each column of x at which the column of `vectors` is largest, the first of equal ones."""
+    *batch, _, columns = ctx.shape(vectors)
+    axis = len(batch)
+    squares = ew.add(ew.square(ew.real(vectors)), ew.square(ew.imag(vectors)))
+    none = full((*batch, 1, columns), 0, squares.dtype)  # a largest one is there for empty matrices too
+    largest = argmax(mv.concatenate([squares, none], axis), axis)
+    shape = ctx.shape(vectors)
+    row, _ = _positions(shape)
+    chosen = ew.eq(row, mv.broadcast_in_dim(largest, shape, (*range(axis), axis + 1)))
+    return reduce_sum(ew.select(chosen, x, ew.lift(0, x)), (axis,))
 
 
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
@@ -156,7 +199,7 @@ def _eigh_jvp(ctx, tangents, out, a, *, lower):
     values, vectors = out
     inner = _product(ctx, _adjoint(ctx, vectors), _product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
     turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
-    return _diagonal(ctx, inner), _product(ctx, vectors, turn)
+    return _real_diagonal(ctx, inner), _product(ctx, vectors, turn)
 
 
 def _eigvalsh_jvp(ctx, tangents, out, a, *, lower):
@@ -212,7 +255,7 @@ def _thin_svd_slopes(ctx, t, u, s, vh):
         turn_u = ew.add(turn_u, _phase(ctx, inner, s))
     du = ew.add(_product(ctx, u, turn_u), _outside(ctx, u, right, s))
     dv = ew.add(_product(ctx, v, turn_v), _outside(ctx, v, _product(ctx, _adjoint(ctx, t), u), s))
-    return du, _diagonal(ctx, inner), _adjoint(ctx, dv)
+    return du, _real_diagonal(ctx, inner), _adjoint(ctx, dv)
 
 
 def _square_gaps(ctx, like, s):
@@ -281,6 +324,8 @@ def _pinv_jvp(ctx, tangents, out, a, cutoff):
     return ew.sub(outside, inside)
 
 
+JVPS[la.eigvals_op] = _eigvals_jvp
+JVPS[la.eig_op] = _eig_jvp
 JVPS[la.eigvalsh_op] = _eigvalsh_jvp
 JVPS[la.eigh_op] = _eigh_jvp
 JVPS[la.svdvals_op] = _svdvals_jvp
@@ -339,5 +384,5 @@ for _op, _function, _factors, _matrix in (
 no_shift(
     la.cholesky_op, la.inv_op, la.det_op, la.adjugate_op, la.slogdet_op, la.lu_factor_op,
     la.solve_op, la.lu_solve_op, la.triangular_solve_op,
-    la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
+    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op, la.pinv_op,
 )  # fmt: skip

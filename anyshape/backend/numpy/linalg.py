@@ -76,6 +76,13 @@ def _eigh(a, *, lower):
     return tuple(np.linalg.eigh(a, _TRIANGLES[lower]))
 
 
+def _as_complex(x):
+    """Return values in a complex dtype: NumPy gives real ones where no imaginary part is left."""
+    return x.astype(x.dtype.char.upper(), copy=False)
+
+
+kernel(la.eigvals_op, lambda a: _as_complex(np.linalg.eigvals(a)))
+kernel(la.eig_op, lambda a: tuple(_as_complex(x) for x in np.linalg.eig(a)))
 kernel(la.eigvalsh_op, lambda a, *, lower: np.linalg.eigvalsh(a, _TRIANGLES[lower]))
 kernel(la.eigh_op, _eigh)
 kernel(la.svdvals_op, np.linalg.svdvals)

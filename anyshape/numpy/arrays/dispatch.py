@@ -27,7 +27,7 @@ from anyshape.numpy import (
     statistics,
 )
 from anyshape.numpy.arrays import ufunc_methods
-from anyshape.numpy.linalg import decompositions, norms, solving, variants
+from anyshape.numpy.linalg import chains, decompositions, least_squares, norms, solving, variants
 from anyshape.numpy.operands import array_queries
 
 _MODULES = (
@@ -48,7 +48,8 @@ _MODULES = (
     norms,
     solving,
     decompositions,
-    variants,
+    chains,
+    least_squares,
     sorting,
     interpolation,
     dynamic,
@@ -83,4 +84,4 @@ UFUNCS.update({ufunc: f for module in _MODULES for ufunc, f in getattr(module, "
 METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {
     key: f for module in _MODULES for key, f in getattr(module, "METHODS", {}).items()
 }
-FUNCTIONS.update({f: g for module in _MODULES for f, g in getattr(module, "FUNCTIONS", {}).items()})
+FUNCTIONS.update({f: g for module in (*_MODULES, variants) for f, g in getattr(module, "FUNCTIONS", {}).items()})

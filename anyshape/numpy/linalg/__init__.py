@@ -1,1 +1,37 @@
-"""Define the functions of numpy.linalg for traced and concrete arrays."""
+"""NumPy's functions of `numpy.linalg` for traced and concrete arrays, at any size.
+
+Matrices are in the last two axes, and leading axes are a batch. Concrete arguments go to NumPy itself.
+"""
+
+from numpy.linalg import LinAlgError
+
+from anyshape.numpy.linalg.chains import matrix_power, multi_dot
+from anyshape.numpy.linalg.decompositions import (
+    cond,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    matrix_rank,
+    pinv,
+    qr,
+    svd,
+    svdvals,
+)
+from anyshape.numpy.linalg.least_squares import lstsq
+from anyshape.numpy.linalg.norms import matrix_norm, norm, vector_norm
+from anyshape.numpy.linalg.solving import cholesky, det, inv, slogdet, solve, tensorinv, tensorsolve
+from anyshape.numpy.linalg.variants import cross, diagonal, matmul, outer, tensordot, trace, vecdot
+from anyshape.numpy.movement import matrix_transpose
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot",
+    "vector_norm",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

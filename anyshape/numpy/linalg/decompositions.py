@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.linalg._linalg import EighResult, QRResult, SVDResult
+from numpy.linalg._linalg import EighResult, EigResult, QRResult, SVDResult
 
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
@@ -26,6 +26,29 @@ def _is_lower(name: str, triangle: Any) -> bool:
     letter = str(triangle).upper()
     choice_of(name, "UPLO", letter, ("L", "U"))
     return letter == "L"
+
+
+def eigvals(a: Any) -> Any:
+    """Return the eigenvalues of the square matrices in the last two axes, in the order of LAPACK.
+
+    Integers count as float64. Values of traced arrays are complex, also where NumPy finds all of them real. The slope
+    of an eigenvalue that occurs twice depends on the eigenvectors that LAPACK chose; a sum over equal ones does not.
+
+    >>> import numpy as np
+    >>> from anyshape import jit
+    >>> print(jit(np.linalg.eigvals)(np.array([[0.0, 1.0], [-1.0, 0.0]])))
+    [0.+1.j 0.-1.j]
+    """
+    return la.eigvals(as_squares("eigvals", a)) if is_traced(a) else np.linalg.eigvals(a)
+
+
+def eig(a: Any) -> Any:
+    """Return the pair (eigenvalues, eigenvectors) of the square matrices in the last two axes.
+
+    Integers count as float64. Results of traced arrays are complex, also where NumPy finds all of them real.
+    Eigenvectors of equal eigenvalues have slope NaN. Each has norm 1 and a real largest element, and keeps them.
+    """
+    return EigResult(*la.eig(as_squares("eig", a))) if is_traced(a) else np.linalg.eig(a)
 
 
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
@@ -93,7 +116,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return QRResult(q, r) if mode == "reduced" else r
 
 
-def _default_tolerance(x: Any) -> Any:
+def default_tolerance(x: Any) -> Any:
     """Return the rounding error of singular values over the largest one: the longer side times an ulp of 1."""
     longer = ew.convert(cr.size_value(expr.maximum(*sizes(x)[-2:])), np.float64)
     return ew.mul(longer, ew.lift(float(np.finfo(x.dtype).eps), longer))
@@ -120,7 +143,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT
         raise _one_tolerance("pinv", "rcond", "rtol")
     x = as_matrices("pinv", a)
     tolerance = rcond if rcond is not None else 1e-15 if rtol is _NOT_GIVEN else rtol
-    cutoff = _default_tolerance(x) if tolerance is None else as_traced(asarray(tolerance, np.float64))
+    cutoff = default_tolerance(x) if tolerance is None else as_traced(asarray(tolerance, np.float64))
     return la.pinv(x, mv.broadcast_to(cutoff, sizes(x)[:-2]))
 
 
@@ -144,8 +167,13 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     if tol is not None:
         least = as_traced(asarray(tol, np.float64))
     else:
-        relative = _default_tolerance(x) if rtol is None else as_traced(asarray(rtol, np.float64))
+        relative = default_tolerance(x) if rtol is None else as_traced(asarray(rtol, np.float64))
         least = relative * largest(values)
+    return count_above(values, least)
+
+
+def count_above(values: Any, least: Any) -> Any:
+    """Return how many of the values along the last axis are above a number for each of the others."""
     above = greater(values, mv.expand(least, (least.meta.rank,)))
     return rd.reduce_sum(ew.convert(above, np.int64), (above.meta.rank - 1,))
 

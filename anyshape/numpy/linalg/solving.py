@@ -19,7 +19,7 @@ from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 
 
-def _in_one_dtype(name: str, *xs: Any) -> list[Any]:
+def in_one_dtype(name: str, *xs: Any) -> list[Any]:
     """Return operands in the one dtype that numpy.linalg computes in: integers and booleans count as float64."""
     traced = [as_traced(asarray(x)) for x in xs]
     dtypes = [x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64) for x in traced]
@@ -36,7 +36,7 @@ def as_matrices(name: str, a: Any) -> Any:
     x = as_traced(asarray(a))
     if x.meta.rank < 2:
         raise context_of(name, x).fail("the operand is no matrix", "pass an array of two axes or more")
-    return _in_one_dtype(name, x)[0]
+    return in_one_dtype(name, x)[0]
 
 
 def as_squares(name: str, a: Any) -> Any:
@@ -47,7 +47,7 @@ def as_squares(name: str, a: Any) -> Any:
         raise ctx.fail("the operand is no matrix", "pass an array of two axes or more")
     rows, columns = sizes(x)[-2:]
     ctx.require_equal(rows, columns, f"matrices must be square, and these are {rows} by {columns}")
-    return _in_one_dtype(name, x)[0]
+    return in_one_dtype(name, x)[0]
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
@@ -115,7 +115,7 @@ def solve(a: Any, b: Any) -> Any:
     """
     if not is_traced(a, b):
         return np.linalg.solve(a, b)
-    matrix, right = _in_one_dtype("solve", as_squares("solve", a), b)
+    matrix, right = in_one_dtype("solve", as_squares("solve", a), b)
     if not right.meta.rank:
         raise context_of("solve", matrix, right).fail("the right-hand side is a scalar", "pass a vector or a matrix")
     if right.meta.rank == 1:

@@ -1,4 +1,7 @@
-"""Define the functions of numpy.linalg that differ from functions of NumPy with the same name."""
+"""Define the functions of numpy.linalg whose arguments differ from their namesakes in numpy.
+
+Matrices are in the last two axes of stacks, and options are keywords.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from anyshape.errors import ShapeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy import contraction, indexing
-from anyshape.numpy.operands.promotion import as_traced
+from anyshape.numpy.operands.promotion import as_traced, is_traced
 from anyshape.ops.core.apply import meta_of
 
 
@@ -21,26 +24,56 @@ def _matrices(name: str, x: Any) -> Any:
     return stack
 
 
-def _linalg_diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
     """Return diagonal `offset` of the matrices in the last two axes."""
+    if not is_traced(x):
+        return np.linalg.diagonal(x, offset=offset)
     return indexing.diagonal(_matrices("diagonal", x), offset, -2, -1)
 
 
-def _linalg_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
     """Return the sum of diagonal `offset` of the matrices in the last two axes."""
+    if not is_traced(x):
+        return np.linalg.trace(x, offset=offset, dtype=dtype)
     return indexing.trace(_matrices("trace", x), offset, -2, -1, dtype)
 
 
-def _linalg_outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: Any, x2: Any, /) -> Any:
     """Return the matrix of products of the elements of two vectors."""
+    if not is_traced(x1, x2):
+        return np.linalg.outer(x1, x2)
     vectors = [as_traced(x) for x in (x1, x2)]
     if any(x.ndim != 1 for x in vectors):
         raise ShapeError("outer", "an operand is no vector", [meta_of(x) for x in vectors], user_line())
     return contraction.outer(*vectors)
 
 
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross products of the vectors of three elements along an axis."""
+    return contraction.cross(x1, x2, axis=axis) if is_traced(x1, x2) else np.linalg.cross(x1, x2, axis=axis)
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Return the products of the matrices in the last two axes; operands of one axis are vectors."""
+    return contraction.matmul(x1, x2)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
+    """Return the sums of products over axes of both operands, or over the last of one and the first of the other."""
+    return contraction.tensordot(x1, x2, axes)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the inner products of the vectors along an axis; the first are conjugated."""
+    return contraction.vecdot(x1, x2, axis=axis)
+
+
 FUNCTIONS = {
-    np.linalg.diagonal: _linalg_diagonal,
-    np.linalg.trace: _linalg_trace,
-    np.linalg.outer: _linalg_outer,
+    np.linalg.diagonal: diagonal,
+    np.linalg.trace: trace,
+    np.linalg.outer: outer,
+    np.linalg.cross: cross,
+    np.linalg.matmul: matmul,
+    np.linalg.tensordot: tensordot,
+    np.linalg.vecdot: vecdot,
 }

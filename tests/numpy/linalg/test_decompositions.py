@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape.errors import ArgumentError, SizeMismatchError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ShapeError, SizeMismatchError, UnsupportedFunctionError
 
 RNG = np.random.default_rng(5)
 A = RNG.normal(size=(4, 3))
@@ -68,7 +68,7 @@ def test_the_pseudo_inverse_of_a_lower_rank_has_the_slope_of_that_rank():
 
 
 def test_results_have_the_classes_of_numpy():
-    for function in (np.linalg.eigh, np.linalg.svd, np.linalg.qr):
+    for function in (np.linalg.eig, np.linalg.eigh, np.linalg.svd, np.linalg.qr):
         assert type(anyshape.jit(function)(S)) is type(function(S))
 
 
@@ -83,9 +83,38 @@ def test_results_have_the_classes_of_numpy():
         (lambda a: np.linalg.pinv(a, 0.1, rtol=0.1), ValueError, "both given"),
         (lambda a: np.linalg.cond(a, 1), UnsupportedFunctionError, "p=1"),
         (lambda a: np.linalg.cond(a[:, :0]), ValueError, "empty matrix"),
+        (lambda a: np.linalg.eig(a[:2]), SizeMismatchError, "must equal"),
+        (lambda a: np.linalg.eigvals(a * np.nan), np.linalg.LinAlgError, "infs or NaNs"),
+        (lambda a: np.linalg.lstsq(a[None], a), ShapeError, "stacks of problems"),
+        (lambda a: np.linalg.lstsq(a, a[:2]), SizeMismatchError, "must equal"),
         (lambda a: np.linalg.svdvals(a * np.nan), np.linalg.LinAlgError, "did not converge"),
     ],
 )
 def test_errors_name_the_problem(function, kind, words):
     with pytest.raises(kind, match=words):
         anyshape.jit(function)(S)
+
+
+def test_eigenvectors_of_equal_eigenvalues_have_no_slope():
+    slopes = anyshape.jvp(np.linalg.eig, (np.eye(2),), (np.ones((2, 2)),))[1]
+    assert np.isnan(slopes.eigenvectors).any() and np.isfinite(slopes.eigenvalues).all()
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (3, 3), (0, 3), (3, 0)])
+def test_least_squares_has_the_results_and_sizes_of_numpy(shape, rank):
+    """One program serves problems of each rank: the number of residuals is a run-time size."""
+    solve = anyshape.jit(lambda a, b: np.linalg.lstsq(a, b))
+    a = RNG.normal(size=(shape[0], rank)) @ RNG.normal(size=(rank, shape[1]))
+    for b in (RNG.normal(size=shape[0]), RNG.normal(size=(shape[0], 2))):
+        for ours, numpys in zip(solve(a, b), np.linalg.lstsq(a, b), strict=True):
+            assert np.shape(ours) == np.shape(numpys) and np.asarray(ours).dtype == np.asarray(numpys).dtype
+            np.testing.assert_allclose(ours, numpys, atol=1e-12)
+
+
+def test_the_namespace_of_linear_algebra_traces_and_calls_numpy():
+    linalg = anyshape.numpy.linalg
+    assert set(np.linalg.__all__) <= set(dir(linalg))
+    assert type(linalg.inv(S)) is np.ndarray
+    product = anyshape.jit(lambda a: linalg.outer(linalg.diagonal(a), linalg.solve(a, a[0])))(S)
+    np.testing.assert_allclose(product, np.outer(np.diagonal(S), np.linalg.solve(S, S[0])))

@@ -13,6 +13,6 @@ declare(
 declare(_SLOW._replace(scratch=scratch.like_first_operand(12)), la.adjugate_op, la.pinv_op)
 declare(
     _SLOW._replace(scratch=scratch.like_first_operand(8)),
-    la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op,
+    la.eigvals_op, la.eig_op, la.eigvalsh_op, la.eigh_op, la.svdvals_op, la.svd_op, la.qr_op,
 )  # fmt: skip
 declare(_SLOW._replace(scratch=scratch.blas_copies), la.solve_op, la.lu_solve_op, la.triangular_solve_op)
