@@ -119,6 +119,17 @@ def rows_graphs(
     return made
 
 
+def stacked_graph(graph: Graph, stacked: Sequence[bool], handle: Handle) -> Graph:
+    """Return the subgraph of stacks of the flagged inputs, which gives a stack of each output."""
+    rows = expr.from_atom(DimVar("rows"))
+    metas = [_stacked(v.meta, rows) if flag else v.meta for v, flag in zip(graph.inputs, stacked, strict=True)]
+    with derived(graph, metas, handle) as (builder, inputs):
+        ctx = ShapeGuardContext(builder.scope, graph.name, rule="batching")
+        outputs = batch(builder, graph, inputs, stacked, rows)
+        made = builder.finish([y if flag else stretch(ctx, rows, y) for y, flag in outputs], graph.name)
+    return close([made]).graphs[0]
+
+
 def batched_graphs(
     graphs: Sequence[Graph], batched: Sequence[bool], size: Size, handle: Handle
 ) -> tuple[list[Graph], list[bool]]:

@@ -1,9 +1,12 @@
-"""Plans with rematerialisation, for calls that would otherwise exceed `max_bytes`."""
+"""Plans that take less memory, for calls that would otherwise exceed `max_bytes`.
+
+First, each trip of a loop computes its element values itself. Then values are rematerialised.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from anyshape.backend.compiler.codegen.execute import Run
 from anyshape.backend.compiler.passes.remat import rematerialise
@@ -22,7 +25,7 @@ _MAX_SEARCHES = 4  # of one program; later calls use one of the plans found
 
 
 class MemoryLimitedPlans:
-    """Plans of a graph that use at most `limit` bytes on at most `threads` threads.
+    """Plans of a graph that use at most `limit` bytes on at most `threads` threads. `lower` makes no blocks of trips.
 
     The values to rematerialise are chosen for the sizes of the first call over the limit. They are chosen again when
     no plan so far fits the sizes of a call. Each plan is correct at all sizes.
@@ -61,18 +64,24 @@ class MemoryLimitedPlans:
 
     def _add_plans(self, sizes: Mapping[str, int]) -> None:
         """Add plans for these sizes until one fits."""
-        for segments in _SEGMENTS:
-            graph = rematerialise(self.graph, lambda meta: self._bytes_of(meta, sizes), segments)
-            if graph is None:
-                continue
+        for how, graph in self._graphs(sizes):
             plan = self.lower(graph)
             size = cost.bound(graph, peak_bytes(plan, self.threads).size)
             if size is not None:
                 self.plans.append((size, plan))
                 peak = bytes_at(size, sizes)
-                _LOG.debug("%s: %d bytes with rematerialisation (%d segments)", graph.name, peak, segments)
+                _LOG.debug("%s: %d bytes %s", graph.name, peak, how)
                 if peak <= self.limit:
                     return
+
+    def _graphs(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Graph]]:
+        """Yield graphs that may take less memory, each with how it does."""
+        if self.graph.subgraphs and self.searches == 1:
+            yield "without blocks of trips", self.graph
+        for segments in _SEGMENTS:
+            graph = rematerialise(self.graph, lambda meta: self._bytes_of(meta, sizes), segments)
+            if graph is not None:
+                yield f"with rematerialisation ({segments} segments)", graph
 
     def _bytes_of(self, meta: TensorMeta, sizes: Mapping[str, int]) -> int | None:
         """Return the bytes of a value, or None if they have no known bound."""

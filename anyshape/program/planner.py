@@ -6,6 +6,7 @@ It holds no compiled function but those that check conditions. A program and its
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.block_cache import keep_heap_end
 from anyshape.backend.runtime.config import config
 from anyshape.backend.runtime.shape_constant_cache import MAX_CALL_BYTES
+from anyshape.errors import AnyshapeError
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, at_least
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
@@ -29,13 +31,17 @@ from anyshape.graph.signature.prologue import Prologue
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
+from anyshape.numpy.arrays.array import Array
 from anyshape.program.contraction_choice import ContractionPaths
 from anyshape.program.memory_limited import MemoryLimitedPlans
 from anyshape.program.specialize import BroadcastPattern, CallPatterns, broadcast_groups
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
+from anyshape.support.packages import subgraph_transforms
 from anyshape.support.progress import phase
 from anyshape.tracing.trace import Trace
+
+_PLAN = logging.getLogger("anyshape.plan")
 
 
 class Planner:
@@ -137,8 +143,9 @@ class Planner:
         return self.unhoisted(graph, tier) if isinstance(size, int) and size > MAX_CALL_BYTES else plan
 
     @restores_thread
-    def _lower(self, graph: Graph, hoist: bool = False, tier: Tier | None = None) -> Plan:
-        plan = lower(graph, hoist, self.tier if tier is None else tier)
+    def _lower(self, graph: Graph, hoist: bool = False, tier: Tier | None = None, blocks: bool = True) -> Plan:
+        chosen = self.tier if tier is None else tier
+        plan = lower(graph, hoist, chosen, _batched if blocks and chosen is Tier.OPTIMISED else None)
         return replace(plan, input_names=self.trace.labels) if self.trace.labels else plan
 
     def _caches_constants(self, plan: Plan, arrays: Sequence[Any]) -> bool:
@@ -203,5 +210,15 @@ class Planner:
         peak = peak_bytes(plan, self.threads)
         where, needed = None if peak.step is None else peak.step.where, cost.bound(graph, peak.size)
         compiled = lambda plan: compile_plan(plan, timers=timers, threads=self.threads)
-        rematerialised = MemoryLimitedPlans(graph, self.max_bytes, self.threads, self.unhoisted, compiled)
+        smaller = functools.partial(self._lower, blocks=False)
+        rematerialised = MemoryLimitedPlans(graph, self.max_bytes, self.threads, smaller, compiled)
         return Budget(self.graph.name, self.max_bytes, needed, where, rematerialised, over_limit)
+
+
+def _batched(graph: Graph, stacked: Sequence[bool]) -> Graph | None:
+    """Return the graph of stacks of the flagged inputs, None where a batching rule refuses it."""
+    try:
+        return subgraph_transforms.stacked_graph(graph, stacked, Array)
+    except AnyshapeError as error:
+        _PLAN.debug("%s: each trip computes its element values: %s", graph.name, error)
+        return None

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from anyshape.autodiff import jvp as graph_jvp
     from anyshape.autodiff import linearize_transpose as linearize_transpose
     from anyshape.autodiff import rules as derivative_rules
+    from anyshape.autodiff import subgraph_transforms as subgraph_transforms
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend import numpy as kernels
     from anyshape.backend.compiler import lower as lower
@@ -116,6 +117,7 @@ else:
     kernels = Package("anyshape.backend.numpy")  # rows of tables: loaded at the first lookup
     traits = Package("anyshape.backend.compiler.traits")
     derivative_rules = Package("anyshape.autodiff.rules")
+    subgraph_transforms = Package("anyshape.autodiff.subgraph_transforms")  # element values of loops
     batching_rules = Package("anyshape.autodiff.batching")
     graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")

@@ -13,6 +13,7 @@ from typing import Any
 from anyshape.backend.compiler import names
 from anyshape.backend.compiler.buffer_reuse import BufferReuse
 from anyshape.backend.compiler.op_traits import TRAITS
+from anyshape.backend.compiler.passes.loop_elements import Batched, split_elements
 from anyshape.backend.compiler.passes.loop_invariants import split_invariants
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.pipeline import PlanSteps, Tier, optimize, prepare_to_run, run_plan_passes
@@ -29,20 +30,20 @@ from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.ops.creation import full_op
 from anyshape.ops.gathering import scatter_add_op
-from anyshape.ops.loops import LOOPS, Layout
+from anyshape.ops.loops import LOOPS, Layout, scan_op
 from anyshape.ops.movement import broadcast_in_dim_op
 from anyshape.support.progress import count_op
 
 Operand = Value | Literal
 
 
-def lower(graph: Graph, hoist: bool = False, tier: Tier = Tier.OPTIMISED) -> Plan:
+def lower(graph: Graph, hoist: bool = False, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None) -> Plan:
     """Return the plan of a graph. It assumes no relation of sizes beyond what the conditions of the graph prove.
 
     With `hoist`, shape-only steps are hoisted. That is for sizes at which their results take few bytes: see
-    `shape_constant_bytes`.
+    `shape_constant_bytes`. With `batched`, blocks of trips compute element values: see `split_elements`.
     """
-    return _lowering(prepare_to_run(graph)).plan(hoist, tier)
+    return _lowering(prepare_to_run(graph)).plan(hoist, tier, batched)
 
 
 def reliances_of_passes(graph: Graph) -> list[Any]:
@@ -78,6 +79,7 @@ class _Lowering:
         self.operands = {n: absorption.operands(n) for n in graph.nodes}
         self.live = self._live_nodes()
         self.tier = Tier.OPTIMISED
+        self.batched: Batched | None = None
         self.slot: dict[Value, Slot] = {v: names.input_slot(i) for i, v in enumerate(graph.inputs)}
         self.slot |= {v: names.constant_slot(i) for i, (v, _) in enumerate(graph.constants)}
 
@@ -110,8 +112,8 @@ class _Lowering:
 
     # -- the plan
 
-    def plan(self, hoist: bool, tier: Tier = Tier.OPTIMISED) -> Plan:
-        graph, self.tier = self.graph, tier
+    def plan(self, hoist: bool, tier: Tier = Tier.OPTIMISED, batched: Batched | None = None) -> Plan:
+        graph, self.tier, self.batched = self.graph, tier, batched
         visible = graph.inputs[: len(graph.inputs) - graph.hidden]
         steps = [self._step(n) for n in graph.nodes if n in self.live]
         outputs = tuple([self.slot[v] for v in graph.outputs])
@@ -163,18 +165,20 @@ class _Lowering:
             results=_metas(node.outputs),
             where=node.where,
             sources=tuple([str(self.slot[v]) for v in sources]),
-            bodies=tuple([lower(g, tier=self.tier) for g in _bodies(op, dict(node.params))]),
+            bodies=tuple([lower(g, tier=self.tier, batched=self.batched) for g in self._bodies(op, dict(node.params))]),
         )
 
-
-def _bodies(op: Op, params: dict[str, Any]) -> Sequence[Graph]:
-    """Return the graphs that a step runs: what is invariant in a loop has a graph of its own, before that of a trip."""
-    graphs: Sequence[Graph] = params.get(TRAITS[op].inlines, ())
-    if op not in LOOPS:
-        return graphs
-    *others, body = graphs
-    layout = Layout(*params["layout"]) if "layout" in params else Layout(params["carries"])
-    return *others, *split_invariants(body, layout)
+    def _bodies(self, op: Op, params: dict[str, Any]) -> Sequence[Graph]:
+        """Return the graphs that a step runs. In a loop, invariant and element values have graphs of their own."""
+        graphs: Sequence[Graph] = params.get(TRAITS[op].inlines, ())
+        if op not in LOOPS:
+            return graphs
+        *others, body = graphs
+        layout = Layout(*params["layout"]) if "layout" in params else Layout(params["carries"])
+        ahead, trip = split_invariants(body, layout)
+        if op is not scan_op or self.batched is None:
+            return *others, ahead, trip
+        return *others, ahead, *split_elements(prepare_to_run(trip), layout, self.batched)
 
 
 def _metas(values: Sequence[Value]) -> tuple[TensorMeta, ...]:

@@ -23,7 +23,7 @@ MAX_LINES = 300  # of a chunk; a function is cut from twice as many on
 MIN_LINES = 8  # of a block that is worth a function
 _SHARED = "_values"  # the list of the values that several chunks mention
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?!\w|=[^=]|['\"])")  # no attribute, keyword or text
-_TARGETS = re.compile(r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+) in ")
+_TARGETS = re.compile(r"(?:^\s*|: )((?:[A-Za-z_]\w*, )*[A-Za-z_]\w*),? (?:[-+*/|&^]|//)?= |^\s*for (\w+(?:, \w+)*) in ")
 _LEAVES = re.compile(r"(?:^\s*|: )(return|break|continue)\b")
 Marks = Sequence[tuple[int, Step]]  # steps, each with the number of lines before it
 

@@ -1,4 +1,7 @@
-"""Loops, written inline into the function of a plan: what is invariant first, then the trips."""
+"""Loops, written inline into the function of a plan: what is invariant first, then the trips.
+
+Where a scan has element values, its trips are in blocks. What these values are made of is read before the trips of one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.bodies import Body, insert
+from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.runtime.trips import check_ends, joined, owned, pieces, stacked
 from anyshape.graph.shapes.array_type import Exact
-from anyshape.graph.sizes.expr import as_atom
+from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis
 from anyshape.ops.loops import Layout, scan_op, varying_variables
 
@@ -27,20 +31,23 @@ def write_loop(writer: Any, step: Step, body_source: type) -> None:
 
 
 class _Loop:
-    """Writes one loop. The bodies are the plans of the condition, of invariant values, and of a trip."""
+    """Writes one loop. The bodies are the plans of the condition, of invariant values, of a block, and of a trip."""
 
     def __init__(self, writer: Any, step: Step, body_source: type, layout: Layout, plans: Sequence[Plan]) -> None:
         self.writer, self.step, self.body_source, self.layout = writer, step, body_source, layout
         self.params = dict(step.params)
         self.bodies: list[Body] = []  # that were written
-        self.ahead, self.trip = plans
+        self.ahead, *blocks, self.trip = plans
+        self.block = blocks[0] if blocks else None
         self.prefix = naming.in_body(writer.depth + 1)
         self.inputs = [writer.operand(s) for s in step.inputs]
         own = layout.own
         self.own = [f"{self.prefix}{slot}" for slot in self.trip.inputs[:own]]
         self.invariants = [f"{self.prefix}h{i}" for i in range(len(self.ahead.outputs))]
-        count = len(self.trip.inputs) - len(self.invariants)
-        self.operands = [*self.own, *self.inputs[own:count], *self.invariants]
+        self.of_block = [f"{self.prefix}w{i}" for i in range(len(self.block.outputs) if self.block else 0)]
+        count = len(self.trip.inputs) - len(self.invariants) - len(self.of_block)
+        self.operands = [*self.own, *self.inputs[own:count], *self.invariants, *self.of_block]
+        self.count_of_inputs = count
         self.added = [f"{self.prefix}y{i}" for i in range(len(self.trip.outputs) - layout.carries)]
         self.stacked = len(self.added) - self.params["joined"]
         self.varying = varying_variables(self.params[TRAITS[step.op].inlines][-1], layout)
@@ -48,10 +55,10 @@ class _Loop:
         sizes = sizes_of_body(self.trip, [*metas, *self.trip.input_metas[count:]])
         self.sizes = {v: size for v, size in sizes.items() if v not in self.varying}
 
-    def body(self, plan: Plan, prefix: str = "") -> Body:
-        """Return the writer of the plan of a subgraph with these inputs."""
-        operands = dict(zip(plan.inputs, self.operands, strict=False))
-        body: Body = self.body_source(self.writer, plan, operands, self.sizes, prefix)
+    def body(self, plan: Plan, prefix: str = "", operands: Sequence[str] = ()) -> Body:
+        """Return the writer of the plan of a subgraph with these inputs, or with the ones of a trip."""
+        slots = dict(zip(plan.inputs, operands or self.operands, strict=False))
+        body: Body = self.body_source(self.writer, plan, slots, self.sizes, prefix)
         self.bodies.append(body)
         return body
 
@@ -62,8 +69,8 @@ class _Loop:
         pairs = zip(self.own[: self.layout.carries], self.inputs, strict=False)
         self.writer.lines += [f"{local} = {operand}" for local, operand in pairs]
 
-    def write_constant_sizes(self, body: Body) -> None:
-        """Write the sizes that are the same in all trips, before the first one."""
+    def write_constant_sizes(self, body: Body, of_trip: bool = True) -> None:
+        """Write the sizes that are the same in all trips, before the first one. A block has whole stacks."""
         for source in body.plan.dims:
             local, axis = body.size_locals[source.variable], as_atom(source.target)
             is_own = local.startswith(body.prefix) and source.variable in body.variables
@@ -71,7 +78,7 @@ class _Loop:
                 stacks = self.layout.stacks
                 is_element = stacks.start <= axis.operand < stacks.stop
                 array = self.inputs[axis.operand] if is_element else self.operands[axis.operand]
-                self.writer.lines.append(f"{local} = {array}.shape[{axis.axis + is_element}]")
+                self.writer.lines.append(f"{local} = {array}.shape[{axis.axis + (is_element and of_trip)}]")
 
     def write_trip_sizes(self, body: Body) -> None:
         """Write the sizes that differ between trips, at the beginning of one."""
@@ -88,7 +95,8 @@ class _Loop:
         The first one checks conditions on sizes that are the same in all trips, and makes the values that all read.
         """
         ahead, trip = self.body(self.ahead, self.prefix + "i_"), self.body(self.trip)
-        trip.key = self.writer.written_steps, len(self.step.bodies) - 1
+        first = len(self.step.bodies) - (3 if self.block else 2)
+        ahead.key, trip.key = (self.writer.written_steps, first), (self.writer.written_steps, len(self.step.bodies) - 1)
         trip.variables |= trip.variables_of_splits()
         for body in (ahead, trip):
             self.write_constant_sizes(body)
@@ -145,7 +153,7 @@ class _Loop:
         steps = [step for body in self.bodies for step in body.plan.steps]
         dropped = {slot for step in steps for slot in step.drops}
         made = [slot for step in steps for slot in step.outputs if slot not in dropped]
-        return list(dict.fromkeys([*self.own, *self.invariants, *made]))
+        return list(dict.fromkeys([*self.own, *self.invariants, *self.of_block, *made]))
 
     def collected(self, i: int, output: int, local: str, backwards: str) -> str:
         """Return the source of a result that the trips have added."""
@@ -175,16 +183,48 @@ class _Scan(_Loop):
         if ahead.lines:
             lines.append(f"if {self.count}:")
             insert(self.writer, ahead, "    ")
-        order = f"range({self.count} - 1, -1, -1)" if self.params["reverse"] else f"range({self.count})"
-        lines.append(f"for {self.trip_number} in {order}:")
-        read = self._read(body)
-        elements = [(slot, source) for slot, source in self._elements(parts) if slot in read]
-        lines += [f"    {slot} = {source}[{self.trip_number}]" for slot, source in elements]
-        body.lines += [self._add(i, *pair) for i, pair in enumerate(self.results_of_trip(body))]
-        body.lines += self.next_carries(body) or ["pass"]
-        insert(self.writer, body, "    ")
+        if self.block is None:
+            self._write_trips(body, parts, self.results_of_trip(body), self.order("0", self.count))
+        else:
+            self._write_blocks(_Block(self, self.block), body, parts)
         self._write_check_of_ends()
         self.write_results(self.layout.carries, self.params["reverse"])
+
+    def order(self, low: str, high: str) -> str:
+        """Return the source of the numbers of trips between two, in the order of the loop."""
+        if self.params["reverse"]:
+            return f"range({high} - 1, {low} - 1, -1)" if low != "0" else f"range({high} - 1, -1, -1)"
+        return f"range({low}, {high})" if low != "0" else f"range({high})"
+
+    def _write_trips(
+        self,
+        body: Body,
+        parts: Sequence[str],
+        results: Sequence[tuple[str, str]],
+        numbers: str,
+        targets: Sequence[str] = (),
+        indent: str = "",
+    ) -> None:
+        """Write the trips of these numbers, behind which values of these targets may stand. They give these results."""
+        read = self._read(body, results)
+        lines = [f"{slot} = {source}[{self.trip_number}]" for slot, source in self._elements(parts) if slot in read]
+        body.lines += [self._add(self.added.index(local), local, result) for local, result in results]
+        body.lines += self.next_carries(body)
+        if lines or body.lines:
+            self.writer.lines.append(f"{indent}for {', '.join([self.trip_number, *targets])} in {numbers}:")
+            self.writer.lines += [f"{indent}    {line}" for line in lines]
+            insert(self.writer, body, f"{indent}    ")
+
+    def _write_blocks(self, block: _Block, body: Body, parts: Sequence[str]) -> None:
+        """Write the loop over blocks: the element values, then the trips. A value may be a result as it is."""
+        results = self.results_of_trip(body)
+        self.writer.lines += block.header()
+        whole = [pair for pair in results[: self.stacked] if pair[1] in block.stacks]
+        block.write_values(whole)
+        others = [pair for pair in results if pair not in whole]
+        read = [slot for slot in self.of_block if slot in self._read(body, others)]
+        self._write_trips(body, parts, others, block.numbers(read), read, "    ")
+        self.writer.lines += block.end(read)
 
     def _write_pieces(self) -> list[str]:
         """Write the lines that cut joined arrays, and return the locals of their pieces."""
@@ -215,16 +255,17 @@ class _Scan(_Loop):
 
     def _lengths(self) -> int:
         """Return the number of operands that are lengths."""
-        return len(self.step.inputs) - (len(self.trip.inputs) - len(self.invariants))
+        return len(self.step.inputs) - self.count_of_inputs
 
     def _elements(self, parts: Sequence[str]) -> list[tuple[str, str]]:
         """Return the inputs of a trip of its own, each with what it is an element of."""
         sources = [*self.inputs[self.layout.stacks], *parts]
         return list(zip(self.own[self.layout.carries :], sources, strict=True))
 
-    def _read(self, body: Body) -> set[Any]:
+    def _read(self, body: Body, results: Sequence[tuple[str, str]]) -> set[Any]:
         """Return the slots that a trip reads, as values or for a size."""
-        read = {slot for step in body.plan.steps for slot in step.reads} | {*body.plan.outputs}
+        read = {slot for step in body.plan.steps for slot in step.reads} | {result for _, result in results}
+        read |= {*body.plan.outputs[: self.layout.carries]}
         axes = [as_atom(s.target) for s in body.plan.dims if s.variable in self.varying]
         return read | {self.operands[axis.operand] for axis in axes if isinstance(axis, InputAxis)}
 
@@ -235,6 +276,60 @@ class _Scan(_Loop):
     def locals(self) -> list[str]:
         """Return the locals of the loop that have a value also where it has no trips."""
         return [*super().locals(), self.count, *[f"{self.prefix}p{i}" for i in range(self.layout.pieces)]]
+
+
+class _Block:
+    """Writes the element values of a block of trips.
+
+    - `low`, `high`: locals of the trips between which it is; `trips`: of how many it has at most.
+    - `slices`: for each element of a trip, the local of the elements of a block.
+    - `stacks`: for each element value of a trip, the slot of the values of a block.
+    """
+
+    def __init__(self, loop: _Scan, plan: Plan) -> None:
+        self.loop = loop
+        self.low, self.high, self.trips = [loop.prefix + name for name in ("l", "u", "m")]
+        self.slices = {slot: f"{loop.prefix}b{i}" for i, slot in enumerate(loop.own[loop.layout.stacks])}
+        self.body = loop.body(plan, f"{loop.prefix}w_", [self.slices.get(slot, slot) for slot in loop.operands])
+        self.body.key = loop.writer.written_steps, len(loop.step.bodies) - 2
+        self.variable = trips_variable(plan, loop.layout)
+        self.stacks = dict(zip(loop.of_block, map(self.body.operand, self.body.plan.outputs), strict=True))
+
+    def header(self) -> list[str]:
+        """Return the lines that choose how many trips a block has, and begin one."""
+        loop, size = self.loop, trips_of_block(self.body.plan, self.loop.layout)
+        self.body.variables |= {*variables(size)}
+        loop.varying = loop.varying | {self.variable}
+        loop.write_constant_sizes(self.body, of_trip=False)
+        with self.body.collect_apart() as lines:
+            lines.append(f"{self.trips} = {self.body.text(size)}")
+        if loop.params["reverse"]:
+            begin = f"for {self.high} in range({loop.count}, 0, -{self.trips}):"
+            return [*lines, begin, f"    {self.low} = max({self.high} - {self.trips}, 0)"]
+        begin = f"for {self.low} in range(0, {loop.count}, {self.trips}):"
+        return [*lines, begin, f"    {self.high} = min({self.low} + {self.trips}, {loop.count})"]
+
+    def numbers(self, read: Sequence[str]) -> str:
+        """Return the source of the numbers of its trips, with these element values."""
+        numbers, backwards = self.loop.order(self.low, self.high), "[::-1]" if self.loop.params["reverse"] else ""
+        values = "".join([f", {self.stacks[slot]}{backwards}" for slot in read])
+        return f"zip({numbers}{values})" if read else numbers
+
+    def end(self, read: Sequence[str]) -> list[str]:
+        """Return the line behind its trips, which frees its values: so two blocks seldom live at once."""
+        made = [slot for slot in dict.fromkeys(self.stacks.values()) if slot.startswith(self.body.prefix)]
+        return [f"    del {', '.join([*read, *made])}"] if made else []
+
+    def write_values(self, results: Sequence[tuple[str, str]]) -> None:
+        """Write the element values, and the results of the loop that they are."""
+        body, read, part = self.body, self.body.slots_read(), f"[{self.low}:{self.high}]"
+        stacks = zip(self.slices.values(), self.loop.inputs[self.loop.layout.stacks], strict=True)
+        body.lines += [f"{local} = {stack}{part}" for local, stack in stacks if local in read]
+        body.lines.append(f"{body.size_locals[self.variable]} = {self.high} - {self.low}")
+        body.write_ready_conditions()
+        body.write_parts()
+        body.lines += [f"{local}{part} = {self.stacks[value]}" for local, value in results]
+        insert(self.loop.writer, body, "    ")
 
 
 class _While(_Loop):

@@ -6,12 +6,13 @@ nor warns where a loop has none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from anyshape.backend.compiler.op_traits import TRAITS, Alias, is_observable
 from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Node
+from anyshape.graph.ir.graph import Graph, Node, Value
 from anyshape.graph.ir.op_local import axes_read
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -22,7 +23,12 @@ from anyshape.ops.loops import Layout, varying_variables
 
 def split_invariants(body: Graph, layout: Layout) -> tuple[Graph, Graph]:
     """Return the graph of the invariant values that trips read, and the body that takes them as its last inputs."""
-    nodes = _invariant_nodes(body, layout)
+    nodes = nodes_over(body, layout, body.inputs[layout.own :], lambda node: not is_observable(node))
+    return moved_out(body, nodes)
+
+
+def moved_out(body: Graph, nodes: Sequence[Node]) -> tuple[Graph, Graph]:
+    """Return the graph of the values of these nodes that others read, and the body with them as its last inputs."""
     moved = {v for node in nodes if _is_worth_moving(node) for v in node.outputs}
     others = [node for node in body.nodes if moved.isdisjoint(node.outputs)]
     read = moved.intersection({v for node in others for v in node.operands} | {*body.outputs})
@@ -31,16 +37,16 @@ def split_invariants(body: Graph, layout: Layout) -> tuple[Graph, Graph]:
     return ahead, remove_dead_code(replace(body, nodes=tuple(others), inputs=(*body.inputs, *values)))
 
 
-def _invariant_nodes(body: Graph, layout: Layout) -> list[Node]:
-    """Return the nodes that read captured values and what follows from them, and no size that differs between trips."""
+def nodes_over(body: Graph, layout: Layout, inputs: Sequence[Value], may_move: Callable[[Node], bool]) -> list[Node]:
+    """Return the nodes that read these inputs and what follows from them, and no size that differs between trips."""
     varying = varying_variables(body, layout) | {*body.runtime}
-    invariant, nodes = {*body.inputs[layout.own :]}, list[Node]()
+    known, nodes = {*inputs}, list[Node]()
     ctx = pass_context(pass_scope(body), "loop_invariants")
     for node in body.nodes:
-        may_move = invariant.issuperset(node.inputs) and not node.op.mints and not is_observable(node)
-        if may_move and _is_constant(_variables_of(ctx, node), varying):
+        is_fit = known.issuperset(node.inputs) and not node.op.mints and may_move(node)
+        if is_fit and _is_constant(_variables_of(ctx, node), varying):
             nodes.append(node)
-            invariant.update(node.outputs)
+            known.update(node.outputs)
     return nodes
 
 

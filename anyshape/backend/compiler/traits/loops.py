@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import OPAQUE, declare
 from anyshape.backend.compiler.peak_memory import peak_bytes
-from anyshape.backend.compiler.plan import Step, sizes_of_body
+from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
+from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.graph.sizes.expr import Atom, Size
+from anyshape.graph.sizes.expr import Atom, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.ops import loops as lp
 
 
 def _bytes_of_trips(step: Step) -> Size | None:
-    """Return the bytes of the invariant values, of a trip, and of its carries; None where trips differ in size."""
-    params, (ahead, trip) = dict(step.params), step.bodies
+    """Return the bytes of invariant values, a block, a trip, and its carries; None where trips differ in size."""
+    params, (ahead, *blocks, trip) = dict(step.params), step.bodies
     layout = lp.Layout(*params["layout"])
     if params["joined"] or layout.pieces or lp.varying_variables(params["body"][0], layout):
         return None
     operands = layout.per_trip(step.metas[: len(params["body"][0].inputs)])
     parts: list[Size | None] = [total_bytes(map(bytes_of, step.results[: layout.carries]))]
-    for plan in (ahead, trip):
-        peak = peak_bytes(plan).size
-        sizes = sizes_of_body(plan, [*operands, *ahead.output_metas])
-        axes: dict[Atom, Size] = {variable: sizes[variable] for variable in sizes}
-        is_known = peak is not None and axes.keys() >= {*expr.variables(peak)}
-        parts.append(substitute(peak, axes.get) if is_known and peak is not None else None)
+    shared = ahead.output_metas
+    of_trip = [TensorMeta(m.dtype, m.extents[1:]) for block in blocks for m in block.output_metas]
+    parts += [_peak_at(plan, sizes_of_body(plan, [*operands, *shared, *of_trip])) for plan in (ahead, trip)]
+    for block in blocks:
+        parts += _bytes_of_block(block, layout, sizes_of_body(block, [*step.metas[: len(operands)], *shared]))
     known = [part for part in parts if part is not None]
     return expr.total(known) if len(known) == len(parts) else None
+
+
+def _bytes_of_block(block: Plan, layout: lp.Layout, sizes: dict[DimVar, Size]) -> list[Size | None]:
+    """Return the bytes of a block of trips, and of the last one, which a carry may keep. The sizes have all trips."""
+    variable, trips = trips_variable(block, layout), _at(trips_of_block(block, layout), sizes)
+    length = sizes[variable]
+    at_most = {**sizes, variable: length if trips is None else expr.minimum(length, trips)}
+    return [_peak_at(block, at_most), _at(total_bytes(map(bytes_of, block.output_metas)), at_most)]
+
+
+def _peak_at(plan: Plan, sizes: Mapping[DimVar, Size]) -> Size | None:
+    """Return the peak of a plan at these sizes of its variables."""
+    return _at(peak_bytes(plan).size, sizes)
+
+
+def _at(size: Size | None, sizes: Mapping[DimVar, Size]) -> Size | None:
+    """Return a size at these sizes of its variables, None where one of them is not known."""
+    axes: dict[Atom, Size] = {variable: sizes[variable] for variable in sizes}
+    return substitute(size, axes.get) if size is not None and axes.keys() >= {*expr.variables(size)} else None
 
 
 def _unknown(step: Step) -> Size | None:
