@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from anyshape.errors import SizeLimitError
 from anyshape.graph.prover.answers import Answers, FinalAnswers, key_of
-from anyshape.graph.prover.claim_index import ByVariable, add_to_index, connected_claims, index_by_variable
+from anyshape.graph.prover.claim_index import Claims, connected_claims
 from anyshape.graph.prover.constraints import Claim, Verdict, at_least, equal, implied_broadcasts, substitute_claim
 from anyshape.graph.prover.decide import (
     Links,
@@ -70,12 +70,11 @@ class Assumptions:
 
     def __init__(self, sizes: Mapping[DimVar, int] | None = None, runtime: Mapping[DimVar, int] | None = None) -> None:
         self._runtime = {} if runtime is None else runtime
-        self.claims: list[Claim] = []
-        self._stated: list[Claim] = []  # the claims, over variables that no equality determines
-        self._facts: list[Claim] = []  # the claims, with every equality applied
-        self._facts_by_variable: ByVariable | None = {}  # without links; None: to be rebuilt
-        self._stated_by_variable: ByVariable | None = {}  # None: to be rebuilt
-        self._links: Links | None = Links()  # of the facts; None: to be rebuilt
+        self.claims = Claims()
+        self._stated = Claims()  # the claims, over variables that no equality determines
+        self._facts = Claims()  # the claims but links, with every equality applied
+        self._link_facts: list[Claim] = []
+        self._links: Links | None = Links()  # of these; None: to be rebuilt
         self._replacements: dict[Atom, Size] = {}
         self._determined = False  # some equality determines a variable
         self._normal_forms: dict[Size, Size] = {}
@@ -85,16 +84,16 @@ class Assumptions:
         self._probe: Model | None = None
         self._answers = Answers()
         self._bounds: dict[Size, tuple[Bound, Bound]] = {}  # cleared by `assume`
-        self._ranges: dict[tuple[DimVar, int], tuple[Bound, Bound]] = {}
+        self._ranges: dict[DimVar, tuple[Bound, Bound]] = {}  # likewise
         self._models = KnownModels(self.claims, self._replacements, sizes)
         self._budget = SearchBudget(_SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST)
         self.asked: Counter[DimVar] = Counter()  # how many questions to integer sets were about each variable
 
     def assume(self, claim: Claim) -> None:
         """Take the claim as true from now on."""
-        self.claims.append(claim)
-        stated = [part for c in self._restate(claim) for part in informative_claims(c)]
-        self._stated.extend(stated)
+        self.claims.add(claim)
+        for part in [part for c in self._restate(claim) for part in informative_claims(c)]:
+            self._stated.add(part)
         normal = simplify_relation(
             substitute_if_defined(claim, self._replacements.get) if self._replacements else claim
         )
@@ -102,25 +101,25 @@ class Assumptions:
         for atom, size in replacements:
             if atom not in self._replacements:
                 self._replace(atom, size)
-                self._facts_by_variable = self._stated_by_variable = self._links = None
+                self._links = None
         if not replacements or normal.relation != "==":
-            self._facts.append(normal)
-            self._extend_indexes(normal, stated)
+            self._add_fact(normal)
         self._models.note(claim)
         self._answers.reopen(claim)
         self._bounds.clear()
+        self._ranges.clear()
         for size in self._open_divisions:
             self._normal_forms.pop(size, None)
             self._simplest_forms.pop(size, None)
         self._open_divisions.clear()
 
-    def _extend_indexes(self, fact: Claim, stated: Sequence[Claim]) -> None:
-        if self._facts_by_variable is not None and fact.relation not in _LINKS:
-            add_to_index(self._facts_by_variable, [fact])
+    def _add_fact(self, fact: Claim) -> None:
+        if fact.relation not in _LINKS:
+            self._facts.add(fact)
+            return
+        self._link_facts.append(fact)
         if self._links is not None:
             self._links.add(fact)
-        if self._stated_by_variable is not None:
-            add_to_index(self._stated_by_variable, stated)
 
     def without(self, sizes: Set[DimVar], verdicts: FinalAnswers) -> Assumptions:
         """Return a copy without claims about `sizes`; of the final verdicts it keeps those given."""
@@ -145,15 +144,18 @@ class Assumptions:
         self._substitute_in_replacements(atom, size)
         self._replacements[atom] = size
         if isinstance(atom, Call) and atom.function == "broadcast":
-            self._facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
-        self._facts = [
-            substitute_if_defined(f, self._replacements.get) if mentions(f, atom) else f for f in self._facts
-        ]
+            self._link_facts.extend(Claim("stretches", part, size) for part in atom.args if part is not size)
+        self._facts = Claims(self._rewritten(self._facts, atom))
+        self._link_facts = self._rewritten(self._link_facts, atom)
         if isinstance(atom, DimVar):
             self._determined = True
-            self._stated = self._stated_without(atom, size)
+            self._stated = Claims(self._stated_without(atom, size))
         self._normal_forms.clear()
         self._simplest_forms.clear()
+
+    def _rewritten(self, facts: Iterable[Claim], atom: Atom) -> list[Claim]:
+        """Return the facts with the value of an atom in its place."""
+        return [substitute_if_defined(f, self._replacements.get) if mentions(f, atom) else f for f in facts]
 
     def _stated_without(self, variable: DimVar, size: Size) -> list[Claim]:
         """Return the stated claims with the variable replaced by the size, which gets its declared range."""
@@ -386,20 +388,16 @@ class Assumptions:
 
     def _facts_about(self, claim: Claim) -> list[Claim]:
         """Return the comparisons that share a variable with the claim."""
-        if self._facts_by_variable is None:
-            self._facts_by_variable = index_by_variable([f for f in self._facts if f.relation not in _LINKS])
-        return list({id(f): f for v in claim.variables() for f in self._facts_by_variable.get(v, ())}.values())
+        return list({id(f): f for v in claim.variables() for f in self._facts.get(v)}.values())
 
     def _known_links(self) -> Links:
         if self._links is None:
-            self._links = Links(self._facts)
+            self._links = Links(self._link_facts)
         return self._links
 
     def _connected_claims(self, claim: Claim) -> list[Claim]:
         """Return the stated claims that are connected with the claim."""
-        if self._stated_by_variable is None:
-            self._stated_by_variable = index_by_variable(self._stated)
-        return connected_claims(claim, self._stated_by_variable)
+        return connected_claims(claim, self._stated)
 
     # -- contradictions
 
@@ -409,12 +407,12 @@ class Assumptions:
             return True
         if implied_broadcasts(claim):
             with self._budget.question():
-                return not contradict(claim, connected_claims(claim, index_by_variable(self.claims)))
+                return not contradict(claim, connected_claims(claim, self.claims))
         return self.decide(claim) is not Verdict.NO
 
     def core(self, claim: Claim) -> list[Claim]:
         """Return the claim, which is known to be false, and a minimal set of assumptions that contradict it."""
-        core = connected_claims(claim, index_by_variable(self.claims))
+        core = connected_claims(claim, self.claims)
         with self._budget.question():
             for fact in list(core):
                 rest = [f for f in core if f is not fact]
@@ -460,19 +458,18 @@ class Assumptions:
 
     def _range(self, variable: DimVar) -> tuple[Bound, Bound]:
         """Return the range of a variable by the stated claims without products."""
-        key = variable, len(self.claims)
-        if key not in self._ranges:
+        if variable not in self._ranges:
             size = expr.from_atom(variable)
             facts = self._connected_claims(Claim("==", size, 0))
             linear = [c for c in facts if not count_products(c.left) + count_products(c.right)]
-            self._ranges[key] = range_of(size, linear)
-        return self._ranges[key]
+            self._ranges[variable] = range_of(size, linear)
+        return self._ranges[variable]
 
     # -- models
 
     def witnesses(self, claim: Claim) -> dict[bool, Assignment]:
         """Return a model in which the claim is true, and one in which it is false, as far as they are found."""
-        facts = connected_claims(claim, index_by_variable(self.claims))
+        facts = connected_claims(claim, self.claims)
         names = list(dict.fromkeys(v for c in [claim, *facts] for v in c.variables()))
         models: dict[bool, Assignment] = {}
         with self._budget.question():

@@ -1,29 +1,77 @@
-"""Index claims by their variables, and collect those that are connected with a claim."""
+"""Claims by their variables: the strongest bounds alone, and those that are connected with a claim."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from anyshape.graph.prover.constraints import Claim
-from anyshape.graph.sizes.expr import DimVar
+from anyshape.graph.sizes.expr import DimVar, Size
 
 _MOST_CONNECTED = 100  # the nearest ones are used
-ByVariable = dict[DimVar, list[Claim]]
 
 
-def index_by_variable(claims: Sequence[Claim]) -> ByVariable:
-    """Return the claims that mention each variable."""
-    index: ByVariable = {}
-    add_to_index(index, claims)
-    return index
+class Claims:
+    """Claims that all hold, in their order. Of `n >= 3` and `n >= 5` the strongest alone stays.
 
+    A loop over the rows of an array demands one more row in each step. Without this, each step would cost more than
+    the one before it.
+    """
 
-def add_to_index(index: ByVariable, claims: Sequence[Claim]) -> None:
-    """Add the claims at each of their variables."""
-    for claim in claims:
+    def __init__(self, claims: Iterable[Claim] = ()) -> None:
+        self._claims: dict[Hashable, Claim] = {}
+        self._by_variable: dict[DimVar, dict[Hashable, Claim]] | None = None  # made when it is needed
+        for claim in claims:
+            self.add(claim)
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self._claims.values())
+
+    def add(self, claim: Claim) -> None:
+        """Add a claim, in place of one that it implies by its constant alone."""
+        key, excess = bound_of(claim)
+        known = self._claims.get(key)
+        if known is not None:
+            if excess >= bound_of(known)[1]:
+                return
+            del self._claims[key]  # the new one comes last
+        self._claims[key] = claim
+        if self._by_variable is not None:
+            self._index(key, claim, self._by_variable)
+
+    def _index(self, key: Hashable, claim: Claim, by_variable: dict[DimVar, dict[Hashable, Claim]]) -> None:
         for variable in claim.variables():
-            index.setdefault(variable, []).append(claim)
+            about = by_variable.setdefault(variable, {})
+            about.pop(key, None)
+            about[key] = claim
+
+    def get(self, variable: DimVar, default: Sequence[Claim] = (), /) -> Sequence[Claim]:
+        """Return the claims about a variable."""
+        if self._by_variable is None:
+            self._by_variable = {}
+            for key, claim in self._claims.items():
+                self._index(key, claim, self._by_variable)
+        about = self._by_variable.get(variable)
+        return default if about is None else [*about.values()]
+
+
+def bound_of(claim: Claim) -> tuple[Hashable, int]:
+    """Return a key that claims share which differ by constants, and the excess: a claim of less excess is stronger.
+
+    Of two claims with one key and other relations than `>=`, neither excess is less: they are the same claim.
+    """
+    if claim.relation != ">=":
+        return (claim.relation, claim.left, claim.right), 0
+    (left, plus), (right, minus) = _without_constant(claim.left), _without_constant(claim.right)
+    return (">=", left, right), plus - minus
+
+
+def _without_constant(size: Size) -> tuple[tuple[Any, ...], int]:
+    """Return the terms of a size but its constant, and the constant."""
+    if isinstance(size, int):
+        return (), size
+    *terms, (monomial, coefficient) = size.terms
+    return (size.terms, 0) if monomial else (tuple(terms), coefficient)
 
 
 class Index(Protocol):

@@ -6,12 +6,12 @@ would have taken another path first. An assertion may be dropped if any others i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from anyshape.graph.prover.assumptions import Assumptions
-from anyshape.graph.prover.claim_index import Index, connected_claims
+from anyshape.graph.prover.claim_index import Index, bound_of, connected_claims
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.decide import follows
 from anyshape.graph.prover.solvers.linear_constraints import divides_by_size
@@ -31,6 +31,9 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 _MAX_QUERIES = 100  # per program; beyond, implied conditions stay
 _MAX_SECONDS = 1.0  # of processor time, with the same effect
+# Kinds of conditions that may imply one of a kind, see `_may_imply`.
+_IMPLIED_BY_EARLIER = dict.fromkeys(("guard", "assertion"), ("constraint", "fact", "guard", "assertion"))
+_IMPLIED_BY_LATER = {"guard": ("constraint", "guard"), "assertion": ("constraint", "guard", "assertion")}
 
 Predicate: TypeAlias = Callable[..., bool]
 
@@ -49,6 +52,7 @@ def drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
 
 def _drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Drop implied conditions until the time limit; later ones stay."""
+    conditions = _strongest_bounds(conditions)
     premises, dropped = _Premises(conditions), []
     for condition in [c for c in conditions if _is_droppable(c)][:_MAX_QUERIES]:
         near = connected_claims(condition.claim, premises.of(condition))
@@ -56,6 +60,26 @@ def _drop_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
             premises.drop(condition)
             dropped.append(condition)
     return _merge_opposite_bounds(_restore_unprovable(premises.remaining(), dropped, premises.position))
+
+
+def _strongest_bounds(conditions: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions without those that another implies by its constant alone: a loop may make thousands."""
+    later_first = _without_weaker(conditions, _IMPLIED_BY_EARLIER)[::-1]
+    return _without_weaker(later_first, _IMPLIED_BY_LATER)[::-1]
+
+
+def _without_weaker(conditions: Sequence[Condition], implied_by: Mapping[str, Sequence[str]]) -> list[Condition]:
+    """Return the conditions without those that one before implies so, if it is of a kind that may."""
+    strongest: dict[tuple[Hashable, str], int] = {}
+    remaining = []
+    for condition in conditions:
+        key, excess = bound_of(condition.claim)
+        kinds = implied_by[condition.kind] if condition.claim.relation == ">=" and _is_droppable(condition) else ()
+        if any(strongest.get((key, kind), excess + 1) <= excess for kind in kinds):
+            continue
+        remaining.append(condition)
+        strongest[key, condition.kind] = min(excess, strongest.get((key, condition.kind), excess))
+    return remaining
 
 
 class _Premises:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import anyshape
+from anyshape.graph.prover import decide as decide_module
 from anyshape.graph.prover import scope as scope_module
 from anyshape.graph.prover.assumptions import Assumptions
+from anyshape.graph.prover.claim_index import Claims
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, equal
 from anyshape.graph.prover.equal_classes import EqualClasses
 from anyshape.graph.prover.scope import Scope
@@ -166,6 +168,47 @@ def test_parameters_ask_integer_sets_nothing(count):
     assert count(*vectors(30))["sets"] == 0
 
 
+def rows(steps):
+    def run(w, x):
+        h = x[0] @ w
+        for t in range(1, steps):
+            h = np.tanh(x[t] + h @ w)
+        return np.sum(h)
+
+    return run, np.eye(3), np.ones((steps, 3))
+
+
+def while_rows(steps):
+    def run(x):
+        i, total = 0, 0.0
+        while i < x.shape[0]:
+            total, i = total + x[i] * x[i], i + 1
+        return total
+
+    return run, np.ones(steps)
+
+
+@pytest.mark.parametrize("make", [rows, while_rows], ids=lambda f: f.__name__)
+def test_each_row_of_a_loop_costs_as_much_as_the_one_before(monkeypatch, make):
+    """A row demands a larger size than the one before: distances to all of these bounds would grow as their square."""
+    measured, distance = [], decide_module.expr.combination_terms
+
+    def counted(*parts):
+        measured[-1] += 1
+        return distance(*parts)
+
+    monkeypatch.setattr(decide_module.expr, "combination_terms", counted)
+    programs = []
+    for steps in (30, 60, 90):
+        measured.append(0)
+        function, *args = make(steps)
+        jitted = anyshape.jit(function)
+        jitted(*args)
+        programs += jitted.programs()
+    assert measured[2] - measured[1] <= measured[1] - measured[0] + 10
+    assert [len(p.graph.conditions) for p in programs] == [len(programs[0].graph.conditions)] * 3
+
+
 def test_costly_proofs_are_reported_once_in_the_words_of_the_caller(monkeypatch, caplog):
     monkeypatch.setattr(scope_module, "_COSTLY_SECONDS", 0.0)
     run, args = diffusion()
@@ -260,11 +303,11 @@ def test_known_models_stay_models(number):
     rng = random.Random(f"models {number}")
     w = random_claims.world(rng)
     constraints, _ = random_claims.satisfiable(rng, w, random_claims.general_claim, 4)
-    claims = []
+    claims = Claims()
     models = KnownModels(claims, {})
     models.all()
     for constraint in constraints:
-        claims.append(constraint.claim)
+        claims.add(constraint.claim)
         models.note(constraint.claim)
         for _ in range(2):
             query = random_claims.general_claim(rng, w, 2).claim

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from anyshape.errors import ShapeError
-from anyshape.graph.prover.claim_index import ByVariable, add_to_index
+from anyshape.graph.prover.claim_index import Claims
 from anyshape.graph.prover.constraints import Claim
 from anyshape.graph.prover.solvers.models import (
     Assignment,
@@ -33,10 +33,10 @@ class KnownModels:
     """
 
     def __init__(
-        self, claims: Sequence[Claim], equalities: Mapping[Atom, Size], sizes: Mapping[DimVar, int] | None = None
+        self, claims: Claims, equalities: Mapping[Atom, Size], sizes: Mapping[DimVar, int] | None = None
     ) -> None:
         self._claims, self._equalities = claims, equalities
-        self._about: ByVariable = {}
+        self._mentioned: set[DimVar] = set()  # by claims
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
 
     def all(self) -> list[Model]:
@@ -57,8 +57,8 @@ class KnownModels:
 
     def note(self, claim: Claim) -> None:
         """Drop the models in which a new claim does not hold, unless other sizes of new variables make it hold."""
-        fresh = [v for v in claim.variables() if v not in self._about]
-        add_to_index(self._about, [claim])
+        fresh = [v for v in claim.variables() if v not in self._mentioned]
+        self._mentioned.update(fresh)
         models = (m if truth(claim, m) else _repaired(m, claim, fresh, i % 2) for i, m in enumerate(self._models))
         self._models = [m for m in models if m is not None]
 
@@ -78,7 +78,7 @@ class KnownModels:
     def _changed(self, model: Model, known: Model) -> Iterator[Claim]:
         """Yield the claims about the sizes that a variant of a known model changes. The others hold as before."""
         for variable in [v for v in {**known, **model} if v not in model or known.get(v) != model[v]]:
-            yield from self._about.get(variable, ())
+            yield from self._claims.get(variable)
 
     def complete(self, sizes: Assignment) -> Assignment:
         """Return the sizes with the variables that equalities determine."""
@@ -111,7 +111,7 @@ class KnownModels:
 
         Variables that no claim mentions are left out: other sizes of these refute the questions about them.
         """
-        free = {v: n for v, n in known.items() if v in self._about and v not in self._equalities}
+        free = {v: n for v, n in known.items() if v in self._mentioned and v not in self._equalities}
         singles = [(v,) for v in claim.variables()]
         sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
         for others in [*singles, *sides]:
