@@ -70,33 +70,16 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
     - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
     - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
     """
-    count = sum(linear.captured)
-    *_, products = _transposed(loop, linear, live, [True] * count)
-    return _transposed(loop, linear, live, [product is None for product in products])
-
-
-def _transposed(
-    loop: Loop, linear: Inputs, live: Outputs, summed: Sequence[bool]
-) -> tuple[Graph, Inputs, list[Product | None]]:
-    """Return the same where the cotangents of `summed` captured inputs are carries, and the others are products."""
     known, pulled = loop.metas.chosen(linear, wanted=False), loop.metas.chosen(linear)
-    outputs = loop.outputs([v.meta for v in loop.body.outputs])
-    cotangents = Inputs(
-        [*[_after(loop, m) for m in pulled.carries], *flagged(pulled.captured, summed)],
-        flagged(outputs.stacked, live.stacked),
-        [_of_new_size(m) for m in flagged(outputs.joined, live.joined)],
-        [],
-    )
-    metas = known.joined(cotangents)
+    metas = known.joined(_cotangent_types(loop, pulled, live))
     with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
         residuals, seeds = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(known)
-        count = len(pulled.carries)
         results = transpose(
             builder,
             _linear_first(loop.body, linear),
             len(pulled.flat()),
             residuals.flat(),
-            [*seeds.carries[:count], *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
+            [*seeds.carries, *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
         )
         cts = Inputs.of(pulled.layout(), results)
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
@@ -104,10 +87,25 @@ def _transposed(
         carries = [zeros_like(ctx, Typed(m)) if ct is None else ct for ct, m in pairs]
         stacks = _Stacks(loop, builder, residuals.elements)
         products = [stacks.product(ct) for ct in cts.captured]
-        sums = map(add_tangents, seeds.carries[count:], flagged(cts.captured, summed))
+        summed = [i for i, product in enumerate(products) if product is None]
+        sums = [builder.input(pulled.captured[i]) for i in summed]
+        after = [add_tangents(total, cts.captured[i]) for total, i in zip(sums, summed, strict=True)]
         added = [[ct for ct in kind if ct is not None] for kind in (cts.elements, cts.pieces)]
-        ends = [*carries, *sums, *added[0], *stacks.added, *added[1]]
-        return builder.finish(ends, loop.body.name), cts.map(lambda ct: ct is not None), products
+        graph = builder.finish([*carries, *after, *added[0], *stacks.added, *added[1]], loop.body.name)
+    return _with_last_inputs_at(graph, len(metas.carries), len(sums)), cts.map(lambda ct: ct is not None), products
+
+
+def _cotangent_types(loop: Loop, pulled: Inputs, live: Outputs) -> Inputs:
+    """Return the types of the cotangents of linear carries and of live outputs."""
+    outputs = loop.outputs([v.meta for v in loop.body.outputs])
+    joined = [_of_new_size(m) for m in flagged(outputs.joined, live.joined)]
+    return Inputs([_after(loop, m) for m in pulled.carries], flagged(outputs.stacked, live.stacked), joined, [])
+
+
+def _with_last_inputs_at(graph: Graph, position: int, count: int) -> Graph:
+    """Return a graph that is not yet closed with so many of its last inputs at a position."""
+    first, last = graph.inputs[: len(graph.inputs) - count], graph.inputs[len(graph.inputs) - count :]
+    return replace(graph, inputs=(*first[:position], *last, *first[position:]))
 
 
 class _Stacks:
