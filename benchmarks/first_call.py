@@ -236,9 +236,9 @@ def measure(library: str, name: str, size: int, gradient: bool, declared: bool) 
     program = PROGRAMS[name]
     args = program.arguments(np.random.default_rng(0), size)
     call = LIBRARIES[library](program, size, gradient, declared)
-    peak, start = _peak(), time.process_time()
+    peak, start = peak_megabytes(), time.process_time()
     result = call(*args)
-    first, grown = time.process_time() - start, _peak() - peak
+    first, grown = time.process_time() - start, peak_megabytes() - peak
     later = []
     for _ in range(LATER):
         begun = time.perf_counter()
@@ -263,7 +263,7 @@ def _overhead(call: Any, args: tuple[Any, ...]) -> float:
     return float(np.median(rounds))
 
 
-def _peak() -> float:
+def peak_megabytes() -> float:
     """The peak of the process in megabytes, without that of the process that started it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -1,21 +1,111 @@
-"""Measure loops of the program against loops by hand: a recurrent network, a small body, examples that end apart."""
+"""Measure loops of the program against loops by hand: a recurrent network, a small body, examples that end apart.
+
+First calls are made in processes of their own, by anyshape and by jax where it is installed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import anyshape
+from benchmarks import first_loop, peers
 from benchmarks.timing import Effort, Result, interleaved, ratio, seconds
 
 WIDTH = 16
 
 
-def run(effort: Effort, steps: int = 1000, examples: int = 256) -> list[Result]:
+def run(
+    effort: Effort, steps: int = 1000, examples: int = 256, lengths: int = 200, libraries: Sequence[str] = ("jax",)
+) -> list[Result]:
     """The results of this file."""
-    return [recurrent(effort, steps), small_body(effort, steps), *examples_apart(effort, examples, steps)]
+    times = min(3, effort.rounds // 10) or 1
+    return [
+        recurrent(effort, steps),
+        *sweeps(effort, times, [name for name in libraries if name in peers.installed()]),
+        *first_gradients(times, lengths),
+        small_body(effort, steps),
+        *examples_apart(effort, examples, steps),
+    ]
+
+
+# -- first calls -------------------------------------------------------------------------------------------------
+
+
+class FirstSweep(NamedTuple):
+    """Measurements of a first sweep; see `first_loop.measure`."""
+
+    first: float
+    megabytes: float
+    later: float
+    value: float
+
+    def __str__(self) -> str:
+        return f"{seconds(self.first)}, {self.megabytes:.0f} MB, then {seconds(self.later)}"
+
+
+def first_sweep(library: str, program: str, times: int = 1) -> FirstSweep:
+    """The fastest of some first sweeps, each in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(peers.ROOT)}
+    environment.pop("ANYSHAPE_CHECK", None)
+    command = [peers.interpreter(library), "-m", "benchmarks.first_loop", library, program]
+    measured = []
+    for _ in range(times):
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, cwd=peers.ROOT)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
+        measured.append(FirstSweep(**json.loads(done.stdout)))
+    return min(measured, key=lambda sweep: sweep.first)
+
+
+def sweeps(effort: Effort, times: int, libraries: Sequence[str]) -> list[Result]:
+    """A recurrent network at five lengths: the first sweep, and later ones against a loop by hand."""
+    name = f"tanh RNN, d = {first_loop.WIDTH}, {len(first_loop.LENGTHS)} lengths, value and gradient"
+    ours = first_sweep("anyshape", "recurrent", times)
+    others = {library: first_sweep(library, "recurrent", times) for library in libraries}
+    for other in others.values():
+        np.testing.assert_allclose(other.value, ours.value, rtol=1e-9)
+    lib, arguments = first_loop.with_anyshape(), first_loop.sequences()
+    step = lib.value_and_grad(lambda *args: first_loop.recurrent(lib, *args), (0, 1, 2))
+    for args in arguments:
+        (value, slopes), (expected, by_hand) = step(*args), first_loop.recurrent_by_hand(*args)
+        for got, want in zip((value, *slopes), (expected, *by_hand), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    calls = [lambda f=f: [f(*args) for args in arguments] for f in (step, first_loop.recurrent_by_hand)]
+    steady = _against(f"  {name}, steady", calls, 1.0, effort)
+    by_hand = interleaved(calls[1:], effort.fewer(10)).min()
+    return [
+        Result(f"{name}, cold sweep", 1e3 * ours.first, "ms", 60, str(ours)),
+        *[Result(f"  by {n}", 1e3 * other.first, "ms", None, str(other)) for n, other in others.items()],
+        steady,
+        *[Result(f"  by {n}", other.later / by_hand, "x", None, "steady") for n, other in others.items()],
+    ]
+
+
+def first_gradients(times: int, lengths: int) -> list[Result]:
+    """First gradients of a scan whose body has twenty operations, and of many small steps of an equation."""
+    twenty, steps = [first_sweep("anyshape", name, times) for name in ("twenty", "lotka_volterra")]
+    return [
+        Result("first gradient of a scan, body of 20 ops", 1e3 * twenty.first, "ms", 80, str(twenty)),
+        Result(f"  traces for {lengths} lengths", traces(lengths), "", 1),
+        Result("Lotka-Volterra, 1000 steps of Runge-Kutta: first gradient", steps.first, "s", 0.3, str(steps)),
+        Result("  memory above the import", steps.megabytes, "MB", 60),
+    ]
+
+
+def traces(lengths: int) -> int:
+    """Return how often the loss with a body of 20 ops is traced for so many lengths, 0 and 1 among them."""
+    lib = first_loop.with_anyshape()
+    step = anyshape.jit(lib.value_and_grad(lambda *args: first_loop.twenty(lib, *args), (0, 1)))
+    ((w, rows),) = first_loop.rows()
+    for n in range(lengths):
+        step(w, np.resize(rows, (n, *rows.shape[1:])))
+    return int(step.cache_info().traces)
 
 
 # -- a recurrent network -----------------------------------------------------------------------------------------

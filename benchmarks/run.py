@@ -55,7 +55,7 @@ QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run
     "calls": {"libraries": ()},
     "chain": {"size": 10_000},
-    "loops": {"steps": 10, "examples": 4},
+    "loops": {"steps": 10, "examples": 4, "lengths": 5, "libraries": ()},
     "first_calls": {"ops": (100, 1_000), "leaves": (100,), "libraries": ()},
 }
 COLUMNS = ("benchmark", "measured", "limit", "met", "detail")
