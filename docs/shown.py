@@ -59,7 +59,7 @@ def raised(error):
     """Raise an error as a step of a plan would; no op on record raises this one by itself."""
     step = Step(add_op, (), (), (), (), (), where="user.py:7")
     error.__traceback__ = None
-    raise error_translator("", [(0, step)])(error)
+    raise error_translator("", [(0, step)], "")(error)
 
 
 X, W = np.ones(3), np.ones((2, 4))
@@ -99,6 +99,7 @@ MISTAKES = {
     "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
     "CustomRuleError": lambda: anyshape.grad(lambda x: np.sum(with_wrong_rule()(x)))(X),
     "DivisionCheckError": lambda: anyshape.jit(lambda x, w: np.average(x, weights=w))(X, 0 * X),
+    "NegativeSizeError": lambda: anyshape.jit(lambda x, n: np.repeat(x, n))(X, -2),
     "BranchMismatchError": lambda: anyshape.jit(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.sum, x))(X),
     "CarryMismatchError": lambda: anyshape.jit(lambda x: anyshape.fori_loop(0, 3, lambda i, c: c > x, x))(X),
 }

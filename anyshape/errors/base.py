@@ -8,7 +8,12 @@ from anyshape.errors import messages
 
 
 class AnyshapeError(Exception):
-    """Base of every error that anyshape raises on purpose. It copies and pickles with all its attributes."""
+    """Base of every error that anyshape raises on purpose. It copies and pickles with all its attributes.
+
+    `trips` are the trips of loops that a run was in, the innermost first: a number from 0, or the range of a block.
+    """
+
+    trips: tuple[int | range, ...] = ()
 
     def __init_subclass__(cls) -> None:
         if cls.__module__.startswith("anyshape.errors."):
@@ -26,6 +31,13 @@ class AnyshapeError(Exception):
             if primitive and first.startswith(before := f"{messages.operation(primitive, None)}: "):
                 first = f"{messages.operation(primitive, where)}: {first.removeprefix(before)}"
             self.args = ("\n".join([first + messages.at(where), *rest]),)
+
+    def locate_in_loops(self, trips: tuple[int | range, ...]) -> None:
+        """Add the trips of loops that were running to the message, unless it has some."""
+        if trips and not self.trips:
+            self.trips = trips
+            first, *rest = str(self).split("\n")
+            self.args = ("\n".join([first + messages.in_trips(trips), *rest]),)
 
 
 def _rebuild(kind: type[AnyshapeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> AnyshapeError:

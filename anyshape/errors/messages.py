@@ -143,6 +143,12 @@ def at(where: object) -> str:
     return f" at {getattr(where, 'trail', where)}" if where is not None else ""
 
 
+def in_trips(trips: Sequence[int | range]) -> str:
+    """Return the trips of loops, the innermost first, as a suffix, empty if there are none."""
+    texts = [f"one of trips {t.start} to {t.stop - 1}" if isinstance(t, range) else f"trip {t}" for t in trips]
+    return f" in {' of a loop in '.join(texts)}" if texts else ""
+
+
 def line_text(where: object) -> str:
     """Return the user's line as written, empty if its source is not known."""
     file, line = getattr(where, "file", ""), getattr(where, "line", 0)

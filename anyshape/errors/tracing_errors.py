@@ -31,8 +31,10 @@ class DTypeError(AnyshapeError, TypeError):
 class ArgumentError(AnyshapeError, TypeError, ValueError):
     """Raised for an argument, named by its path, or a result that a transform does not accept.
 
-    NumPy raises TypeError for one and ValueError for another, so this is both.
+    NumPy raises TypeError for one and ValueError for another, so this is both. `where` is the line of traced code.
     """
+
+    where: object = None
 
     def __init__(self, function: str, path: str, problem: str, advice: str) -> None:
         self.function, self.path, self.problem, self.advice = function, path, problem, advice
@@ -87,6 +89,16 @@ class CheckError(AnyshapeError, ValueError):
         self.message, self.where = message, where
         false = f": {self.observed}" if isinstance(observed, str) and observed else ""
         super().__init__(f"{message}{false}{messages.at(where)}\n  call it with what is demanded")
+
+
+class NegativeSizeError(CheckError):
+    """Raised where data gives a negative `size`; `primitive` takes it."""
+
+    def __init__(self, size: int, primitive: str = "size") -> None:
+        self.size, self.sizes, self.primitive, self.where = size, dict[str, int](), primitive, None
+        self.message, self.observed = "a size cannot be negative", str(size)
+        text = f"{messages.operation(primitive, None)}: {self.message}, and this one is {size}"
+        AnyshapeError.__init__(self, f"{text}\n  give a size of at least 0")
 
 
 class DivisionCheckError(CheckError, ZeroDivisionError):

@@ -245,9 +245,10 @@ def nonnegative_size(x: Any, function: str) -> Size:
     if isinstance(x, Traced):
         if x.meta.rank or x.dtype.kind not in "iu":
             raise context_of(function).bad_dtype(f"a size is {x.meta}, not an integer", "use astype(int)")
+        count = size_from_count(x)
         if x.dtype.kind == "i":
-            check(ew.ge(x, cr.full((), 0, x.dtype)), f"{function}: a size cannot be negative")
-        return size_from_count(x)
+            size_token(x)  # refuses a negative one
+        return count
     size = plain_size(x, function)
     context_of(function).require(at_least(size, 0), "a size cannot be negative")
     return size

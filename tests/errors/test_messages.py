@@ -715,6 +715,7 @@ INSTANCES = [
     errors.ConcretizationError("bool()", "f64[]", AT),
     errors.DataDependentSizeError("count > 2", {"count": "made by nonzero at user.py:6"}, AT),
     errors.CheckError("all are positive", "2 of 3 elements that are False", AT),
+    errors.NegativeSizeError(-3, "scan"),
     errors.DivisionCheckError("average: the weights sum to zero", "False", AT),
     errors.CarryMismatchError("scan", "f", "carry", "f64[n]", "bool[n]", "convert it", AT, AT),
     errors.BranchMismatchError(

@@ -146,11 +146,11 @@ def test_truncation_takes_symbolic_sizes_too():
 
 IDS = np.array([0, 1, -2, 1, 0])
 BAD = {
-    "zeros": (lambda x, k: anp.zeros(k - 9) + x.sum(), ValueError, "a size cannot be negative"),
-    "eye": (lambda x, k: anp.eye(k - 9), ValueError, "eye: a size cannot be negative"),
-    "linspace": (lambda x, k: anp.linspace(0, 1, k - 9), ValueError, "linspace: a size cannot be negative"),
-    "tile": (lambda x, k: np.tile(x, k - 9), ValueError, "tile: a size cannot be negative"),
-    "repeat": (lambda x, k: np.repeat(x, k - 9), ValueError, "repeat: a size cannot be negative"),
+    "zeros": (lambda x, k: anp.zeros(k - 9) + x.sum(), ValueError, "a size cannot be negative, and this one is -7 "),
+    "eye": (lambda x, k: anp.eye(k - 9), ValueError, r"eye\(.*\): a size cannot be negative"),
+    "linspace": (lambda x, k: anp.linspace(0, 1, k - 9), ValueError, r"linspace\(.*\): a size cannot be negative"),
+    "tile": (lambda x, k: np.tile(x, k - 9), ValueError, r"tile\(.*\): a size cannot be negative"),
+    "repeat": (lambda x, k: np.repeat(x, k - 9), ValueError, r"repeat\(.*\): a size cannot be negative"),
     "repeat by counts": (lambda x, k: np.repeat(x, IDS * k), ValueError, "a count cannot be negative"),
     "counts of another size": (
         lambda x, k: np.repeat(x, anp.stack([k, k])),
@@ -166,7 +166,7 @@ BAD = {
     "mask of place": (lambda x, k: ops.place(x, x[:2] > 0, x), ValueError, r"x.shape\[0\] \(5\) must equal .* \(2\)"),
     "nothing to place": (lambda x, k: ops.place(x, x > 0, x[:0]), ValueError, "there are no values"),
     "top_k": (lambda x, k: anp.top_k(x, k * 9), ValueError, r"x.shape\[0\] \(5\) must be at least size \(18\)"),
-    "negative top_k": (lambda x, k: anp.top_k(x, -k), ValueError, "top_k: a size cannot be negative"),
+    "negative top_k": (lambda x, k: anp.top_k(x, -k), ValueError, r"top_k\(.*\): a size cannot be negative"),
     "part": (
         lambda x, k: ops.dynamic_slice(x, (0,), (k * 9,)),
         ValueError,
@@ -174,7 +174,7 @@ BAD = {
     ),
     "starts": (lambda x, k: ops.dynamic_slice(x, (k, k), (1,)), ValueError, "2 starts for 1 axes"),
     "ids": (lambda x, k: ops.segment_sum(x, IDS[:2], k), ValueError, r"x.shape\[0\] \(5\) must equal 2"),
-    "segments": (lambda x, k: ops.segment_sum(x, IDS, -k), ValueError, "segment_sum: a size cannot be negative"),
+    "segments": (lambda x, k: ops.segment_sum(x, IDS, -k), ValueError, r"segment_sum\(.*\): a size cannot be negative"),
     "scalar": (lambda x, k: np.nonzero(x.sum()), ValueError, "a scalar has no positions"),
     "beyond": (lambda x, k: np.compress(anp.stack([k] * 9), x), IndexError, "out of bounds"),
     "too large": (lambda x, k: anp.ones((k * 2**40, k * 2**40)) * x.sum(), Exception, "."),

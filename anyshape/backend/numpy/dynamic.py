@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from anyshape.errors import CheckError, RaggedBatchError
+from anyshape.errors import CheckError, NegativeSizeError, RaggedBatchError
 from anyshape.ops import dynamic as dy
 from anyshape.ops.core.apply import kernel
 
@@ -24,7 +24,7 @@ def _size_token(x, *, limit, rounds):
     if limit is not None:
         size = min(max(size, 0), limit)
     elif size < 0:
-        raise CheckError("size: a size cannot be negative", str(size))
+        raise NegativeSizeError(size)
     return np.ndarray((size,), bool, _NOTHING, strides=(0,))
 
 

@@ -84,7 +84,7 @@ def compile_plan(
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
-    namespace = writer.names | {"_translated": error_translator(file, writer.first_lines())}
+    namespace = writer.names | {"_translated": error_translator(file, writer.first_lines(), source)}
     line = 1
     for text in texts:
         define(text, file, line, namespace)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from anyshape.errors import (
     RunOverflowError,
     RunZeroDivisionError,
     ShapeError,
+    messages,
 )
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.shapes.array_type import Exact, TensorMeta, UpperBound
@@ -34,7 +37,15 @@ _TRANSLATIONS: tuple[tuple[type[Exception], type[RunError], str], ...] = (
 )
 
 
-def error_translator(file: str, lines: Sequence[tuple[int, Step]]) -> Callable[[Exception], Exception]:
+_IN_LOOP = re.compile(r"# trips? (\S+?)(?: to (\S+?))?( of a block)?$")  # ends the line that begins a loop
+
+
+def trip_mark(number: str, end: str = "", *, of_block: bool = False) -> str:
+    """Return the comment of a line that begins a loop: the local of the trip, or two, between which a block is."""
+    return f"  # trips {number} to {end}" if end else f"  # trip {number}{' of a block' if of_block else ''}"
+
+
+def error_translator(file: str, lines: Sequence[tuple[int, Step]], source: str) -> Callable[[Exception], Exception]:
     """Return a function from an error in a generated function to the error to raise.
 
     `lines` are the line of the file at which each step begins, in order. Errors of anyshape and of functions of the
@@ -43,24 +54,72 @@ def error_translator(file: str, lines: Sequence[tuple[int, Step]]) -> Callable[[
     starts = [line for line, _ in lines]
 
     def translate(error: Exception) -> Exception:
-        line = _line_in(error, file)
-        position = bisect_right(starts, line) - 1
-        return error if position < 0 else _translated(error, lines[position][1])
+        running = _running_lines(error, file)
+        trips = _trips(running, source)
+        position = bisect_right(starts, running[-1][1] if running else 0) - 1
+        result = error if position < 0 else _translated(error, lines[position][1], trips)
+        if isinstance(result, AnyshapeError):
+            result.locate_in_loops(trips)
+        return result
 
     return translate
 
 
-def _line_in(error: Exception, file: str) -> int:
-    """Return the line of the generated function that was running."""
-    traceback, line = error.__traceback__, 0
+def _running_lines(error: Exception, file: str) -> list[tuple[FrameType, int]]:
+    """Return the frames of a generated function and of its chunks that were running, each with its line.
+
+    A function that it has called may have a file of the same name, as names hold the address of a plan.
+    """
+    traceback, running = error.__traceback__, list[tuple[FrameType, int]]()
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == file:
-            line = traceback.tb_lineno
+        code = traceback.tb_frame.f_code
+        if code.co_filename == file:
+            if running and code.co_name == running[0][0].f_code.co_name:
+                break
+            running.append((traceback.tb_frame, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return line
+    return running
 
 
-def _translated(error: Exception, step: Step) -> Exception:
+def _trips(running: Sequence[tuple[FrameType, int]], source: str) -> tuple[int | range, ...]:
+    """Return the trips of loops that were running, the innermost first. A trip stands for its block."""
+    trips: list[int | range] = []
+    in_trip = False
+    for frame, line in _begun_loops(running, source.split("\n")):
+        mark = _IN_LOOP.search(line)
+        if mark is None:
+            continue
+        first, *end = [_local(frame, name) for name in mark.groups()[:2] if name is not None]
+        if not (end and in_trip):
+            trips.append(range(first, *end) if end else first)
+        in_trip = mark[3] is not None
+    return tuple(trips)
+
+
+def _begun_loops(running: Sequence[tuple[FrameType, int]], lines: Sequence[str]) -> Iterator[tuple[FrameType, str]]:
+    """Yield the lines that begin the blocks in which these lines stand, each with its frame, the innermost first."""
+    for frame, number in reversed(running):
+        indent = _indent(lines[number - 1])
+        for line in reversed(lines[: number - 1]):
+            if _indent(line) < indent:
+                indent = _indent(line)
+                yield frame, line
+            if not indent:
+                break
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _local(frame: FrameType, name: str) -> int:
+    """Return a local of a generated function. Chunks share theirs in a list: `_values[3]`."""
+    local, _, position = name.rstrip("]").partition("[")
+    value = frame.f_locals[local]
+    return int(value[int(position)] if position else value)
+
+
+def _translated(error: Exception, step: Step, trips: tuple[int | range, ...]) -> Exception:
     if isinstance(error, AnyshapeError):
         error.locate(step.where)
         return error
@@ -68,7 +127,7 @@ def _translated(error: Exception, step: Step) -> Exception:
     translation = None if runs_user_code(step) else _translation(error, name, step.where)
     if translation is None:
         at = f" at {step.where}" if step.where is not None else ""
-        error.add_note(f"raised by {name}{at} in an anyshape program")
+        error.add_note(f"raised by {name}{at}{messages.in_trips(trips)} in an anyshape program")
         return error
     translation.__cause__ = error
     return translation

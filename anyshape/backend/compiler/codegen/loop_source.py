@@ -5,6 +5,7 @@ Where a scan has element values, its trips are in blocks. What these values are 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.bodies import Body, insert
+from anyshape.backend.compiler.codegen.failures import trip_mark
 from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
@@ -26,7 +28,7 @@ RUNTIME = {"_check_ends": check_ends, "_joined": joined, "_owned": owned, "_piec
 
 def write_loop(writer: Any, step: Step, body_source: type) -> None:
     """Write a loop; `body_source` writes the plan of a subgraph."""
-    writer.names |= RUNTIME | {"_empty": np.empty, "_ones": np.ones}
+    writer.names |= RUNTIME | {"_empty": np.empty, "_ones": np.ones, "_count": itertools.count}
     (_Scan if step.op is scan_op else _While)(writer, step, body_source).write()
 
 
@@ -211,7 +213,9 @@ class _Scan(_Loop):
         body.lines += [self._add(self.added.index(local), local, result) for local, result in results]
         body.lines += self.next_carries(body)
         if lines or body.lines:
-            self.writer.lines.append(f"{indent}for {', '.join([self.trip_number, *targets])} in {numbers}:")
+            header = f"{indent}for {', '.join([self.trip_number, *targets])} in {numbers}:"
+            mark = trip_mark(self.trip_number, of_block=self.block is not None)
+            self.writer.lines.append(header + mark)
             self.writer.lines += [f"{indent}    {line}" for line in lines]
             insert(self.writer, body, f"{indent}    ")
 
@@ -303,10 +307,11 @@ class _Block:
         loop.write_constant_sizes(self.body, of_trip=False)
         with self.body.collect_apart() as lines:
             lines.append(f"{self.trips} = {self.body.text(size)}")
+        mark = trip_mark(self.low, self.high)
         if loop.params["reverse"]:
-            begin = f"for {self.high} in range({loop.count}, 0, -{self.trips}):"
+            begin = f"for {self.high} in range({loop.count}, 0, -{self.trips}):{mark}"
             return [*lines, begin, f"    {self.low} = max({self.high} - {self.trips}, 0)"]
-        begin = f"for {self.low} in range(0, {loop.count}, {self.trips}):"
+        begin = f"for {self.low} in range(0, {loop.count}, {self.trips}):{mark}"
         return [*lines, begin, f"    {self.high} = min({self.low} + {self.trips}, {loop.count})"]
 
     def numbers(self, read: Sequence[str]) -> str:
@@ -345,23 +350,23 @@ class _While(_Loop):
         lines = self.writer.lines
         self.write_carries()
         lines += [f"{local} = []" for local in self.added]
-        mask = f"{self.prefix}k" if self.added else ""
-        lines += [f"{mask} = 0"] if mask else []
+        number, mask = f"{self.prefix}k", bool(self.added)
+        lines += [f"{number} = -1"] if mask else []
         self.write_condition("")
         ahead, body = self.parts()
         lines.append(f"if {self.goes_on}:")
         insert(self.writer, ahead, "    ")
-        lines.append("    while True:")
+        lines.append(f"    for {number} in _count():{trip_mark(number)}")
         body.lines += [f"{local}.append({result})" for local, result in self.results_of_trip(body)]
-        body.lines += [f"{mask} += 1"] if mask else []
         body.lines += self.next_carries(body)
         insert(self.writer, body, "        ")
         self.write_condition("        ")
         lines.append(f"        if not {self.goes_on}: break")
         carries = self.layout.carries
         if mask:
-            lines.append(f"{self.step.outputs[carries]} = _ones({mask}, {self.writer.bind('dtype', np.dtype(bool))})")
-        self.write_results(carries + bool(mask), False)
+            dtype = self.writer.bind("dtype", np.dtype(bool))
+            lines.append(f"{self.step.outputs[carries]} = _ones({number} + 1, {dtype})")
+        self.write_results(carries + mask, False)
 
     def write_condition(self, indent: str) -> None:
         """Write the condition, whose sizes are read where it stands: it may be called before any trip."""
