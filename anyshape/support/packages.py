@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from anyshape.autodiff import linearize_transpose as linearize_transpose
     from anyshape.autodiff import rules as derivative_rules
     from anyshape.autodiff import subgraph_transforms as subgraph_transforms
+    from anyshape.autodiff import value_flow as value_flow
     from anyshape.autodiff import vmap as graph_vmap
     from anyshape.backend import numpy as kernels
     from anyshape.backend.compiler import lower as lower
@@ -122,6 +123,7 @@ else:
     graph_jvp = Package("anyshape.autodiff.jvp")  # derived graphs
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
+    value_flow = Package("anyshape.autodiff.value_flow")
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
     explanation = Package("anyshape.transforms.caching.explanation")  # reports
