@@ -230,7 +230,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         ctx = context_of("average", x)
         for size in (s for i, s in enumerate(sizes(x)) if i not in axes):
-            ctx.require(at_least(size, 1), "there is nothing to give, which NumPy calls a division by zero")
+            ctx.require(at_least(size, 1), "the average of no elements divides by zero")
         result = mean(x, axis, keepdims=keepdims)
         total = _count("average", x, axes, ABSENT, result.dtype)
     else:

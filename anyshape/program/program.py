@@ -396,6 +396,12 @@ class Program:
         """Return Graphviz source that draws the program."""
         return draw_dot.to_dot(self.graph)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of this class. There are no others, as copies and pickles would lack them."""
+        if name not in _ATTRIBUTES:
+            raise AttributeError(f"a program has no attribute {name!r}, and takes no new one")
+        object.__setattr__(self, name, value)
+
     def __reduce__(self) -> Any:
         return Program, (self.trace, self.max_bytes, self.optimize)
 
@@ -404,6 +410,11 @@ class Program:
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+_ATTRIBUTES = frozenset(
+    ("trace", "max_bytes", "optimize", "planner", "graph", "specializer", "tiers", "run", "_compile", "_optimised")
+)
 
 
 def _mode(optimize: str, max_bytes: int | None, timers: Timers | None) -> tuple[str, str]:

@@ -233,12 +233,12 @@ def refuse_draws(name: str, trace: Callable[[], T], things: Iterable[tuple[str, 
 def _refuse_if_drawn(
     name: str, trace: Callable[[], T], watched: Sequence[Stream], before: Sequence[Any], moved: Sequence[Stream]
 ) -> None:
-    """Raise FrozenDrawError unless other threads moved the streams: a second trace finds out."""
+    """Raise FrozenDrawError, unless a second trace shows that other threads moved the streams."""
     alone = threading.active_count() == 1
     first = 0 if alone else _GLOBAL  # other threads may use numbers of the global generators meanwhile
 
     def rewind() -> None:
-        """Restore what only this thread uses, and move the other generators on: so a seed set again is seen."""
+        """Restore the streams of this thread alone, and advance the others: a new seed then shows."""
         _restore(watched[first:], before[first:])
         if not alone:
             np.random.random_sample(), random.random()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter, thread_time
+from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from anyshape.graph.ir.builder import Builder, Traced, activate, active, home, u
 from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.prover.constraints import SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.user_stack import calls_traced_function
+from anyshape.graph.prover.user_stack import calls_traced_function, is_user_frame
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.signature.dim_equations import SizeBinding
 from anyshape.graph.signature.size_names import size_names
@@ -65,6 +66,9 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
     """Return the flat traced results of the function and their structure."""
     try:
         result = function(*args, **kwargs)
+    except ArgumentError as error:
+        error.locate(_users_line(error))
+        raise
     except (TypeError, ValueError) as error:
         ours = _hidden(error)
         if ours is None:
@@ -85,13 +89,26 @@ def run_traced(function: Callable[..., Any], name: str, args: Any, kwargs: Any) 
 
 def _last_line(error: BaseException) -> SourceLine | None:
     """Return the line that raised."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return None
-    code = traceback.tb_frame.f_code
-    return SourceLine(code.co_filename, traceback.tb_lineno, code.co_name, code, traceback.tb_lasti)
+    lines = list(_traceback(error))
+    return _source_line(lines[-1]) if lines else None
+
+
+def _users_line(error: BaseException) -> SourceLine | None:
+    """Return the innermost line of the user's code on the way to the line that raised."""
+    lines = [line for line in _traceback(error) if is_user_frame(line.tb_frame)]
+    return _source_line(lines[-1]) if lines else None
+
+
+def _traceback(error: BaseException) -> Iterator[TracebackType]:
+    line = error.__traceback__
+    while line is not None:
+        yield line
+        line = line.tb_next
+
+
+def _source_line(line: TracebackType) -> SourceLine:
+    code = line.tb_frame.f_code
+    return SourceLine(code.co_filename, line.tb_lineno, code.co_name, code, line.tb_lasti)
 
 
 _SHOWN = 100  # characters of the argument that NumPy quotes in its error

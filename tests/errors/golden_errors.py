@@ -262,7 +262,7 @@ def axis():
 
 
 @mistake(
-    """sum: axis (0, 0) names an axis twice
+    """sum: axis (0, 0) names an axis twice at model.py
   name each axis once"""
 )
 def axis_named_twice():

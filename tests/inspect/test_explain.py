@@ -305,7 +305,7 @@ def test_explaining_traces_once_and_runs_nothing():
     np.testing.assert_array_equal(made(ones(2)), [2, 2])
     assert made.cache_info()[:3] == (1, 1, 1) and len(calls) == 1
     text = str(explain(made)(ones(2)))
-    assert "these arguments are served by program 1, found" in text and "1 trace, 1 call without" in text
+    assert "these arguments are served by program 1, cached" in text and "1 trace, 1 call without" in text
 
 
 def test_arguments_that_break_an_assertion_are_told_to_be_an_error():

@@ -414,6 +414,24 @@ def test_params_hold_no_arrays_and_no_functions(program):
                 assert concrete(param) or has_local(param), f"{node.op}: {name} = {param!r}"
 
 
+def test_graphs_of_two_traces_compare_and_programs_take_no_attributes():
+    """Programs compare by identity: those with equal graphs may come to differ, as arrays that they read change."""
+    pairs = []
+    for seed in range(10):
+        program = seeded_program(seed)
+        arrays = program.arrays({"n": 2, "m": 2, "k": 2})
+        one, other = [traced(program) for _ in range(2)]
+        outcome(one, *arrays), outcome(other, *arrays)
+        pairs += zip(one.programs(), other.programs(), strict=True)
+    assert len(pairs) > 5
+    for a, b in pairs:
+        copied = pickle.loads(pickle.dumps(a))
+        assert a.graph == b.graph == copied.graph and hash(a.graph) == hash(copied.graph)
+        assert str(a) == str(copied) and str(a.plan) == str(copied.plan)
+        with pytest.raises(AttributeError, match="'note'"):
+            a.note = 1
+
+
 _REPLAY = """
 import pickle, sys
 import numpy as np

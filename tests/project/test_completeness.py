@@ -231,4 +231,5 @@ def test_messages_call_an_op_by_a_name_that_users_know(op):
     """Code without its source is spoken of by NumPy's names, which a table of messages has where they differ."""
     name = numpy_name(op.name)
     homes = (np, np.ndarray, np.linalg, scipy.special, anyshape, anyshape.ops, builtins)
-    assert name.startswith("x.") or "[" in name or any(hasattr(home, name.partition(".")[0]) for home in homes)
+    is_known = name.startswith("x.") or "[" in name or any(hasattr(home, name.partition(".")[0]) for home in homes)
+    assert is_known, f"{op}: add its NumPy name in anyshape/errors/messages.py"

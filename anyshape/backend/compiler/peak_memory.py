@@ -147,7 +147,7 @@ class _Memory:
 
 
 class _Highest:
-    """The largest of the sizes seen, as those that no other is proved to reach at all sizes."""
+    """The largest of sizes. Each candidate is kept that no other is proved to be at least as large as in every call."""
 
     def __init__(self) -> None:
         self.candidates: list[tuple[Size, Step | None]] = [(0, None)]
@@ -245,7 +245,8 @@ def _tile_buffer_bytes(groups: Sequence[Group], small: int, threads: int) -> Siz
 def _tile_bytes(group: Group) -> tuple[Size, Size]:
     """Return two bounds of the bytes of the buffers of a group, and of what kernels make in a tile.
 
-    One is for a thread. The other is half as much again as whole arrays take, as tiles overhang the rows by half.
+    One is for a thread. The other is half as much again as whole arrays take. The rows of all tiles may exceed the rows
+    of the array by half.
     """
     tile = tile_memory(group)
     rows = [(dtype.itemsize, numel(sizes)) for dtype, sizes in (*tile.buffers, *Counter(tile.unbuffered).elements())]

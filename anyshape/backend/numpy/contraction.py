@@ -276,7 +276,7 @@ def _contract_case(params: Any, metas: Any) -> Product:
 
 
 def _split(form: _Form, metas: Any) -> tuple[Product, tuple[int, ...]]:
-    """Return a function that runs on several threads, and the axes of y that x lacks, whose sizes multiply its work."""
+    """Return a product for several threads, and the axes that only y has: their sizes multiply the work of each row."""
     product = split_product(form.left, form.right, form.out, _choose(form, metas[0].dtype.kind == "c"), _into(form))
     return product, tuple([axis for axis, a in enumerate(form.right) if a not in form.left])
 

@@ -22,15 +22,19 @@ class Config:
     - `reassociate`: whether sums of products of floating-point numbers become contractions. BLAS adds these up in its
       own order, not pairwise. The setting applies to plans made afterwards.
     - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
-    - `kept_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
+    - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("_kept_bytes", "_num_threads", "_optimize", "_reassociate")
+    __slots__ = ("_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes")
 
     def __init__(
-        self, num_threads: int, reassociate: bool = False, kept_bytes: int = 1 << 25, optimize: str = DEFAULT_MODE
+        self,
+        num_threads: int,
+        reassociate: bool = False,
+        shape_cache_bytes: int = 1 << 25,
+        optimize: str = DEFAULT_MODE,
     ) -> None:
-        self.num_threads, self.reassociate, self.kept_bytes = num_threads, reassociate, kept_bytes
+        self.num_threads, self.reassociate, self.shape_cache_bytes = num_threads, reassociate, shape_cache_bytes
         self.optimize = optimize
 
     @property
@@ -42,12 +46,12 @@ class Config:
         self._num_threads = _at_least(1, number, "num_threads", "threads")
 
     @property
-    def kept_bytes(self) -> int:
-        return self._kept_bytes
+    def shape_cache_bytes(self) -> int:
+        return self._shape_cache_bytes
 
-    @kept_bytes.setter
-    def kept_bytes(self, number: int) -> None:
-        self._kept_bytes = _at_least(0, number, "kept_bytes", "bytes")
+    @shape_cache_bytes.setter
+    def shape_cache_bytes(self, number: int) -> None:
+        self._shape_cache_bytes = _at_least(0, number, "shape_cache_bytes", "bytes")
 
     @property
     def reassociate(self) -> bool:
@@ -68,7 +72,7 @@ class Config:
         self._optimize = checked_mode(mode, "config")
 
     def __repr__(self) -> str:
-        names = ("num_threads", "reassociate", "kept_bytes", "optimize")
+        names = ("num_threads", "reassociate", "shape_cache_bytes", "optimize")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 

@@ -1,8 +1,8 @@
 """Cache of shape-only values, keyed by the sizes of a call.
 
-A generated function makes its values at the first call with some sizes. `anyshape.config.kept_bytes` bounds the bytes
-that all functions hold together, and the oldest entry is evicted first. The arrays are read-only. Values whose making
-raises a NumPy warning are not cached, so that every call warns; the cache remembers that they warn.
+A generated function makes its values at the first call with some sizes. `anyshape.config.shape_cache_bytes` bounds the
+bytes that all functions hold together, and the oldest entry is evicted first. The arrays are read-only. Values whose
+making raises a NumPy warning are not cached, so that every call warns; the cache remembers that they warn.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ShapeConstantCache:
             owner.values[sizes] = values
             self.entries[ref(owner), sizes] = size
             self.held_bytes += size
-            while self.held_bytes > config.kept_bytes and self.entries:
+            while self.held_bytes > config.shape_cache_bytes and self.entries:
                 self._evict_oldest()
             if not self.entries:
                 self.held_bytes = 0  # corrects the sum after Ctrl-C or a fork between an entry and its bytes

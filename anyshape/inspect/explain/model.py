@@ -62,7 +62,7 @@ def report(explanation: Any) -> Report:
 def _call(explanation: Any) -> Iterator[str]:
     """Yield the program that serves the arguments, and the conditions that they break."""
     if explanation.program is not None:
-        how = "traced for them now" if explanation.traced else "found"
+        how = "traced for them now" if explanation.traced else "cached"
         yield f"these arguments are served by program {explanation.program}, {how}"
         yield from [f"  but a call is an error: {text}" for text in explanation.broken]
 
@@ -164,7 +164,7 @@ def _range(low: int | None, high: int | None) -> str:
 
 
 def _retraces(program: Any) -> list[str]:
-    """Return which calls the program does not serve, in short."""
+    """Return the calls for which another program is traced."""
     structure = cut(program.structure)
     arguments = f"an argument has another dtype or number of axes, or together they are not {structure}"
     watched = f"one of these is bound anew: {', '.join(few(program.watched))}"

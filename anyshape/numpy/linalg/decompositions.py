@@ -31,8 +31,9 @@ def _is_lower(name: str, triangle: Any) -> bool:
 def eigvals(a: Any) -> Any:
     """Return the eigenvalues of the square matrices in the last two axes, in the order of LAPACK.
 
-    Integers count as float64. Values of traced arrays are complex, also where NumPy finds all of them real. The slope
-    of an eigenvalue that occurs twice depends on the eigenvectors that LAPACK chose; a sum over equal ones does not.
+    Integers count as float64. Values of traced arrays are complex, also where NumPy finds all of them real. The
+    derivative of an eigenvalue that occurs twice depends on the eigenvectors that LAPACK chose. That of the sum of
+    equal ones does not.
 
     >>> import numpy as np
     >>> from anyshape import jit
@@ -46,7 +47,7 @@ def eig(a: Any) -> Any:
     """Return the pair (eigenvalues, eigenvectors) of the square matrices in the last two axes.
 
     Integers count as float64. Results of traced arrays are complex, also where NumPy finds all of them real.
-    Eigenvectors of equal eigenvalues have slope NaN. Each has norm 1 and a real largest element, and keeps them.
+    Eigenvectors of equal eigenvalues have derivative NaN. Each has norm 1 and a real largest element, and keeps them.
     """
     return EigResult(*la.eig(as_squares("eig", a))) if is_traced(a) else np.linalg.eig(a)
 
@@ -54,8 +55,8 @@ def eig(a: Any) -> Any:
 def eigvalsh(a: Any, UPLO: Any = "L") -> Any:
     """Return the eigenvalues of the Hermitian matrices in the last two axes, in ascending order.
 
-    One triangle is read. Integers count as float64. Tangents count as their Hermitian part. The slope of an eigenvalue
-    that occurs twice depends on the eigenvectors that LAPACK chose; a sum over equal ones does not.
+    One triangle is read. Integers count as float64. Tangents count as their Hermitian part. The derivative of an
+    eigenvalue that occurs twice depends on the eigenvectors that LAPACK chose. That of the sum of equal ones does not.
     """
     if not is_traced(a):
         return np.linalg.eigvalsh(a, UPLO)
@@ -67,7 +68,7 @@ def eigh(a: Any, UPLO: Any = "L") -> Any:
     """Return the pair (eigenvalues, eigenvectors) of the Hermitian matrices in the last two axes.
 
     One triangle is read. Integers count as float64. Tangents count as their Hermitian part. Eigenvectors of equal
-    eigenvalues have slope NaN. Complex eigenvectors are slopes up to a turn of each in the complex plane.
+    eigenvalues have derivative NaN. Complex eigenvectors and their derivatives are defined up to a phase of each.
     """
     if not is_traced(a):
         return np.linalg.eigh(a, UPLO)
@@ -84,9 +85,9 @@ def _refuse_hermitian(name: str, hermitian: Any) -> None:
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Return the singular value decomposition (U, S, Vh) of the matrices in the last two axes, or S alone.
 
-    Integers count as float64. Vectors of equal singular values have slope NaN. So have vectors beyond the shorter
-    side, which may turn freely: use `full_matrices=False`. Complex vectors have slopes up to a turn
-    of each pair in the complex plane. For traced arrays `hermitian` raises UnsupportedFunctionError.
+    Integers count as float64. Vectors of equal singular values have derivative NaN. So have vectors beyond the shorter
+    side, which may rotate freely: use `full_matrices=False`. Complex vectors and their derivatives are defined up to a
+    phase of each pair. For traced arrays `hermitian` raises UnsupportedFunctionError.
     """
     if not is_traced(a):
         return np.linalg.svd(a, full_matrices, compute_uv, hermitian)

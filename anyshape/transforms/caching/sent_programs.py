@@ -1,4 +1,4 @@
-"""Programs that travel with a jitted function, and the test that they hold where they arrive.
+"""Programs in the pickle of a jitted function, and the test that they are valid in the process that unpickles it.
 
 A program of another process serves here only if everything that the function reaches is equal there and here. Arrays
 that the function reaches stay references: the program holds the arrays of this process.

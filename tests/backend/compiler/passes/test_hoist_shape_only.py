@@ -18,9 +18,9 @@ from tests.laws.sweep import check_same_outcome, is_error, outcome
 @pytest.fixture(autouse=True)
 def empty_cache():
     CACHE.clear()
-    before = anyshape.config.kept_bytes
+    before = anyshape.config.shape_cache_bytes
     yield
-    anyshape.config.kept_bytes = before
+    anyshape.config.shape_cache_bytes = before
 
 
 def causal(x, fill=-1e9):
@@ -112,12 +112,12 @@ def test_values_are_freed_with_their_program():
 
 def test_the_cache_is_bounded():
     jitted = anyshape.jit(causal)
-    anyshape.config.kept_bytes = 5 * (ENTRY_BYTES + 20 * 20 * 16)
+    anyshape.config.shape_cache_bytes = 5 * (ENTRY_BYTES + 20 * 20 * 16)
     for n in (*range(1, 21), *[20] * 3, *range(20, 0, -1)):
         np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
-        assert CACHE.held_bytes <= anyshape.config.kept_bytes and CACHE.held_bytes == sum(CACHE.entries.values())
+        assert CACHE.held_bytes <= anyshape.config.shape_cache_bytes and CACHE.held_bytes == sum(CACHE.entries.values())
     assert CACHE.entries
-    anyshape.config.kept_bytes = 0
+    anyshape.config.shape_cache_bytes = 0
     np.testing.assert_array_equal(jitted(np.ones((50, 2))), np.where(np.tri(50), 2, -1e9))
     assert not CACHE.entries and CACHE.held_bytes == 0
 
@@ -212,7 +212,7 @@ def test_threads_share_the_cache():
             if not np.array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9)):
                 wrong.append(n)
 
-    anyshape.config.kept_bytes = 20_000
+    anyshape.config.shape_cache_bytes = 20_000
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
     for t in threads:
         t.start()
@@ -229,8 +229,8 @@ def test_values_of_sizes_that_depend_on_data_are_not_cached():
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, "all", None])
 def test_the_bound_is_a_number_of_bytes(wrong):
-    with pytest.raises(ArgumentError, match="kept_bytes"):
-        anyshape.config.kept_bytes = wrong
+    with pytest.raises(ArgumentError, match="shape_cache_bytes"):
+        anyshape.config.shape_cache_bytes = wrong
 
 
 def test_the_plan_shows_what_is_cached(capsys):
@@ -256,7 +256,7 @@ def test_values_that_warn_are_made_once_a_call():
 def test_a_bound_holds_after_an_interrupt_between_an_entry_and_its_bytes():
     jitted = anyshape.jit(causal)
     CACHE.held_bytes += 10**6  # of an entry that is gone
-    anyshape.config.kept_bytes = 0
+    anyshape.config.shape_cache_bytes = 0
     for n in (3, 4):
         np.testing.assert_array_equal(jitted(np.ones((n, 2))), np.where(np.tri(n), 2, -1e9))
     assert CACHE.held_bytes == 0
