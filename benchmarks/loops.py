@@ -1,6 +1,7 @@
 """Measure loops of the program against loops by hand: a recurrent network, a small body, examples that end apart.
 
-First calls are made in processes of their own, by anyshape and by jax where it is installed.
+First calls are made in processes of their own, by anyshape and by jax where it is installed. A loop with checkpoint
+slots counts how often its body runs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ def run(
         *first_gradients(times, lengths),
         small_body(effort, steps),
         *examples_apart(effort, examples, steps),
+        *checkpointed(steps),
     ]
 
 
@@ -208,3 +211,42 @@ def examples_apart(effort: Effort, examples: int, steps: int) -> list[Result]:
         name = f"vmap of a while_loop, {examples} examples, rows of {width}"
         results.append(_against(name, calls, limit, effort))
     return results
+
+
+# -- checkpoint slots --------------------------------------------------------------------------------------------
+
+
+def checkpointed(steps: int, slots: int = 32, size: int = 10_000) -> list[Result]:
+    """How often a gradient with so many slots runs the body of the loop, and its memory in carries."""
+    runs: list[int] = []
+
+    def counted(total: Any) -> Any:
+        runs.append(1)
+        return total
+
+    def slope(policy: Any) -> Callable[..., Any]:
+        def loss(x: Any, trips: Any) -> Any:
+            def body(carry: Any) -> Any:
+                i, h = carry
+                scale = anyshape.ShapeDtypeStruct((), float)
+                total = anyshape.pure_callback(counted, scale, anyshape.stop_gradient(h[0]))
+                return i + 1, np.tanh(h + 1e-3 * total)
+
+            return np.sum(anyshape.while_loop(lambda c: c[0] < trips, body, (0, x), checkpoint=policy)[1])
+
+        return anyshape.jit(anyshape.grad(loss), optimize="now")
+
+    gradient, x = slope(slots), np.linspace(-1, 1, size)
+    np.testing.assert_allclose(gradient(x[:3], steps), slope(None)(x[:3], steps), rtol=1e-9)
+    runs.clear()
+    tracemalloc.start()
+    gradient(x, steps)
+    memory = tracemalloc.get_traced_memory()[1] / x.nbytes
+    tracemalloc.stop()
+    name, count = f"checkpoint={slots} at {steps:,} steps", len(runs) / steps
+    return [
+        Result(f"{name}: forward runs", count, "runs", 3.6, f"{len(runs)} trips in all"),
+        Result(
+            f"{name}: memory", memory, "carries", 1.25 * slots + 4, f"of {size:,} numbers each, with those of a trip"
+        ),
+    ]

@@ -46,7 +46,8 @@ def _of_scan(node: Node, flags: Flags) -> Flags:
     count = len(body.inputs)
     if any(flags[count:]):  # lengths of pieces
         return _all(node, flags)
-    return _of_trips(body, layout.carries, flags[:count])[1]
+    after = _of_trips(body, layout.carries, flags[:count])[1]
+    return [*after, *_of_slots(node, len(after), any(after[: layout.carries]))]
 
 
 def _of_while(node: Node, flags: Flags) -> Flags:
@@ -54,7 +55,16 @@ def _of_while(node: Node, flags: Flags) -> Flags:
     inside, after = _of_trips(body, carries, flags)
     if any(_through(test, inside)):
         return _all(node, flags)
-    return after if len(after) == len(node.outputs) else [*after[:carries], False, *after[carries:]]  # the mask
+    if len(after) == len(node.outputs):
+        return after
+    after = [*after[:carries], False, *after[carries:]]  # the mask
+    return [*after, *_of_slots(node, len(after), any(after[:carries]))]
+
+
+def _of_slots(node: Node, first: int, flag: bool) -> Flags:
+    """Return which checkpoint slots depend on flagged inputs: not the trips that they hold."""
+    count = len(node.outputs) - first
+    return [False, *[flag] * (count - 1)] if count else []
 
 
 def _of_trips(body: Graph, carries: int, flags: Flags) -> tuple[Flags, Flags]:

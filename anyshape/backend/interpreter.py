@@ -9,6 +9,7 @@ import numpy as np
 
 from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
 from anyshape.backend.numpy.loops import run_scan, run_while
+from anyshape.backend.numpy.reruns import run_rerun
 from anyshape.graph.ir.graph import Graph, Op, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
@@ -17,6 +18,7 @@ from anyshape.graph.sizes.expr import Leaf
 from anyshape.ops.control_flow import cond_each_op, cond_op
 from anyshape.ops.core.apply import KERNELS, resolve
 from anyshape.ops.loops import scan_op, while_each_op, while_op
+from anyshape.ops.reruns import rerun_op
 
 
 def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -45,6 +47,9 @@ _RUN_SUBGRAPHS: dict[Op, Callable[..., Sequence[Any]]] = {
     ),
     scan_op: lambda operands, **params: run_scan(evaluate, operands, **params),
     while_op: lambda operands, **params: run_while(evaluate, operands, **params),
+    rerun_op: lambda operands, **params: run_rerun(
+        lambda graph: lambda *arrays: evaluate(graph, arrays), operands, **params
+    ),
     while_each_op: lambda operands, rows, one, carries: evaluate(rows[0], operands),
 }
 

@@ -15,6 +15,7 @@ _NUMPY_NAMES = {
     "callback": "pure_callback",
     "complex": "astype",
     "cond_each": "cond",
+    "rerun": "scan",
     "while": "while_loop",
     "while_each": "while_loop",
     "convert": "astype",

@@ -137,6 +137,7 @@ from anyshape.ops.reduction import (
     softmax,
     sum_to,
 )
+from anyshape.ops.reruns import rerun
 from anyshape.ops.segments import segment_max, segment_mean, segment_min, segment_prod, segment_sum
 from anyshape.ops.sorting import argsort, permute, searchsorted, sort
 from anyshape.ops.special import (
@@ -277,6 +278,7 @@ __all__ = [
     "reduce_sum",
     "remainder",
     "repeated",
+    "rerun",
     "reshape",
     "rev",
     "right_shift",

@@ -9,13 +9,16 @@ trip, then what each trip adds to the results:
 - Pieces are parts of joined operands, of as many rows as the lengths of the trip say. Their sizes may differ.
 
 A carry may have another size after each trip. Its axis then has a varying variable in the body.
+
+`checkpoint` says what reverse mode saves of a loop: what each trip needs, "carry" for the carry of each trip, or a
+number of checkpoint slots. A loop with `slots` fills these: it gives them behind its other results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,7 +37,11 @@ from anyshape.ops.subgraph_call import size_carrier
 from anyshape.support.lazy_namedtuple import NamedTuple
 
 BOOL = np.dtype(bool)
+INT = np.dtype(np.int64)
 SAME_LENGTH = "all arrays of a scan have its length"
+
+
+Policy: TypeAlias = str | int
 
 
 class Layout(NamedTuple):
@@ -102,8 +109,10 @@ def _scan_type(
     joined: int,
     reverse: bool,
     ends: tuple[tuple[Size, ...], ...],
+    checkpoint: Policy,
+    slots: bool,
 ) -> TensorMeta | tuple[TensorMeta, ...]:
-    """Return the types of the last carries, of stacked results and of joined ones."""
+    """Return the types of the last carries, of stacked results and of joined ones, and of checkpoint slots."""
     plan, operands, lengths = Layout(*layout), operands[: len(body[0].inputs)], operands[len(body[0].inputs) :]
     for i, x in enumerate((*operands[plan.stacks], *lengths)):
         if not x.rank:
@@ -113,26 +122,41 @@ def _scan_type(
     if any(x.rank != 1 or x.dtype.kind not in "iu" for x in lengths):
         raise ctx.fail("lengths of pieces must be vectors of integers")
     length = ctx.exact(operands[plan.stacks.start], 0, field="operands")
-    types = _loop_types(ctx, body[0], operands, plan, joined, length)
+    types = with_ends(ctx, loop_types(ctx, body[0], operands, plan, joined, length), ends)
+    own = slot_types(body[0], plan, operands, rows_of_slots(checkpoint, length)) if slots else []
+    return one_or_all((*types, *own))
+
+
+def with_ends(
+    ctx: ShapeGuardContext, types: Sequence[TensorMeta], ends: Sequence[Sequence[Size]]
+) -> tuple[TensorMeta, ...]:
+    """Return the types of results with the sizes that the last carries are known to have."""
     known = [
         TensorMeta(m.dtype, tuple([e if isinstance(e, Exact) else ctx.resolve(s) for e, s in zip(m.extents, sizes)]))
         for m, sizes in zip(types, ends, strict=False)
     ]
-    return _one_or_all((*known, *types[len(known) :]))
+    return *known, *types[len(known) :]
 
 
 def _while_type(
-    ctx: ShapeGuardContext, *operands: TensorMeta, loop: tuple[Graph, ...], carries: int, joined: int
+    ctx: ShapeGuardContext,
+    *operands: TensorMeta,
+    loop: tuple[Graph, ...],
+    carries: int,
+    joined: int,
+    checkpoint: Policy,
+    slots: bool,
 ) -> TensorMeta | tuple[TensorMeta, ...]:
     """Return the types of the last carries, and of what the trips add: their number is a run-time size."""
     test, body = loop
     if tensor(BOOL, ()) != test.outputs[0].meta or len(test.outputs) > 1:
         raise ctx.fail("the condition of a loop is not one boolean")
     if len(body.outputs) == carries:
-        return _one_or_all(_loop_types(ctx, body, operands, Layout(carries), joined, 0))
+        return one_or_all(loop_types(ctx, body, operands, Layout(carries), joined, 0))
     count = ctx.new_size("trips")
-    types = _loop_types(ctx, body, operands, Layout(carries), joined, count)
-    return *types[:carries], tensor(BOOL, [count]), *types[carries:]
+    types = loop_types(ctx, body, operands, Layout(carries), joined, count)
+    own = slot_types(body, Layout(carries), operands, rows_of_slots(checkpoint)) if slots else []
+    return *types[:carries], tensor(BOOL, [count]), *types[carries:], *own
 
 
 def _while_each_type(
@@ -154,10 +178,10 @@ def _while_each_type(
         for variable, axis in value.meta.variable_axes():
             extents[axis + 1] = minted.get(variable, extents[axis + 1])
         types.append(TensorMeta(meta.dtype, tuple(extents)))
-    return _one_or_all(tuple(types))
+    return one_or_all(tuple(types))
 
 
-def _loop_types(
+def loop_types(
     ctx: ShapeGuardContext, body: Graph, operands: Sequence[TensorMeta], layout: Layout, joined: int, count: Size
 ) -> tuple[TensorMeta, ...]:
     """Return the types of the last carries, of stacks of `count` results, and of joined ones."""
@@ -182,8 +206,45 @@ def _loop_types(
     return *carries, *stacks, *[TensorMeta(m.dtype, (Unknown(), *m.extents[1:])) for m in ends[stacked:]]
 
 
-def _one_or_all(types: tuple[TensorMeta, ...]) -> TensorMeta | tuple[TensorMeta, ...]:
+def one_or_all(types: tuple[TensorMeta, ...]) -> TensorMeta | tuple[TensorMeta, ...]:
+    """Return the result of a shape rule: the type of one output, or a tuple of types."""
     return types if len(types) > 1 else types[0]
+
+
+# -- checkpoint slots --------------------------------------------------------------------------------------------
+
+
+def rows_of_slots(policy: Policy, length: Size | None = None) -> Size:
+    """Return the number of checkpoint slots: no more than trips, where these are known, and one at least."""
+    count = int(policy)
+    return count if length is None else expr.minimum(count, expr.maximum(length, 1))
+
+
+def changing_carries(body: Graph, layout: Layout) -> list[bool]:
+    """Return for each carry whether its size may differ between trips."""
+    varying = varying_variables(body, layout)
+    carries = [v.meta.extents for v in body.inputs[: layout.carries]]
+    return [
+        any(isinstance(e, Exact) and not varying.isdisjoint(expr.variables(e.size)) for e in extents)
+        for extents in carries
+    ]
+
+
+def slot_types(body: Graph, layout: Layout, operands: Sequence[TensorMeta], rows: Size) -> list[TensorMeta]:
+    """Return the types of checkpoint slots: the trip of each, -1 for none, then the carries before it.
+
+    A carry has a row for each slot. One that changes size is one array of the elements of all, and the shape of each.
+    """
+    types = [tensor(INT, [rows])]
+    for changes, meta in zip(changing_carries(body, layout), operands, strict=False):
+        if changes:
+            types += [TensorMeta(meta.dtype, (Unknown(),)), tensor(INT, [rows, meta.rank])]
+        else:
+            types.append(TensorMeta(meta.dtype, (Exact(rows), *meta.extents)))
+    return types
+
+
+# -- checks ------------------------------------------------------------------------------------------------------
 
 
 def _carry_type(
@@ -243,19 +304,29 @@ def _is_body(node: Node, param: Any) -> bool:
     return isinstance(param, tuple) and len(param) == 1 and kinds.graph(node, param[0])
 
 
-def _is_condition_and_body(node: Node, param: Any) -> bool:
-    """Two subgraphs: of the condition, and of the body."""
+def are_two_graphs(node: Node, param: Any) -> bool:
+    """Two subgraphs, such as a condition and a body."""
     return isinstance(param, tuple) and len(param) == 2 and all(kinds.graph(node, g) for g in param)
 
 
-def _is_layout(node: Node, param: Any) -> bool:
+def is_layout(node: Node, param: Any) -> bool:
     """The numbers of carries, elements and pieces."""
     return isinstance(param, tuple) and len(param) == 3 and all(kinds.count(node, n) for n in param)
 
 
-def _are_ends(node: Node, param: Any) -> bool:
+def are_ends(node: Node, param: Any) -> bool:
     """A shape for each carry, or nothing."""
     return isinstance(param, tuple) and all(kinds.sizes(node, shape) for shape in param)
+
+
+def _is_policy(node: Node, param: Any) -> bool:
+    """Nothing, "carry", or a number of checkpoint slots."""
+    return param in ("", "carry") if isinstance(param, str) else kinds.count(node, param) and param > 0
+
+
+def _fills_slots(params: dict[str, Any]) -> bool:
+    """Tell whether a loop that fills checkpoint slots has a number of them."""
+    return not params["slots"] or not isinstance(params["checkpoint"], str)
 
 
 def _scan_fits(node: Node, params: dict[str, Any]) -> bool:
@@ -265,13 +336,14 @@ def _scan_fits(node: Node, params: dict[str, Any]) -> bool:
     fits = 0 <= lengths <= params["joined"] and len(body.inputs) >= layout.own and layout.elements > 0
     ranks = [v.meta.rank for v in body.inputs[: layout.carries]]
     fits &= not params["ends"] or [len(shape) for shape in params["ends"]] == ranks
-    return fits and len(body.outputs) >= layout.carries + params["joined"]
+    return fits and len(body.outputs) >= layout.carries + params["joined"] and _fills_slots(params)
 
 
 def _while_fits(node: Node, params: dict[str, Any]) -> bool:
     """Tell whether a node has an operand for each input of its condition and its body."""
     test, body = params["loop"]
     fits = len(node.inputs) == len(test.inputs) == len(body.inputs) >= params["carries"]
+    fits &= _fills_slots(params) and (not params["slots"] or len(body.outputs) > params["carries"])
     return fits and len(body.outputs) >= params["carries"] + params["joined"] and len(test.outputs) == 1
 
 
@@ -307,10 +379,12 @@ scan_op = define(
     _scan_type,
     params={
         "body": _is_body,
-        "layout": _is_layout,
+        "layout": is_layout,
         "joined": kinds.count,
         "reverse": kinds.flag,
-        "ends": _are_ends,
+        "ends": are_ends,
+        "checkpoint": _is_policy,
+        "slots": kinds.flag,
     },
     operands=(1, 10_000),
     jointly=_scan_fits,
@@ -321,7 +395,13 @@ scan_op = define(
 while_op = define(
     "while",
     _while_type,
-    params={"loop": _is_condition_and_body, "carries": kinds.count, "joined": kinds.count},
+    params={
+        "loop": are_two_graphs,
+        "carries": kinds.count,
+        "joined": kinds.count,
+        "checkpoint": _is_policy,
+        "slots": kinds.flag,
+    },
     operands=(1, 10_000),
     jointly=_while_fits,
     claims=None,
@@ -352,6 +432,8 @@ def scan(
     reverse: bool = False,
     joined: int = 0,
     ends: Sequence[Shape] = (),
+    checkpoint: Policy = "",
+    slots: bool = False,
 ) -> tuple[Any, ...]:
     """Return the carries after a trip for each element of the stacks, the stacked results, and the joined ones.
 
@@ -361,6 +443,7 @@ def scan(
     """
     shapes, sources = localise(tuple(ends), operands)
     params: dict[str, Any] = {"body": (body,), "layout": tuple(layout), "joined": joined, "ends": shapes}
+    params |= {"checkpoint": checkpoint, "slots": slots}
     return apply_all(scan_op, *operands, sources=sources, reverse=reverse, **params)
 
 
@@ -377,13 +460,22 @@ def scan_of_length(body: Graph, layout: Layout, length: Size, *operands: Operand
     return scan(counted, layout._replace(elements=1), *inputs, **params)
 
 
-def while_loop(test: Graph, body: Graph, carries: int, *operands: Operand, joined: int = 0) -> tuple[Any, ...]:
+def while_loop(
+    test: Graph,
+    body: Graph,
+    carries: int,
+    *operands: Operand,
+    joined: int = 0,
+    checkpoint: Policy = "",
+    slots: bool = False,
+) -> tuple[Any, ...]:
     """Return the carries once the condition does not hold. Operands are the first carries, and captures.
 
     Where trips give more than carries, the stacked and the joined results follow behind a mask, which is true for each
     trip. Of a batch of examples, it tells which trips an example has.
     """
-    return apply_all(while_op, *operands, loop=(test, body), carries=carries, joined=joined)
+    params: dict[str, Any] = {"carries": carries, "joined": joined, "checkpoint": checkpoint, "slots": slots}
+    return apply_all(while_op, *operands, loop=(test, body), **params)
 
 
 def while_each(one: Graph, rows: Graph, carries: Sequence[bool], *operands: Operand) -> tuple[Any, ...]:

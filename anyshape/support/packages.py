@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from anyshape.program import pytree_json as pytree_json
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
+    from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
 else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
     lower = Package("anyshape.backend.compiler.lower")  # what passes rely on, for reports
@@ -127,6 +128,7 @@ else:
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
     explanation = Package("anyshape.transforms.caching.explanation")  # reports
+    cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     explain_text = Package("anyshape.inspect.explain.text")
     explain_table = Package("anyshape.inspect.explain.table")
     draw_dot = Package("anyshape.inspect.draw.dot")

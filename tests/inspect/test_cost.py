@@ -132,8 +132,8 @@ def operations(node, inputs, results, params):
         branches = params["branches"]
         branch = branches[min(max(int(inputs[0]), 0), len(branches) - 1)]
         return sum(counted for counted, *_ in run_and_count(branch, inputs[1:]))
-    if node.op.name in ("while", "while_each"):
-        return 0  # nothing bounds the trips, so the cost is unknown
+    if node.op.name in ("while", "while_each", "rerun"):
+        return 0  # nothing bounds the trips, or how often they run, so the cost is unknown
     if node.op.name == "scan":
         return operations_of_trips(inputs, **params)
     if node.op.name == "cond_each":  # the rows of each branch; the cost is a bound of all of them

@@ -10,6 +10,7 @@ from anyshape.autodiff.batch_axis import stretch
 from anyshape.autodiff.control_flow.example_loops import of_batches
 from anyshape.autodiff.control_flow.live_rows import LiveRows
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, with_axis
+from anyshape.autodiff.control_flow.loop_reruns import first_slots, slot_flags
 from anyshape.autodiff.rule_tables import BATCHERS, Common
 from anyshape.autodiff.subgraph_transforms import batch_element, derived
 from anyshape.autodiff.vmap import batch
@@ -25,25 +26,26 @@ from anyshape.ops.core.apply import meta_of
 from anyshape.ops.subgraph_call import further_operands
 
 
-def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, ends):
+def _scan_batch(ctx, size, batched, *operands, body, layout, joined, reverse, ends, checkpoint, slots):
     count = len(body[0].inputs)
     if any(batched[count:]):
         advice = "give the carries of all examples the same sizes in each trip"
         raise RaggedBatchError("scan", {}, ctx.where, advice)
-    metas = _of_one(operands, batched)
-    loop = Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, ends=ends, metas=metas)
-    return _together(ctx, size, loop, Inputs.of(loop.layout, batched[:count]))
+    options = {"ends": ends, "metas": of_one(operands, batched), "checkpoint": checkpoint}
+    loop = Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, **options)
+    return _one_or_all(_together(ctx, size, loop, Inputs.of(loop.layout, batched[:count]), slots))
 
 
-def _while_batch(ctx, size, batched, *operands, loop, carries, joined):
+def _while_batch(ctx, size, batched, *operands, loop, carries, joined, checkpoint, slots):
     test, body = loop
-    metas = _of_one(operands, batched)
-    whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, metas=metas)
+    metas = of_one(operands, batched)
+    whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, metas=metas, checkpoint=checkpoint)
     have = Inputs.of(whole.layout, batched)
-    flags = _batched_body(whole, have, _inner(size))[1]
-    if _is_batched(whole, flags, _inner(size)):
-        return _one_or_all(_each_alone(ctx, size, whole, flags, have))
-    return _together(ctx, size, whole, have)
+    flags = batched_body(whole, have, inner_size(size))[1]
+    if not _is_batched(whole, flags, inner_size(size)):
+        return _one_or_all(_together(ctx, size, whole, have, slots))
+    results = _each_alone(ctx, size, whole, flags, have)
+    return _one_or_all([*results, *(_first_slots(whole, have.carries) if slots else [])])
 
 
 def _while_each_batch(ctx, size, batched, *operands, one, rows, carries):
@@ -56,7 +58,7 @@ BATCHERS[lp.scan_op] = _scan_batch
 BATCHERS[lp.while_op] = _while_batch
 
 
-def _of_one(operands, batched):
+def of_one(operands, batched):
     """Return the types of the operands of one example."""
     return [batch_element(meta_of(x)) if flag else meta_of(x) for x, flag in zip(operands, batched, strict=True)]
 
@@ -65,7 +67,7 @@ def _one_or_all(results):
     return tuple(results) if len(results) > 1 else results[0]
 
 
-def _inner(size):
+def inner_size(size):
     """Return the size of the batch in a subgraph, which reads it off its inputs."""
     return size if isinstance(size, int) else expr.from_atom(DimVar("batch"))
 
@@ -77,16 +79,18 @@ def _each_alone(ctx, size, loop, flags, have):
     """Return the results of a loop of each example, in which a trip computes the rows of live ones."""
     metas = loop.metas.flat()
     with derived(loop.body, metas, loop.handle) as (builder, xs):
-        results = lp.while_loop(loop.test, loop.body, loop.layout.carries, *xs[: len(metas)], joined=loop.joined)
+        params = {"joined": loop.joined, "checkpoint": loop.checkpoint}
+        results = lp.while_loop(loop.test, loop.body, loop.layout.carries, *xs[: len(metas)], **params)
         one = close([builder.finish(results, loop.body.name)])
     rows = expr.from_atom(DimVar("rows"))
     with derived(one.graphs[0], _types(loop, flags, rows).flat(), loop.handle) as (builder, xs):
-        own = Loop(ctx, xs[: len(metas)], loop.body, loop.layout, loop.joined, test=loop.test, metas=metas)
+        options = {"test": loop.test, "metas": metas, "checkpoint": loop.checkpoint}
+        own = Loop(ctx, xs[: len(metas)], loop.body, loop.layout, loop.joined, **options)
         inner = ShapeGuardContext(builder.scope, ctx.primitive, ctx.where, rule="batching")
         graph = builder.finish(LiveRows(inner, rows, own, flags, flags).run(), loop.body.name)
     closed = close([graph])
     columns = zip(loop.inputs.flat(), flags.flat(), have.flat(), strict=True)
-    inputs = [_carried(ctx, size, x, has, flag) for x, flag, has in columns]
+    inputs = [carried(ctx, size, x, has, flag) for x, flag, has in columns]
     operands = [*inputs, *further_operands(closed, loop.constant_sizes())]
     return lp.while_each(one.graphs[0], closed.graphs[0], flags.flat(), *operands)
 
@@ -105,7 +109,7 @@ def _types(loop, flags, size):
     )
 
 
-def _batched_body(loop, flags, size):
+def batched_body(loop, flags, size):
     """Return the body of a batch, the flags of its inputs and of its outputs.
 
     A carry that a trip makes carry the batch does so from the start.
@@ -114,27 +118,27 @@ def _batched_body(loop, flags, size):
     while True:
         with derived(loop.body, _types(loop, flags, size).flat(), loop.handle) as (builder, xs):
             inputs = Inputs.of(loop.layout, xs[:count])
-            inputs.pieces = _moved(inputs.pieces, flags.pieces, (1,), (0,))
+            inputs.pieces = moved(inputs.pieces, flags.pieces, (1,), (0,))
             outputs = loop.outputs(batch(builder, loop.body, inputs.flat(), flags.flat(), size))
             carries = [a or b for a, (_, b) in zip(flags.carries, outputs.carries, strict=True)]
             if carries == flags.carries:
                 ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="batching")
                 live = loop.outputs([*carries, *[flag for _, flag in (*outputs.stacked, *outputs.joined)]])
                 ends = [
-                    *[_carried(ctx, size, y, b, flag) for (y, b), flag in zip(outputs.carries, carries, strict=True)],
+                    *[carried(ctx, size, y, b, flag) for (y, b), flag in zip(outputs.carries, carries, strict=True)],
                     *[y for y, _ in outputs.stacked],
-                    *_moved([y for y, _ in outputs.joined], live.joined, (0,), (1,)),
+                    *moved([y for y, _ in outputs.joined], live.joined, (0,), (1,)),
                 ]
                 return builder.finish(ends, loop.body.name), flags, live
         flags = replace(flags, carries=carries)
 
 
-def _carried(ctx, size, y, is_batched, is_wanted):
+def carried(ctx, size, y, is_batched, is_wanted):
     """Return a carry with the batch as its first axis if it is wanted so."""
     return stretch(ctx, size, y) if is_wanted and not is_batched else y
 
 
-def _moved(xs, flags, old, new):
+def moved(xs, flags, old, new):
     """Return arrays with the batch, if they carry it, at another position."""
     return [mv.move_axes(x, old, new) if flag else x for x, flag in zip(xs, flags, strict=True)]
 
@@ -146,18 +150,18 @@ def _is_batched(loop, flags, size):
         return is_batched
 
 
-def _together(ctx, size, loop, have):
+def _together(ctx, size, loop, have, slots):
     """Return the results of a loop whose trips are the same for all examples; `have` are the batched operands."""
-    inner = _inner(size)
-    graph, flags, live = _batched_body(loop, have, inner)
+    inner, fills = inner_size(size), slots and not any(lp.changing_carries(loop.body, loop.layout))
+    graph, flags, live = batched_body(loop, have, inner)
     inputs = replace(
         loop.inputs,
         carries=[
-            _carried(ctx, size, x, is_batched, flag)
+            carried(ctx, size, x, is_batched, flag)
             for x, is_batched, flag in zip(loop.inputs.carries, have.carries, flags.carries, strict=True)
         ],
-        elements=_moved(loop.inputs.elements, have.elements, (1,), (0,)),
-        pieces=_moved(loop.inputs.pieces, have.pieces, (1,), (0,)),
+        elements=moved(loop.inputs.elements, have.elements, (1,), (0,)),
+        pieces=moved(loop.inputs.pieces, have.pieces, (1,), (0,)),
     )
     ends = [(size, *shape) if flag else shape for shape, flag in zip(loop.ends, flags.carries, strict=False)]
     lengths = [*loop.lengths, *loop.joined_lengths]
@@ -166,11 +170,25 @@ def _together(ctx, size, loop, have):
         """Return the condition, which is the same for all examples."""
         return batch(builder, test, xs, flags.flat(), inner)[0][0]
 
-    results, mask = loop.again(graph, inputs, lengths, loop.joined, ends, test_of)
+    results, mask, filled = loop.again(graph, inputs, lengths, loop.joined, ends, test_of, slots=fills)
     added = [*map(name_sizes, (*results.stacked, *results.joined))]
     columns = [
         *zip(results.carries, live.carries, strict=True),
         *([(mask, False)] if loop.has_mask else []),
-        *zip(_moved(added, [*live.stacked, *live.joined], (1,), (0,)), [*live.stacked, *live.joined], strict=True),
+        *zip(moved(added, [*live.stacked, *live.joined], (1,), (0,)), [*live.stacked, *live.joined], strict=True),
     ]
-    return _one_or_all([y if flag else Common(y) for y, flag in columns])
+    own = [y if flag else Common(y) for y, flag in columns]
+    if fills:
+        return [*own, Common(filled[0]), *_with_batch_first(filled[1:], live.carries)]
+    return [*own, *(_first_slots(loop, have.carries) if slots else [])]
+
+
+def _with_batch_first(xs, flags):
+    """Return arrays that carry the batch as their second axis, if they do, with it as the first one."""
+    return [mv.move_axes(x, (1,), (0,)) if flag else Common(x) for x, flag in zip(xs, flags, strict=True)]
+
+
+def _first_slots(loop, flags):
+    """Return checkpoint slots with the first carries alone; `flags` tell which of these carry the batch."""
+    pairs = zip(first_slots(loop, flags), slot_flags(loop, flags), strict=True)
+    return [x if flag else Common(x) for x, flag in pairs]

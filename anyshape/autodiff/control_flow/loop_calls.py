@@ -20,6 +20,7 @@ from anyshape.ops import loops as lp
 from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
+from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 @dataclass
@@ -95,6 +96,14 @@ class Outputs:
         return [*self.carries, *self.stacked, *self.joined]
 
 
+class Results(NamedTuple):
+    """Results of a derived loop: the ones of its body, the mask of its trips, and its checkpoint slots."""
+
+    outputs: Outputs
+    mask: Any
+    slots: Sequence[Any]
+
+
 class Loop:
     """A loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
 
@@ -110,16 +119,19 @@ class Loop:
         ends: Sequence[Shape] = (),
         metas: Sequence[TensorMeta] | None = None,
         like: Sequence[Any] = (),
+        checkpoint: lp.Policy = "",
     ) -> None:
         """Take a loop apart. `metas` are the types of operands, where the loop is of one example of a batch.
 
-        `like` gives traced values where no operand is one.
+        `like` gives traced values where no operand is one. Loops derived from this one have its `checkpoint`.
         """
         self.handle = handle_of(*operands, *like)
         if test is not None:
             body, test = with_shared_variables([body, test], self.handle)
         self.ctx, self.body, self.layout, self.test = ctx, body, layout, test
         self.joined, self.reverse, self.ends = joined, reverse, ends
+        fits_slots = layout.carries and not (joined or layout.pieces)
+        self.checkpoint = checkpoint if fits_slots or isinstance(checkpoint, str) else "carry"
         count = len(body.inputs)
         self.inputs = Inputs.of(layout, operands[:count])
         self.lengths = list(operands[count : count + layout.pieces])  # of pieces
@@ -161,11 +173,13 @@ class Loop:
         length: Size,
         reverse: bool,
         ends: Sequence[Shape] = (),
+        slots: bool = False,
     ) -> Sequence[Any]:
         """Return the results of a scan of a body that was derived from this one, with these operands."""
         closed = close([graph])
         operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes()), *lengths]
         params: dict[str, Any] = {"reverse": reverse, "joined": joined, "ends": ends}
+        params |= {"checkpoint": self.checkpoint, "slots": slots}
         return lp.scan_of_length(closed.graphs[0], inputs.layout(), length, *operands, **params)
 
     def again(
@@ -176,21 +190,22 @@ class Loop:
         joined: int,
         ends: Sequence[Shape] = (),
         test_of: Callable[[Builder, Graph, Sequence[Any]], Any] | None = None,
-    ) -> tuple[Outputs, Any]:
-        """Return the results of a derived loop of as many trips, and its mask.
+        slots: bool = False,
+    ) -> Results:
+        """Return the results of a derived loop of as many trips, and its mask. With `slots`, it fills these.
 
         Of each kind its inputs are the inputs of this one, then others. `test_of` gives the condition in the graph of a
         builder, where inputs are not as the body of one example takes them.
         """
         if self.test is None:
-            return self._scan_again(graph, inputs, lengths, joined, ends)
+            return self._scan_again(graph, inputs, lengths, joined, ends, slots)
         with derived(self.test, [v.meta for v in graph.inputs[: len(inputs.flat())]], self.handle) as (builder, xs):
             own = Inputs.of(inputs.layout(), xs[: len(inputs.flat())]).split(self.inputs)[0].flat()
             pred = inline(builder, self.test, own)[0] if test_of is None else test_of(builder, self.test, own)
             test = builder.finish([pred], self.test.name)
-        return self._while_again(test, graph, inputs, joined)
+        return self._while_again(test, graph, inputs, joined, slots)
 
-    def ahead(self, graph: Graph, known: Inputs) -> tuple[Outputs, Any]:
+    def ahead(self, graph: Graph, known: Inputs) -> Results:
         """Return the results of the known part of this loop, which stacks what `graph` gives, and its mask."""
         inputs = self.inputs.chosen(known)
         if self.test is None:
@@ -201,21 +216,36 @@ class Loop:
     def scan_of(self, body: Graph, inputs: Inputs) -> Loop:
         """Return a scan with another body and other operands, which has the same results behind the carries."""
         operands = [*inputs.flat(), *self.lengths, *self.joined_lengths]
-        return Loop(self.ctx, operands, close([body]).graphs[0], inputs.layout(), self.joined, self.reverse)
+        graph = close([body]).graphs[0]
+        return Loop(self.ctx, operands, graph, inputs.layout(), self.joined, self.reverse, checkpoint=self.checkpoint)
 
     def _scan_again(
-        self, graph: Graph, inputs: Inputs, lengths: Sequence[Any], joined: int, ends: Sequence[Shape]
-    ) -> tuple[Outputs, Any]:
+        self,
+        graph: Graph,
+        inputs: Inputs,
+        lengths: Sequence[Any],
+        joined: int,
+        ends: Sequence[Shape],
+        slots: bool = False,
+    ) -> Results:
         assert self.length is not None  # a scan has one
-        results = self.scan(graph, inputs, lengths, joined, self.length, self.reverse, ends)
-        return Outputs.of(len(inputs.carries), joined, results), None
+        results = self.scan(graph, inputs, lengths, joined, self.length, self.reverse, ends, slots)
+        own, filled = _apart(graph, results)
+        return Results(Outputs.of(len(inputs.carries), joined, own), None, filled)
 
-    def _while_again(self, test: Graph, graph: Graph, inputs: Inputs, joined: int) -> tuple[Outputs, Any]:
+    def _while_again(self, test: Graph, graph: Graph, inputs: Inputs, joined: int, slots: bool = False) -> Results:
         closed, count = close([test, graph]), len(inputs.carries)
         operands = [*inputs.flat(), *further_operands(closed, self.constant_sizes())]
-        results = lp.while_loop(closed.graphs[0], closed.graphs[1], count, *operands, joined=joined)
+        params: dict[str, Any] = {"joined": joined, "checkpoint": self.checkpoint, "slots": slots}
+        results = lp.while_loop(closed.graphs[0], closed.graphs[1], count, *operands, **params)
         mask = results[count] if len(results) > count else None
-        return Outputs.of(count, joined, [*results[:count], *results[count + 1 :]]), mask
+        own, filled = _apart(graph, [*results[:count], *results[count + 1 :]])
+        return Results(Outputs.of(count, joined, own), mask, filled)
+
+
+def _apart(graph: Graph, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the results of a loop that its body gives, and its checkpoint slots."""
+    return results[: len(graph.outputs)], results[len(graph.outputs) :]
 
 
 def by_flags(flags: Iterable[bool], xs: Iterable[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.linearize_transpose import LinearMap, linearise
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, Traced, activate
-from anyshape.graph.ir.graph import Graph, Node, Value
+from anyshape.graph.ir.graph import Graph, Node, Value, raises
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -44,6 +44,7 @@ class LinearisedBody:
       saved. Its outputs are the tangents of `live` outputs.
     - `stacked`: the number of saved stacks. Stacks of lengths follow them: `added` stacks in all.
     - `lengths`: the positions of lengths among these: of each saved piece, then of each joined output that has none.
+    - `again`: with checkpoint slots, the body that gives what is read of a trip, and nothing is saved.
     """
 
     values: Graph
@@ -54,6 +55,7 @@ class LinearisedBody:
     stacked: int
     added: int
     lengths: tuple[int, ...]
+    again: Graph | None = None
 
 
 def linearised_body(loop: Loop, active: Inputs) -> LinearisedBody:
@@ -89,19 +91,35 @@ class _Tape:
     def _choose(self, residuals: Sequence[Value]) -> None:
         """Choose what is saved of the residuals that are read for more than sizes, and which inputs the map reads.
 
-        A value without exact sizes cannot be saved: then the linear map computes the body again from its inputs.
+        With a checkpoint, the linear map computes the body again from its inputs. It also does so where a value has no
+        exact sizes, as this cannot be saved.
         """
         loop, sources = self.loop, self.sources
         saved = [v for v in dict.fromkeys(residuals) if not sources.is_made_again(v)]
         read = set[int]().union(*map(sources.inputs_of, residuals))
-        self.recomputes = any(x.meta.sizes is None for x in self.map.residuals)
+        unsaved = any(x.meta.sizes is None for x in self.map.residuals)
+        self.recomputes = unsaved or bool(loop.checkpoint and saved)
         if self.recomputes:
-            saved, read = self.inputs[: loop.layout.carries], set(range(len(self.inputs)))
-        constant = sources.bound - loop.varying
+            read = self._read_again(residuals, whole=unsaved)
+            saved = [v for i, v in enumerate(self.inputs[: loop.layout.carries]) if i in read]
+        self._sort(saved)
+        self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+
+    def _sort(self, saved: Sequence[Value]) -> None:
+        """Tell the saved values that have the same sizes in all trips from others."""
+        constant = self.sources.bound - self.loop.varying
         self.stacked = [v for v in saved if _has_sizes_over(v, constant)]
         self.pieces = [v for v in saved if v not in self.stacked]
         self.changing = self._changing_variables(constant)
-        self.read = Inputs.of(loop.layout, [i in read and i >= loop.layout.carries for i in range(len(self.inputs))])
+
+    def _read_again(self, residuals: Sequence[Value], whole: bool) -> set[int]:
+        """Return the positions of the inputs that residuals are computed from again, or the `whole` body.
+
+        Where a trip makes sizes or may raise, it has all of its inputs, so that it does the same again.
+        """
+        if whole or self.loop.body.runtime or any(map(raises, self.loop.body.nodes)):
+            return set(range(len(self.inputs)))
+        return self.sources.ancestors_of(residuals)
 
     def _changing_variables(self, constant: set[DimVar]) -> list[DimVar]:
         """Return the variables of the linear map that differ between trips."""
@@ -127,9 +145,48 @@ class _Tape:
         values = self._values()
         lengths = tuple([self.lengths.index(size) for size in self.measured])
         added = len(values.outputs) - len(self.outputs.flat()) - len(self.changing) - len(self.pieces)
+        again = None if isinstance(self.loop.checkpoint, str) or not self.recomputes else self._again(values)
+        if again is not None:
+            values, added = self._without_saved(values), int(self.loop.test is not None)
         return LinearisedBody(
-            values, self._linear(), self.active, self.read, self.live, len(self.stacked), added, lengths
+            values, self._linear(), self.active, self.read, self.live, len(self.stacked), added, lengths, again
         )
+
+    def _saved(self, values: Graph) -> tuple[int, int]:
+        """Return the positions of the first saved stack and of the first joined output of the body of the values."""
+        return len(self.outputs.carries) + len(self.outputs.stacked), len(values.outputs) - len(self._joined())
+
+    def _joined(self) -> list[Any]:
+        return [*self.outputs.joined, *self.changing, *self.pieces]
+
+    def _without_saved(self, values: Graph) -> Graph:
+        """Return the body of the values without what is saved. In a loop of unknown length it has one result more.
+
+        So the node counts the trips.
+        """
+        first, last = self._saved(values)
+        counted = values.outputs[last - 1 : last] if self.loop.test is not None else ()
+        return replace(values, outputs=(*values.outputs[:first], *counted))
+
+    def _again(self, values: Graph) -> Graph:
+        """Return the body that gives the next carries and what is saved of a trip.
+
+        In a loop of unknown length, an element tells whether a further trip follows. An example of a batch that has no
+        further trip keeps its carries: so no trip is made that it does not have.
+        """
+        loop, count, (first, last) = self.loop, len(self.outputs.carries), self._saved(values)
+        saved = *values.outputs[first : first + len(self.stacked)], *values.outputs[last:]
+        graph = replace(values, outputs=(*values.outputs[:count], *saved))
+        if loop.test is None:
+            return graph
+        metas = replace(loop.metas, elements=[tensor(BOOL, ())])
+        with derived(loop.body, metas.flat(), loop.handle) as (builder, xs):
+            inputs = Inputs.of(metas.layout(), xs[: len(metas.flat())])
+            (goes_on,) = inputs.elements
+            results = inline(builder, graph, replace(inputs, elements=[]).flat())
+            after = zip(results[:count], inputs.carries, strict=True)
+            carries = [new if loop.varying else _where(goes_on, new, old) for new, old in after]
+            return builder.finish([*carries, *results[count:]], loop.body.name)
 
     def _values(self) -> Graph:
         """Return the body of the values with what is saved. A trip that saves nothing is counted."""
@@ -141,8 +198,9 @@ class _Tape:
                 *[size_carrier(expr.from_atom(v)) for v in self.changing],
                 *[_raveled(builder.handle(builder, v)) for v in self.pieces],
             ]
-            if self.loop.test is not None and not (stacks or joined or outputs.stacked or outputs.joined):
-                stacks = [full((), True, bool)]
+            has_none = not (stacks or joined or outputs.stacked or outputs.joined)
+            if self.loop.test is not None and (has_none or not isinstance(self.loop.checkpoint, str)):
+                stacks.append(full((), True, bool))
             ends = replace(outputs, stacked=[*outputs.stacked, *stacks], joined=[*outputs.joined, *joined])
             return builder.finish(ends.flat(), self.loop.body.name)
 
@@ -201,7 +259,8 @@ class _Tape:
     def _at_values(self, builder: Builder, values: dict[Value, Any]) -> tuple[Sequence[Any], LinearMap, Sequence[Any]]:
         """Return the outputs of the body, its linear map, and the residuals of this in the graph of the linear map."""
         if self.recomputes:
-            outputs, linear = linearise(builder, self.loop.body, [values[v] for v in self.inputs], self.wrt)
+            inputs = [values[v] if v in values else _of_size(v.meta) for v in self.inputs]
+            outputs, linear = linearise(builder, self.loop.body, inputs, self.wrt)
             return outputs, linear, linear.residuals
         remade = _Remade(self.sources, builder, values)
         pairs = zip(self.map.residuals, self.is_read, strict=True)
@@ -266,6 +325,16 @@ class _Sources:
         if value in self.arrays or not self.is_made_again(value):
             return set()
         return set[int]().union(*[self.inputs_of(v) for v in self.maker[value].inputs])
+
+    def ancestors_of(self, values: Sequence[Value]) -> set[int]:
+        """Return the positions of the inputs that values are computed from, or have their sizes of."""
+        seen, todo = set[Value](), [*values]
+        while todo:
+            value = todo.pop()
+            if value not in seen and value in self.maker:
+                todo += self.maker[value].operands
+            seen.add(value)
+        return {i for v, i in self.position.items() if v in seen}
 
 
 class _Remade:

@@ -66,7 +66,7 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
     """Return the body of the transposed scan, which linear inputs have a cotangent there, and which are products.
 
     - Its carries are the cotangents of the carries, then the sums of the cotangents of captured linear inputs that are
-      no products. The operands of products are stacks behind the others.
+      no products. The operands of products are stacks behind the others. With a checkpoint there are none.
     - Its elements are the known elements, then the cotangents of `live` stacked outputs; its pieces likewise.
     - It gives the cotangents of linear elements as stacks, and the cotangents of linear pieces joined.
     """
@@ -86,7 +86,7 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
         pairs = zip(cts.carries, pulled.carries, strict=True)
         carries = [zeros_like(ctx, Typed(m)) if ct is None else ct for ct, m in pairs]
         stacks = _Stacks(loop, builder, residuals.elements)
-        products = [stacks.product(ct) for ct in cts.captured]
+        products = [None if loop.checkpoint else stacks.product(ct) for ct in cts.captured]
         summed = [i for i, product in enumerate(products) if product is None]
         sums = [builder.input(pulled.captured[i]) for i in summed]
         after = [add_tangents(total, cts.captured[i]) for total, i in zip(sums, summed, strict=True)]
@@ -173,7 +173,7 @@ def with_known_ahead(loop: Loop, linear: Inputs) -> tuple[Loop, Inputs]:
     carries = values.chosen(known).carries
     after = flagged(outputs.carries, known.carries)
     ahead = replace(loop.body, inputs=tuple(values.chosen(known).flat()), outputs=(*after, *carries))
-    results, mask = loop.ahead(ahead, known)
+    results, mask, _ = loop.ahead(ahead, known)
     stacks, elements = list(results.stacked), list(carries)
     if mask is not None:
         stacks, elements = [*stacks, mask], [*elements, Value(tensor(BOOL, ()))]

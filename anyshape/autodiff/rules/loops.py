@@ -1,207 +1,70 @@
 """Derivatives of loops: forward mode runs values and tangents together, reverse mode saves what each trip needs.
 
-Tangents in a graph of their own make two loops: one of the values, which adds what the derivative reads, and a scan of
-this that is linear in the tangents. Its transpose is a scan in the other direction. So there is no bound on the number
-of trips, which the first loop counts.
+Checkpoint slots have no derivative of their own: what depends on them depends on the first carries. So a derived loop
+has the first carries in the first slot, and fills no other.
 """
 
-from dataclasses import replace
-
-from anyshape.autodiff.control_flow.branch_calls import meta_of_operand
-from anyshape.autodiff.control_flow.branch_derivatives import Typed
 from anyshape.autodiff.control_flow.example_loops import ExampleLoops
-from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged
-from anyshape.autodiff.control_flow.loop_derivatives import pushed_body
-from anyshape.autodiff.control_flow.loop_linearisation import linearised_body
-from anyshape.autodiff.control_flow.loop_transposition import linear_inputs, transposed_body, with_known_ahead
+from anyshape.autodiff.control_flow.loop_calls import Loop
+from anyshape.autodiff.control_flow.loop_modes import are_inside, jvp_of_loop, transpose_loop
+from anyshape.autodiff.control_flow.loop_reruns import first_slots
 from anyshape.autodiff.jvp import Pushed, push
-from anyshape.autodiff.rule_tables import TRANSPOSES, Linear, no_shift, with_values, zeros_like
-from anyshape.graph.ir.builder import Traced, active
-from anyshape.graph.shapes.array_type import tensor
+from anyshape.autodiff.rule_tables import TRANSPOSES, no_shift, with_values
+from anyshape.graph.ir.builder import active
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.ops import loops as lp
-from anyshape.ops.callback import name_sizes
-from anyshape.ops.control_flow import sized
-from anyshape.ops.core.apply import meta_of, sizes_of
+from anyshape.ops.core.apply import meta_of
 
 
-def _jvp(loop, tangents):
-    """Return the results of a loop and their tangents."""
-    by_kind = Inputs.of(loop.layout, tangents[: len(loop.body.inputs)])
-    derive = _linearise if _are_inside(tangents, loop.inputs.flat()) else _push
-    return Pushed(*derive(loop, by_kind))
-
-
-def _are_inside(tangents, operands):
-    """Return whether tangents belong to a graph inside of the one of the operands."""
-    depth = max([x.builder.depth for x in operands if isinstance(x, Traced)], default=-1)
-    return next(t for t in tangents if t is not None).builder.depth > depth
-
-
-def _instantiated(loop, tangents, active):
-    """Return the tangents of active inputs, zeros for carries that begin without."""
-    chosen = tangents.chosen(active)
-    pairs = zip(chosen.carries, loop.inputs.chosen(active).carries, strict=True)
-    return replace(chosen, carries=[zeros_like(loop.ctx, Typed(meta_of(x))) if t is None else t for t, x in pairs])
-
-
-def _with_mask(loop, outputs, mask):
-    """Return what belongs to all outputs of the node, with the mask of its trips if it has one."""
-    return [*outputs.carries, *([mask] if loop.has_mask else []), *outputs.stacked, *outputs.joined]
-
-
-def _push(loop, tangents):
-    """Return values and tangents of one loop."""
-    graph, active, live = pushed_body(loop, tangents.map(lambda t: t is not None))
-    inputs = loop.inputs.joined(_instantiated(loop, tangents, active))
-    lengths = [*loop.lengths, *flagged(loop.lengths, active.pieces)]
-    if len(loop.joined_lengths) == loop.joined:
-        lengths += [*loop.joined_lengths, *flagged(loop.joined_lengths, live.joined)]
-    ends = [*loop.ends, *flagged(loop.ends, active.carries)] if loop.ends else []
-    results, mask = loop.again(graph, inputs, lengths, loop.joined + sum(live.joined), ends)
-    columns = list(zip(results.kinds(), live.kinds(), strict=True))
-    values = Outputs(*[ys[: len(flags)] for ys, flags in columns])
-    slopes = Outputs(*[by_flags(flags, ys[len(flags) :]) for ys, flags in columns])
-    return _with_mask(loop, values, mask), _with_mask(loop, slopes, None)
-
-
-# -- reverse mode ------------------------------------------------------------------------------------------------
-
-
-def _linearise(loop, tangents):
-    """Return values, and tangents of a scan that is linear in the tangents."""
-    parts = linearised_body(loop, tangents.map(lambda t: t is not None))
-    own, lengths = loop.outputs(loop.body.outputs), [*loop.lengths, *loop.joined_lengths]
-    joined = len(parts.values.outputs) - len(own.carries) - len(own.stacked) - parts.added
-    results, mask = loop.again(parts.values, loop.inputs, lengths, joined, loop.ends)
-    count = len(own.stacked)
-    values = Outputs([*map(name_sizes, results.carries)], results.stacked[:count], results.joined[: loop.joined])
-    outputs = _with_mask(loop, values, mask)
-    if not any(parts.live.flat()):
-        return outputs, [None] * len(outputs)
-    tape = Outputs([], results.stacked[count:], [*map(name_sizes, results.joined[loop.joined :])])
-    slopes = _linear_scan(loop, parts, tangents, values, tape, mask)
-    return outputs, _with_mask(loop, loop.outputs(by_flags(parts.live.flat(), slopes)), None)
-
-
-def _linear_scan(loop, parts, tangents, values, tape, mask):
-    """Return the tangents of the live outputs: a scan of what the trips have saved."""
-    known = loop.inputs.chosen(parts.read)
-    known.elements = [*known.elements, *tape.stacked[: parts.stacked], *([] if mask is None else [mask])]
-    known.pieces = [*known.pieces, *tape.joined]
-    inputs = _instantiated(loop, tangents, parts.active).joined(known)
-    measured = [tape.stacked[parts.stacked + i] for i in parts.lengths]
-    lengths = [
-        *flagged(loop.lengths, parts.active.pieces),
-        *flagged(loop.lengths, parts.read.pieces),
-        *measured[: len(tape.joined)],
-        *flagged([*loop.joined_lengths, *measured[len(tape.joined) :]], parts.live.joined),
-    ]
-    length = loop.length if mask is None else sizes_of(loop.ctx, mask)[0]
-    ends = [loop.exact_sizes(y) for y in flagged(values.carries, parts.live.carries)]
-    return loop.scan(parts.map, inputs, lengths, sum(parts.live.joined), length, loop.reverse, ends)
-
-
-def _transpose(loop, cts):
-    """Return the cotangents of the operands of a loop that is linear in some of them."""
-    operand_flags = loop.inputs.map(lambda x: isinstance(x, Linear))
-    linear = linear_inputs(loop, operand_flags)
-    by_kind = loop.outputs([*cts[: loop.layout.carries], *cts[loop.layout.carries + loop.has_mask :]])
-    part, flags = with_known_ahead(loop, linear)
-    seeds = replace(by_kind, carries=flagged(by_kind.carries, linear.carries))
-    starts = flagged([_start(loop, i, ct) for i, ct in enumerate(by_kind.carries)], linear.carries)
-    pulled = _pulled(part, flags, starts, seeds)
-    count = len(part.inputs.elements) - len(loop.inputs.elements)
-    own = Inputs.of(part.layout, by_flags(flags.flat(), pulled))
-    elements = own.elements[: len(own.elements) - count]
-    carries = by_flags(linear.carries, own.carries)
-    everything = replace(own, carries=carries, elements=elements).flat()
-    columns = zip(everything, operand_flags.flat(), loop.inputs.flat(), strict=True)
-    operands = [_of_its_shape(loop, ct, x) if flag and ct is not None else None for ct, flag, x in columns]
-    return operands + [None] * len([*loop.lengths, *loop.joined_lengths])
-
-
-def _of_its_shape(loop, ct, x):
-    """Return a cotangent with the exact sizes of its operand: joined ones have none of their own."""
-    sizes = loop.exact_sizes(x)
-    return ct if loop.exact_sizes(ct) is not None or sizes is None else sized(ct, sizes)
-
-
-def _have(cts):
-    """Return which of them are not None."""
-    return [ct is not None for ct in cts]
-
-
-def _pulled(loop, linear, starts, seeds):
-    """Return the cotangents of the linear inputs of a scan whose carries are all linear, in their order."""
-    live = Outputs([True] * len(starts), _have(seeds.stacked), _have(seeds.joined))
-    graph, has, products = transposed_body(loop, linear, live)
-    summed = [product is None for product in products]
-    known, pulled = loop.inputs.chosen(linear, wanted=False), loop.inputs.chosen(linear)
-    cotangents = Inputs(
-        [*starts, *[zeros_like(loop.ctx, x) for x in flagged(pulled.captured, summed)]],
-        flagged(seeds.stacked, live.stacked),
-        flagged(seeds.joined, live.joined),
-        [],
-    )
-    own = [not flag for flag in linear.pieces]
-    lengths = [
-        *flagged(loop.lengths, own),
-        *flagged(loop.joined_lengths, live.joined),
-        *flagged(flagged(loop.lengths, linear.pieces), has.pieces),
-    ]
-    ends = [loop.exact_sizes(x) for x in (*loop.inputs.carries, *flagged(pulled.captured, summed))]
-    results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
-    parts = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
-    sums, stacks = iter(parts.carries[len(starts) :]), parts.stacked[sum(has.elements) :]
-    captured = [next(sums) if p is None else p.of(known.elements, stacks) for p in products]
-    added = by_flags([*has.elements, *has.pieces], [*parts.stacked[: sum(has.elements)], *parts.joined])
-    return [*parts.carries[: len(starts)], *added, *captured]
-
-
-def _start(loop, i, ct):
-    """Return the cotangent of the last value of a carry, zeros where it has none."""
-    if ct is not None:
-        return ct
-    meta = meta_of_operand(loop.inputs.carries[i])
-    return zeros_like(loop.ctx, Typed(tensor(meta.dtype, loop.ends[i]) if loop.ends else meta))
-
-
-# -- the ops -----------------------------------------------------------------------------------------------------
-
-
-def _scan_jvp(ctx, tangents, out, *operands, body, layout, joined, reverse, ends, sources=()):
+def _scan_jvp(ctx, tangents, out, *operands, body, layout, joined, reverse, ends, checkpoint, slots, sources=()):
     metas = [meta_of(x) for x in (*operands, *sources)]  # in the sizes of this replay
     here = ShapeGuardContext(ctx.scope, ctx.primitive, ctx.where, metas, ctx.rule)
     shapes = here.bind(ends, field="ends")
-    return _jvp(Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, ends=shapes), tangents)
+    plan = lp.Layout(*layout)
+    loop = Loop(ctx, operands, body[0], plan, joined, reverse, ends=shapes, checkpoint=checkpoint)
+    return _with_slots(loop, jvp_of_loop(loop, tangents), slots)
 
 
-def _scan_transpose(ctx, cts, *operands, body, layout, joined, reverse, ends, sources=()):
+def _with_slots(loop, pushed, slots):
+    """Return results and tangents of a loop with slots, which have no tangents."""
+    filled = first_slots(loop) if slots else []
+    return Pushed([*pushed.outputs, *filled], [*pushed.tangents, *[None] * len(filled)])
+
+
+def _scan_transpose(ctx, cts, *operands, body, layout, joined, reverse, ends, checkpoint, slots, sources=()):
     cts, shapes = cts if isinstance(cts, list) else [cts], ctx.bind(ends, field="ends")
-    return _transpose(Loop(ctx, operands, body[0], lp.Layout(*layout), joined, reverse, ends=shapes, like=cts), cts)
+    plan = lp.Layout(*layout)
+    loop = Loop(ctx, operands, body[0], plan, joined, reverse, ends=shapes, like=cts, checkpoint=checkpoint)
+    return transpose_loop(loop, cts[: len(body[0].outputs)])
 
 
-def _while_jvp(ctx, tangents, out, *operands, loop, carries, joined):
+def _while_jvp(ctx, tangents, out, *operands, loop, carries, joined, checkpoint, slots):
     test, body = loop
-    return _jvp(Loop(ctx, operands, body, lp.Layout(carries), joined, test=test), tangents)
+    whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, checkpoint=checkpoint)
+    return _with_slots(whole, jvp_of_loop(whole, tangents), slots)
 
 
-def _while_transpose(ctx, cts, *operands, loop, carries, joined):
+def _while_transpose(ctx, cts, *operands, loop, carries, joined, checkpoint, slots):
     cts, (test, body) = cts if isinstance(cts, list) else [cts], loop
-    return _transpose(Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, like=cts), cts)
+    whole = Loop(ctx, operands, body, lp.Layout(carries), joined, test=test, like=cts, checkpoint=checkpoint)
+    return transpose_loop(whole, cts[: len(body.outputs) + whole.has_mask])
 
 
 def _while_each_jvp(ctx, tangents, out, *operands, one, rows, carries):
     loops = ExampleLoops(ctx, one[0], carries, operands)
     own = tangents[: len(carries)]
-    if not _are_inside(tangents, operands):
+    if not are_inside(tangents, operands):
         return Pushed(*loops.push(own))
     builder = active()
     assert builder is not None  # rules run inside of a trace
-    if builder.is_batched:
+    if builder.is_batched or _has_slots(one[0]):
         return Pushed(*loops.linearise(own))
     return Pushed(*push(builder, rows[0], operands, tangents))  # saves live rows alone, in an order of their own
+
+
+def _has_slots(graph):
+    """Return whether the loop of one example has checkpoint slots, which rows of live examples cannot share."""
+    return any(not isinstance(dict(node.params)["checkpoint"], str) for node in graph.nodes if node.op is lp.while_op)
 
 
 def _while_each_transpose(ctx, cts, *operands, one, rows, carries):

@@ -34,8 +34,14 @@ class BufferReuse:
         for step in steps:
             self._note_aliases(step)
         # functions of the user may keep their operands
-        retained = [slot for step in steps if runs_user_code(step) for slot in step.inputs]
-        self.shared = {*self.base.values(), *[self.base.get(slot, slot) for slot in retained]}
+        retaining = [step for step in steps if runs_user_code(step)]
+        self.shared = self._shared_by(retaining)
+        # what a kernel consumes, it hands to nobody
+        self.unconsumable = self._shared_by([step for step in retaining if not KERNELS[step.op].consumes])
+
+    def _shared_by(self, steps: Sequence[Step]) -> set[Slot]:
+        """Return the slots whose memory others share, or functions that these steps call."""
+        return {*self.base.values(), *[self.base.get(slot, slot) for step in steps for slot in step.inputs]}
 
     def _note_aliases(self, step: Step) -> None:
         alias = TRAITS[step.op].alias
@@ -68,8 +74,11 @@ class BufferReuse:
         """
         free = _FreeBuffers()
         reuse: dict[int, str] = {}
+        owned: dict[int, tuple[int, ...]] = {}
         for position, step in enumerate(self.steps):
             dying = self._dying(position, step)
+            if KERNELS[step.op].consumes:
+                owned[position] = self._owned_operands(step, dying)
             for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
                 free.add(slot, self._key(self.metas[slot]))
             buffer = free.take(self._key(step.results[0]), dying) if KERNELS[step.op].out else None
@@ -78,12 +87,17 @@ class BufferReuse:
             elif not TRAITS[step.op].alias.may_share:
                 free.drop_up_to(max([self.ctx.rank(m) for m in step.results]), dying)
             free.remove(self.internal.get(step.outputs[0], ()))
-        return self._with_drops(reuse)
+        return _with_owned(self._with_drops(reuse), owned)
 
     def _dying(self, position: int, step: Step) -> list[str]:
         """Return the slots with their last use here."""
         slots = dict.fromkeys([*step.inputs, *step.outputs])
         return [s for s in slots if isinstance(s, str) and self.last_use[s] == position]
+
+    def _owned_operands(self, step: Step, dying: Sequence[str]) -> tuple[int, ...]:
+        """Return the positions of the operands that nothing reads after a step, and whose memory nobody shares."""
+        ends = self.fresh.intersection(dying) - self.unconsumable
+        return tuple([i for i, s in enumerate(step.inputs) if s in ends])
 
     def _is_reusable(self, slot: str) -> bool:
         return slot in self.fresh and slot not in self.shared and slot in self.metas
@@ -104,6 +118,12 @@ class BufferReuse:
             if isinstance(slot, str) and position < len(self.steps) and not names.is_constant(slot):
                 drops.setdefault(taken_at.get(slot, position), []).append(slot)
         return [replace(s, reuse=reuse.get(i), drops=tuple(drops.get(i, ()))) for i, s in enumerate(self.steps)]
+
+
+def _with_owned(steps: list[Step], owned: dict[int, tuple[int, ...]]) -> list[Step]:
+    """Return the steps, where kernels that consume operands know which."""
+    params = {i: (*steps[i].params, ("owned_operands", positions)) for i, positions in owned.items()}
+    return [replace(s, params=params[i]) if i in params else s for i, s in enumerate(steps)]
 
 
 def _last_uses(steps: Sequence[Step], outputs: Iterable[Slot]) -> dict[Slot, int]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from anyshape.backend.compiler.codegen.execute import compile_plan
 from anyshape.backend.compiler.lower import lower
+from anyshape.backend.runtime.checkpoint_slots import Slots
 from anyshape.backend.runtime.trips import check_ends, owned, pieces, stacked
 from anyshape.backend.runtime.trips import joined as join
 from anyshape.graph.shapes.array_type import Exact
@@ -13,10 +14,10 @@ from anyshape.graph.sizes.evaluate import evaluate
 from anyshape.ops import loops as lp
 from anyshape.ops.core.apply import kernel
 
-_compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
+compiled = functools.lru_cache(maxsize=64)(lambda graph: compile_plan(lower(graph)))
 
 
-def run_scan(run_graph, operands, body, layout, joined, reverse, ends):
+def run_scan(run_graph, operands, body, layout, joined, reverse, ends, checkpoint, slots):
     """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
     (graph,), layout = body, lp.Layout(*layout)
     inputs, lengths = operands[: len(graph.inputs)], operands[len(graph.inputs) :]
@@ -25,7 +26,10 @@ def run_scan(run_graph, operands, body, layout, joined, reverse, ends):
     parts = [pieces(x, n) for x, n in zip(inputs[layout.stacks.stop : layout.own], lengths)]
     added: list[list] = [[] for _ in graph.outputs[layout.carries :]]
     length = len(stacks[0])
-    for i in reversed(range(length)) if reverse else range(length):
+    held = _slots(graph, layout, checkpoint, operands, length) if slots else None
+    for trip, i in enumerate(_positions(length, reverse)):
+        if held is not None:
+            held.offer(trip, *carries)
         own = [*[x[i] for x in stacks], *[part[i] for part in parts]]
         results = run_graph(graph, [*carries, *own, *captured])
         carries = results[: layout.carries]
@@ -33,26 +37,45 @@ def run_scan(run_graph, operands, body, layout, joined, reverse, ends):
             column.append(result)
     check_ends(carries, ends)
     columns = [column[::-1] if reverse else column for column in added]
-    return [*owned(carries, operands), *_collected(graph, layout, joined, operands, columns)]
+    filled = [] if held is None else held.results()
+    return [*owned(carries, operands), *collected(graph, layout, joined, _shapes(operands), columns), *filled]
 
 
-def run_while(run_graph, operands, loop, carries, joined):
+def run_while(run_graph, operands, loop, carries, joined, checkpoint, slots):
     """Return the last carries and what the trips added; `run_graph` runs a graph on arrays."""
     test, body = loop
     current, captured = [*operands[:carries]], operands[carries:]
     added: list[list] = [[] for _ in body.outputs[carries:]]
     count = 0
+    held = _slots(body, lp.Layout(carries), checkpoint, operands) if slots else None
     while run_graph(test, [*current, *captured])[0]:
+        if held is not None:
+            held.offer(count, *current)
         count += 1
         results = run_graph(body, [*current, *captured])
         current = results[:carries]
         for column, result in zip(added, results[carries:]):
             column.append(result)
     mask = [np.ones(count, bool)] if added else []
-    return [*owned(current, operands), *mask, *_collected(body, lp.Layout(carries), joined, operands, added)]
+    results = collected(body, lp.Layout(carries), joined, _shapes(operands), added)
+    return [*owned(current, operands), *mask, *results, *([] if held is None else held.results())]
 
 
-def _collected(graph, layout, joined, operands, columns):
+def _positions(length, reverse):
+    return range(length)[::-1] if reverse else range(length)
+
+
+def _slots(graph, layout, count, operands, length=None):
+    """Return the checkpoint slots of a loop that begins."""
+    count = count if length is None else min(count, max(length, 1))
+    return Slots(count, operands[: layout.carries], lp.changing_carries(graph, layout))
+
+
+def _shapes(operands):
+    return [np.shape(x) for x in operands]
+
+
+def collected(graph, layout, joined, shapes_of_operands, columns):
     """Return the stacked results and the joined ones. Without trips they have the sizes of the operands."""
     metas = [v.meta for v in graph.outputs[layout.carries :]]
     count = len(columns) - joined
@@ -61,7 +84,7 @@ def _collected(graph, layout, joined, operands, columns):
         triples = list(zip(columns, metas, shapes))
         stacks = [stacked(ys, m.dtype, size) for ys, m, size in triples[:count]]
         return [*stacks, *[join(ys, m.dtype, size[1:]) for ys, m, size in triples[count:]]]
-    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: operands[operand].shape[axis])  # costs a proof
+    size_of = lp.sizes_of_trips(graph, layout, lambda operand, axis: shapes_of_operands[operand][axis])  # costs a proof
 
     def shape(extents):
         """Return a shape, with 0 for a size that no operand gives."""
@@ -72,19 +95,19 @@ def _collected(graph, layout, joined, operands, columns):
 
 
 def _run(graph, arrays):
-    return _compiled(graph)(*arrays)
+    return compiled(graph)(*arrays)
 
 
 def _one_or_all(results):
     return results if len(results) > 1 else results[0]
 
 
-def _scan(*operands, body, layout, joined, reverse, ends):
-    return _one_or_all(run_scan(_run, operands, body, layout, joined, reverse, ends))
+def _scan(*operands, **params):
+    return _one_or_all(run_scan(_run, operands, **params))
 
 
-def _while(*operands, loop, carries, joined):
-    return _one_or_all(run_while(_run, operands, loop, carries, joined))
+def _while(*operands, **params):
+    return _one_or_all(run_while(_run, operands, **params))
 
 
 def _while_each(*operands, one, rows, carries):

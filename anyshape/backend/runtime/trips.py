@@ -22,8 +22,10 @@ def pieces(joined: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
 def stacked(parts: Sequence[Any], dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """Return arrays of one shape as one array, with an axis for the trips in front."""
     result = np.empty((len(parts), *shape), dtype)
-    if parts:
-        result[...] = parts if not shape else np.stack(parts)
+    if parts and shape:
+        np.stack(parts, out=result)
+    elif parts:
+        result[...] = parts
     return result
 
 

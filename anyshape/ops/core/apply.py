@@ -62,6 +62,7 @@ class Kernel(NamedTuple):
     - `inline(call_site)`: gives lines of Python in place of the call, for arrays and NumPy scalars alike, or None.
     - `split(params, metas)`: gives a function that runs on several threads, and axes of the second operand. The
       product of their sizes is the work per element of the first operand.
+    - `consumes`: `run` takes `owned_operands`, the positions of those that it may write to: nothing reads them later.
     """
 
     run: Callable[..., Any]
@@ -70,6 +71,7 @@ class Kernel(NamedTuple):
     run_tiled: Callable[..., Any] | None = None
     inline: Callable[[CallSite], Sequence[str] | None] | None = None
     split: Callable[..., tuple[Callable[..., Any], tuple[int, ...]]] | None = None
+    consumes: bool = False
 
 
 KERNELS: OpTable[Kernel] = OpTable("kernel", "backend/numpy")

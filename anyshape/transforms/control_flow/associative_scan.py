@@ -29,6 +29,7 @@ from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import context_of, describe
 from anyshape.ops.creation import size_value
 from anyshape.ops.subgraph_call import trace_subgraphs
+from anyshape.support.packages import cumulative_functions
 from anyshape.support.true_types import has_type
 from anyshape.tracing.pytrees import (
     check_callable,
@@ -41,7 +42,6 @@ from anyshape.tracing.pytrees import (
     unflatten,
 )
 from anyshape.tracing.trace import as_value, run_traced, standing_for
-from anyshape.transforms.control_flow.cumulative_functions import cumulative
 from anyshape.transforms.control_flow.loops import run_now
 from anyshape.transforms.control_flow.subgraph_results import made_at
 from anyshape.transforms.custom.custom_calls import line_of
@@ -72,7 +72,7 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
         return _scan_plainly(fn, elems, reverse, axis, loop) if isinstance(loop, Exception) else loop
     pairs, backwards = _Pairs(fn, elems, axis), _flag(reverse)
     graph, further = pairs.graph()
-    results = cumulative(graph, pairs.elements, further, pairs.axis, reverse=backwards)
+    results = cumulative_functions.cumulative(graph, pairs.elements, further, pairs.axis, reverse=backwards)
     if results is None:
         rows = [mv.rev(x, (0,)) for x in pairs.rows] if backwards else pairs.rows
         ends = _prefixes(pairs, rows)

@@ -33,7 +33,16 @@ from anyshape.transforms.jit import jit
 Function = Callable[..., Any]
 
 
-def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False, unroll: int = 1) -> Any:
+def scan(
+    f: Function,
+    init: Any,
+    xs: Any = None,
+    length: Any = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    *,
+    checkpoint: Any = None,
+) -> Any:
     """Return the last carry and the stacked results of `carry, y = f(carry, x)` for each x of xs, as `jax.lax.scan`.
 
     - `xs` is a tree of arrays with first axes of one size; x has their elements. None: `length` says how many trips.
@@ -41,6 +50,8 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
     - Python scalars in `init` promote as NumPy does: 0.0 becomes float32 where a trip gives float32.
     - `reverse` runs from the last x to the first; each y stays at the position of its x.
     - `unroll` is taken for compatibility: the loop is written into the program, so its control costs next to nothing.
+    - `checkpoint` says what reverse mode saves. None: what each trip needs. "carry": the carry of each trip, which is
+      computed again. A positive int: so many carries, from which the trips between them are computed again.
 
     >>> import numpy as np
     >>> from anyshape import grad, jit, scan
@@ -54,24 +65,25 @@ def scan(f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bo
     check_callable("scan: f", f)
     if not has_type(unroll, (int, bool)) or unroll < 1:
         raise ArgumentError("scan", "unroll", f"is {unroll!r:.50}", "give a positive int")
+    policy = _policy("scan", checkpoint)
     _check_arrays("scan", "init", init)
     _check_arrays("scan", "xs", xs)
     if active() is None:
-        loop = run_now(lambda init, xs: scan(f, init, xs, length, reverse), init, xs)
+        loop = run_now(lambda init, xs: scan(f, init, xs, length, reverse, checkpoint=checkpoint), init, xs)
         return _scan_plainly(f, init, xs, length, reverse, loop) if isinstance(loop, Exception) else loop
     rows = _Rows("scan", xs, length)
 
     def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
         return _pair(f(carry, rows.element(own)))
 
-    return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse)
+    return _scan(CarryLoop("scan", "f", f, init), step, rows, reverse, policy)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any, *, checkpoint: Any = None) -> Any:
     """Return the value after `val = body_fun(i, val)` for i from lower to upper - 1, as `jax.lax.fori_loop`.
 
     Bounds are ints, sizes, or integer scalars of the program. i promotes as a Python int, as that of `range` does.
-    `scan` says what a carry may be.
+    `scan` says what a carry and `checkpoint` may be.
 
     >>> from anyshape import fori_loop, jit
     >>> power = jit(lambda x, n: fori_loop(0, n, lambda i, y: y * x, 1.0))
@@ -79,10 +91,12 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     8.0 1024.0 1.0
     """
     check_callable("fori_loop: body_fun", body_fun)
+    policy = _policy("fori_loop", checkpoint)
     _check_arrays("fori_loop", "init_val", init_val)
     bounds = [_bound(label, x) for label, x in (("lower", lower), ("upper", upper))]
     if active() is None:
-        loop = run_now(lambda init_val, ends: fori_loop(ends[0], ends[1], body_fun, init_val), init_val, (lower, upper))
+        ends = lower, upper
+        loop = run_now(lambda x, ends: fori_loop(ends[0], ends[1], body_fun, x, checkpoint=checkpoint), init_val, ends)
         if isinstance(loop, Exception):
             return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), init_val)
         return loop
@@ -92,13 +106,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
     def step(carry: Any, own: Sequence[Any]) -> tuple[Any, Any]:
         return body_fun(standing_for(rows.element(own), int), carry), ()
 
-    return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False)[0]
+    return _scan(CarryLoop("fori_loop", "body_fun", body_fun, init_val), step, rows, False, policy)[0]
 
 
-def map(f: Function, xs: Any) -> Any:
+def map(f: Function, xs: Any, *, checkpoint: Any = None) -> Any:
     """Return `f(x)` for each x of xs, stacked, one after the other, as `jax.lax.map`.
 
-    `vmap` computes them together and takes more memory.
+    `vmap` computes them together and takes more memory. With any `checkpoint`, reverse mode computes f again.
 
     >>> import numpy as np
     >>> import anyshape
@@ -106,14 +120,16 @@ def map(f: Function, xs: Any) -> Any:
     [0 1 4 9]
     """
     check_callable("map: f", f)
-    return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+    if _policy("map", checkpoint):
+        checkpoint = "carry"  # there is none to hold
+    return scan(lambda carry, x: (carry, f(x)), (), xs, checkpoint=checkpoint)[1]
 
 
-def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Any, *, checkpoint: Any = None) -> Any:
     """Return the value after `val = body_fun(val)` for as long as `cond_fun(val)` holds, as `jax.lax.while_loop`.
 
     - `cond_fun` gives one bool. A number counts as `!= 0`, and a comparison of sizes is one too.
-    - `scan` says what a carry may be. Reverse mode keeps what it needs of each trip: the trips have no bound.
+    - `scan` says what a carry and `checkpoint` may be. No `checkpoint` needs a bound on the trips.
 
     >>> from anyshape import grad, jit, while_loop
     >>> halved = jit(lambda x: while_loop(lambda y: y > 1, lambda y: y / 2, x))
@@ -122,13 +138,14 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Any) -> Any:
     """
     for label, function in (("cond_fun", cond_fun), ("body_fun", body_fun)):
         check_callable(f"while_loop: {label}", function)
+    policy = _policy("while_loop", checkpoint)
     _check_arrays("while_loop", "init_val", init_val)
     if active() is None:
-        loop = run_now(lambda init_val, _: while_loop(cond_fun, body_fun, init_val), init_val, ())
+        loop = run_now(lambda x, _: while_loop(cond_fun, body_fun, x, checkpoint=checkpoint), init_val, ())
         return _while_plainly(cond_fun, body_fun, init_val) if isinstance(loop, Exception) else loop
     loop = CarryLoop("while_loop", "body_fun", body_fun, init_val)
     (test, body), further = loop.trace(lambda carry, own: (body_fun(carry), ()), (), [_test(cond_fun)])
-    results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further)
+    results = lp.while_loop(test, body, len(loop.carries), *loop.carries, *further, checkpoint=policy)
     return loop.results(results)
 
 
@@ -141,6 +158,18 @@ def run_now(function: Callable[[Any, Any], Any], init: Any, others: Any) -> Any:
         return jit(function, optimize="off")(init, others)
     except (ConcretizationError, SymbolicIterationError, UnsupportedFunctionError) as error:
         return error
+
+
+def _policy(function: str, checkpoint: Any) -> lp.Policy:
+    """Return what reverse mode saves of a loop, in the words of its op."""
+    if checkpoint is None:
+        return ""
+    if has_type(checkpoint, str) and checkpoint == "carry":
+        return "carry"
+    if has_type(checkpoint, (int, np.integer)) and not has_type(checkpoint, bool) and checkpoint >= 1:
+        return int(checkpoint)
+    advice = 'give None, "carry" or the number of carries to hold, 1 or more'
+    raise ArgumentError(function, "checkpoint", f"is {checkpoint!r:.50}", advice)
 
 
 def _scan_plainly(f: Function, carry: Any, xs: Any, length: Any, reverse: bool, error: Exception) -> Any:
@@ -242,10 +271,10 @@ class _Rows:
         return unflatten(self.tree, [standing_for(x, kind) for x, kind in zip(own, kinds, strict=True)])
 
 
-def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool) -> Any:
+def _scan(loop: CarryLoop, step: Step, rows: _Rows, reverse: bool, policy: lp.Policy) -> Any:
     """Return the carry after all trips, and the stacked results."""
     (body,), further = loop.trace(step, rows.elements)
     layout = lp.Layout(len(loop.carries), len(rows.stacks))
     operands = [*loop.carries, *rows.stacks, *further]
-    results = lp.scan_of_length(body, layout, rows.length, *operands, reverse=reverse)
+    results = lp.scan_of_length(body, layout, rows.length, *operands, reverse=reverse, checkpoint=policy)
     return loop.results(results), loop.stacked(results)

@@ -17,13 +17,21 @@ from anyshape.backend.compiler.codegen.failures import trip_mark
 from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
+from anyshape.backend.runtime.checkpoint_slots import Slots
 from anyshape.backend.runtime.trips import check_ends, joined, owned, pieces, stacked
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.sizes.expr import as_atom, variables
 from anyshape.graph.sizes.symbols import InputAxis
-from anyshape.ops.loops import Layout, scan_op, varying_variables
+from anyshape.ops.loops import Layout, changing_carries, scan_op, varying_variables
 
-RUNTIME = {"_check_ends": check_ends, "_joined": joined, "_owned": owned, "_pieces": pieces, "_stacked": stacked}
+RUNTIME = {
+    "_Slots": Slots,
+    "_check_ends": check_ends,
+    "_joined": joined,
+    "_owned": owned,
+    "_pieces": pieces,
+    "_stacked": stacked,
+}
 
 
 def write_loop(writer: Any, step: Step, body_source: type) -> None:
@@ -53,6 +61,7 @@ class _Loop:
         self.added = [f"{self.prefix}y{i}" for i in range(len(self.trip.outputs) - layout.carries)]
         self.stacked = len(self.added) - self.params["joined"]
         self.varying = varying_variables(self.params[TRAITS[step.op].inlines][-1], layout)
+        self.slots = f"{self.prefix}s" if self.params["slots"] else ""
         metas = layout.per_trip(step.metas[:count])
         sizes = sizes_of_body(self.trip, [*metas, *self.trip.input_metas[count:]])
         self.sizes = {v: size for v, size in sizes.items() if v not in self.varying}
@@ -70,6 +79,17 @@ class _Loop:
         """Write the first carries."""
         pairs = zip(self.own[: self.layout.carries], self.inputs, strict=False)
         self.writer.lines += [f"{local} = {operand}" for local, operand in pairs]
+
+    def write_slots(self, count: str) -> None:
+        """Write the checkpoint slots, none of them filled, if the loop has any."""
+        if self.slots:
+            flags = changing_carries(self.params[TRAITS[self.step.op].inlines][-1], self.layout)
+            carries = ", ".join([*self.own[: self.layout.carries], ""])
+            self.writer.lines.append(f"{self.slots} = _Slots({count}, ({carries}), {tuple(flags)})")
+
+    def offered(self, trip: str) -> list[str]:
+        """Return the line that offers the carries before a trip to the slots, if there are any."""
+        return [f"{self.slots}.offer({', '.join([trip, *self.own[: self.layout.carries]])})"] if self.slots else []
 
     def write_constant_sizes(self, body: Body, of_trip: bool = True) -> None:
         """Write the sizes that are the same in all trips, before the first one. A block has whole stacks."""
@@ -142,9 +162,12 @@ class _Loop:
             operands = ", ".join([*self.inputs, ""])
             writer.lines.append(f"{', '.join(slots[: len(carries)])}, = _owned(({', '.join(carries)},), ({operands}))")
         backwards = "[::-1]" if reverse else ""
-        for i, (slot, local) in enumerate(zip(slots[first:], self.added, strict=True)):
+        last = first + len(self.added)
+        for i, (slot, local) in enumerate(zip(slots[first:last], self.added, strict=True)):
             writer.lines.append(f"{slot} = {self.collected(i, first + i, local, backwards)}")
-        deleted = [*self.locals(), *self.added]
+        if self.slots:
+            writer.lines.append(f"{', '.join(slots[last:])}, = {self.slots}.results()")
+        deleted = [*self.locals(), *self.added, *([self.slots] if self.slots else [])]
         writer.lines.append(f"del {', '.join(deleted)}")
         left = [name for name in self.names_of_trips() if name not in deleted]
         if left:  # they hold arrays after a trip, and are not bound without one
@@ -181,6 +204,7 @@ class _Scan(_Loop):
         lines.append(f"{self.count} = len({self.inputs[self.layout.stacks.start]})")
         parts = self._write_pieces()
         self._write_stacks()
+        self.write_slots(f"min({self.params['checkpoint']}, max({self.count}, 1))")
         ahead, body = self.parts()
         if ahead.lines:
             lines.append(f"if {self.count}:")
@@ -210,6 +234,7 @@ class _Scan(_Loop):
         """Write the trips of these numbers, behind which values of these targets may stand. They give these results."""
         read = self._read(body, results)
         lines = [f"{slot} = {source}[{self.trip_number}]" for slot, source in self._elements(parts) if slot in read]
+        lines += self.offered(f"{self.count} - 1 - {self.trip_number}" if self.params["reverse"] else self.trip_number)
         body.lines += [self._add(self.added.index(local), local, result) for local, result in results]
         body.lines += self.next_carries(body)
         if lines or body.lines:
@@ -352,11 +377,13 @@ class _While(_Loop):
         lines += [f"{local} = []" for local in self.added]
         number, mask = f"{self.prefix}k", bool(self.added)
         lines += [f"{number} = -1"] if mask else []
+        self.write_slots(str(self.params["checkpoint"]))
         self.write_condition("")
         ahead, body = self.parts()
         lines.append(f"if {self.goes_on}:")
         insert(self.writer, ahead, "    ")
         lines.append(f"    for {number} in _count():{trip_mark(number)}")
+        lines += [f"        {line}" for line in self.offered(number)]
         body.lines += [f"{local}.append({result})" for local, result in self.results_of_trip(body)]
         body.lines += self.next_carries(body)
         insert(self.writer, body, "        ")

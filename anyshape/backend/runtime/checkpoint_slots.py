@@ -1,0 +1,138 @@
+"""Checkpoint slots: carries of a loop that are held, from which the trips between them are made again.
+
+While a loop runs, nobody knows how many trips are to come. Which slots are filled follows "Minimal repetition dynamic
+checkpointing algorithm for unsteady adjoint calculation" (Q. Wang, P. Moin, G. Iaccarino, 2009). On the way back the
+number of trips is known, and slots are filled as in "Algorithm 799: revolve" (A. Griewank, A. Walther, 2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import comb, inf
+from typing import Any
+
+import numpy as np
+
+NO_TRIP = -1
+Carries = Sequence[Any]
+
+
+class Slots:
+    """The slots of a loop that runs, each with the carries before a trip. Carries that change size stand in lists.
+
+    Each slot has a level. A slot may be given up once a later one has a higher level.
+    """
+
+    def __init__(self, count: int, carries: Carries, changes: Sequence[bool]) -> None:
+        self.trips = np.full(count, NO_TRIP)
+        self.stores = [
+            [np.empty(0, np.asarray(x).dtype)] * count if flag else np.empty((count, *np.shape(x)), np.asarray(x).dtype)
+            for x, flag in zip(carries, changes, strict=True)
+        ]
+        self.ranks = [np.ndim(x) for x in carries]
+        self.used = 0
+        self.levels: list[tuple[float, int]] = []  # of slots that are needed, none above an earlier one, with their row
+        self.spare: list[int] = []  # rows of slots that may be given up
+
+    def offer(self, trip: int, *carries: Any) -> None:
+        """Take the carries before a trip, if a slot may hold them. Trips are offered in their order."""
+        if self.used < len(self.trips):
+            level, row = (0.0 if self.used else inf), self.used
+            self.used += 1
+        elif self.spare:
+            level, row = 0.0, self.spare.pop()
+        elif len(self.levels) > 1:
+            level, row = self.levels.pop()
+            level += 1
+            while self.levels[-1][0] < level:
+                self.spare.insert(0, self.levels.pop()[1])  # the latest is given up first
+        else:
+            return  # the only slot holds the first carries
+        self.levels.append((level, row))
+        self.trips[row] = trip
+        for store, x in zip(self.stores, carries, strict=True):
+            store[row] = np.array(x) if isinstance(store, list) else x
+
+    def results(self) -> list[Any]:
+        """Return the trip of each slot, then the carries: stacked, or joined with the shape of each."""
+        parts: list[Any] = [self.trips]
+        for store, rank in zip(self.stores, self.ranks, strict=True):
+            if isinstance(store, list):
+                shapes = [
+                    x.shape if trip != NO_TRIP else (0,) * rank for x, trip in zip(store, self.trips, strict=True)
+                ]
+                parts += [np.concatenate([x.ravel() for x in store]), np.array(shapes, np.int64)]
+            else:
+                parts.append(store)
+        return parts
+
+
+class FilledSlots:
+    """The slots that a loop has filled, on the way back."""
+
+    def __init__(self, trips: np.ndarray, parts: Sequence[Any], changes: Sequence[bool], owned: bool) -> None:
+        """Take what `Slots` gives. Where it is `owned`, free slots are filled in place."""
+        remaining = iter(parts)
+        self.stores = []
+        for flag in changes:
+            part = next(remaining)
+            self.stores.append(_pieces(part, next(remaining)) if flag else part if owned else part.copy())
+        filled = [row for row in np.argsort(trips, kind="stable").tolist() if trips[row] != NO_TRIP]
+        self.held = [(int(trips[row]), row) for row in filled]  # by trip
+        self.free = [row for row in range(len(trips)) if trips[row] == NO_TRIP]
+
+    def add(self, trip: int, carries: Carries) -> None:
+        """Fill a free slot with the carries before a trip later than all that are held."""
+        row = self.free.pop()
+        self.held.append((trip, row))
+        for store, x in zip(self.stores, carries, strict=True):
+            store[row] = np.array(x) if isinstance(store, list) else x
+
+    def last(self) -> tuple[int, Carries]:
+        """Return the last trip that is held, and the carries before it."""
+        trip, row = self.held[-1]
+        return trip, [np.array(store[row]) for store in self.stores]
+
+    def drop_last(self) -> None:
+        """Free the slot of the last trip."""
+        self.free.append(self.held.pop()[1])
+
+
+def _pieces(joined: np.ndarray, shapes: np.ndarray) -> list[np.ndarray]:
+    """Return the arrays of these shapes whose elements stand one after the other."""
+    ends = np.cumsum(shapes.prod(axis=1)).tolist()
+    return [joined[a:b].reshape(s) for a, b, s in zip([0, *ends], ends, shapes.tolist(), strict=False)]
+
+
+def from_the_last(
+    count: int, slots: FilledSlots, advance: Callable[[int, Carries], Carries]
+) -> Iterator[tuple[int, Carries]]:
+    """Give each of `count` trips with the carries before it, from the last trip to the first.
+
+    `advance` gives the carries after a trip. Free slots are filled on the way, so that fewest trips are made again.
+    """
+    for trip in range(count - 1, -1, -1):
+        at, carries = slots.last()
+        while at < trip:
+            free = len(slots.free)
+            end = at + stride(trip + 1 - at, free + 1) if free else trip
+            for i in range(at, end):
+                carries = advance(i, carries)
+            at = end
+            if free:
+                slots.add(at, carries)
+        if slots.held[-1][0] == trip:
+            slots.drop_last()
+        yield trip, carries
+
+
+def stride(length: int, slots: int) -> int:
+    """Return after how many of `length` trips the next slot is filled, so that fewest trips are made again.
+
+    There are this many slots, with the one that holds the first trip.
+    """
+    repeats = 0
+    while comb(slots + repeats, slots) < length:
+        repeats += 1
+    least = comb(slots + repeats - 2, slots) if repeats > 1 else 0
+    return min(max(1, least, length - comb(slots + repeats - 1, slots - 1)), length - 1)
