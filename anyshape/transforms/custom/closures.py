@@ -2,8 +2,8 @@
 
 A derivative rule runs when a transform reaches the call, which may be in another graph, or inside of a vmap. Its traced
 values then have stand-ins there. The walk sees variables of closures, defaults, bound methods, partial functions,
-transformed functions, lists, tuples and dicts. It does not see attributes of objects and globals: using a traced value
-from there is a LeakedTracerError.
+transformed functions, linear maps, lists, tuples and dicts. It does not see attributes of objects and globals: using a
+traced value from there is a LeakedTracerError.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from anyshape.graph.ir.builder import Traced
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.transforms.jit import Jitted
+from anyshape.transforms.linear_map import LinearizedFunction
 
 
 def closed_over(functions: Sequence[Any]) -> list[Any]:
@@ -91,6 +92,10 @@ class _Walk:
         args, keywords = self.renew(partial.args), self.renew(partial.keywords)
         return functools.partial(self.renew(partial.func), *args, **keywords)
 
+    def linear(self, linear: LinearizedFunction) -> Any:
+        """Make a linear map again, which `vjp` and `linearize` return methods of."""
+        return LinearizedFunction(linear.shape, [self.renew(x) for x in linear.values])
+
     def jitted(self, jitted: Jitted) -> Any:
         """Return what a transformed function does inside of a trace."""
         return self.renew(jitted.function)
@@ -135,6 +140,7 @@ _RULES: dict[type, Callable[[_Walk, Any], Any]] = {
     types.MethodType: _Walk.method,
     functools.partial: _Walk.partial,
     Jitted: _Walk.jitted,
+    LinearizedFunction: _Walk.linear,
     list: _Walk.sequence,
     tuple: _Walk.sequence,
     dict: _Walk.mapping,

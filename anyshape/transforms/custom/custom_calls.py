@@ -6,6 +6,7 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,15 @@ class Bundle:
         """Return the tree with these operands as its values."""
         remaining = iter(operands)
         return unflatten(self.tree, [_restored(role, part, remaining) for role, part in self.leaves])
+
+    def objects(self) -> list[Any]:
+        """Return the leaves that are no values."""
+        return [part for role, part in self.leaves if role == "fixed"]
+
+    def with_objects(self, objects: Sequence[Any]) -> Bundle:
+        """Return the bundle with other objects in place of its leaves that are no values."""
+        remaining = iter(objects)
+        return replace(self, leaves=tuple([(r, next(remaining) if r == "fixed" else part) for r, part in self.leaves]))
 
     def zeros_like(self, operands: Sequence[Any], tangents: Sequence[Any | None]) -> Any:
         """Return the tree of tangents, with zeros where there is none."""
@@ -312,7 +322,10 @@ def _shape(context: ShapeGuardContext, meta: TensorMeta) -> tuple[Any, ...]:
 
 
 def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], name: str) -> list[Any]:
-    """Return the arguments of a call by position, with defaults; raise ArgumentError if one has no position."""
+    """Return the arguments of a call by position, with defaults; raise ArgumentError if one has no position.
+
+    Functions of NumPy get what is passed alone.
+    """
     signature = None if isinstance(function, np.ufunc) else _signature(function)
     if signature is None:
         if kwargs:
@@ -323,7 +336,8 @@ def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
     if bound.kwargs:
         problem = "has no position, and rules get arguments by position"
         raise ArgumentError(name, next(iter(bound.kwargs)), problem, "declare it before `*`, or close over it")
-    bound.apply_defaults()
+    if (getattr(function, "__module__", None) or "").partition(".")[0] not in ("numpy", "anyshape"):
+        bound.apply_defaults()  # those of NumPy's functions are no arrays
     return list(bound.args)
 
 

@@ -38,7 +38,7 @@ from anyshape.transforms.custom.custom_calls import (
     rules_of,
     zeros_of,
 )
-from anyshape.transforms.travel import reduce_function
+from anyshape.transforms.function_pickle import reduce_function
 
 
 class CustomFunction:
@@ -357,19 +357,32 @@ class _VJPRule(CustomRule):
             for i, (y, out) in enumerate(zip(leaves, outputs, strict=True))
         ]
         held, values = bundle(residuals)
-        return ys, [*values, *operands[count:]], _Pullback(self, held, tuple(active[:count]))
+        inside = Captures.of(held.objects())
+        return ys, [*values, *inside.operands, *operands[count:]], _Pullback(self, held, inside, tuple(active[:count]))
 
 
 class _Pullback(CustomRule):
-    """The backward rule of custom_vjp at one call, with what it holds besides arrays."""
+    """The backward rule of custom_vjp at one call, with what it holds besides arrays.
 
-    def __init__(self, rule: _VJPRule, residuals: Bundle, active: tuple[bool, ...]) -> None:
+    `inside` are residuals that are functions, with the values that they close over.
+    """
+
+    def __init__(self, rule: _VJPRule, residuals: Bundle, inside: Captures, active: tuple[bool, ...]) -> None:
         self.rule, self.residuals, self.active = rule, residuals, active
+        self.inside = inside if inside.operands else None
         super().__init__(rule.name)
 
     @property
     def key(self) -> Any:
         return self.rule.key, self.residuals.key, self.active
+
+    def _filled(self, residuals: Sequence[Any]) -> Any:
+        """Return the tree of residuals with these values, also in functions among them."""
+        if self.inside is None:
+            return self.residuals.fill(residuals)
+        count = len(residuals) - len(self.inside.operands)
+        objects = self.inside.renewed(residuals[count:])
+        return self.residuals.with_objects(objects).fill(residuals[:count])
 
     def pull(self, residuals: Sequence[Any], cotangents: Sequence[Any], metas: Sequence[Any]) -> list[Any | None]:
         """Return the cotangent of each active argument, whose types are `metas`; None: zero."""
@@ -377,7 +390,7 @@ class _Pullback(CustomRule):
         count = len(residuals) - rule.captured
         _, _, bwd, *fixed = rule.captures.renewed(residuals[count:])
         giver = Giver(rule.function.shown, "bwd", line_of(bwd))
-        cotangents = bwd(*fixed, self.residuals.fill(residuals[:count]), rule.results.fill(cotangents))
+        cotangents = bwd(*fixed, self._filled(residuals[:count]), rule.results.fill(cotangents))
         leaves = self._leaves(giver, cotangents)
         names = parameter_names(rule.function.__wrapped__)
         types_of, pulled = iter(metas), []

@@ -207,8 +207,8 @@ class _RootRule(CustomRule):
 
         giver = Giver(self.name, "tangent_solve", line_of(tangent_solve))
         solved = giver.leaves(tangent_solve(linear, unflatten(tree, right)), tree, "a tangent", "the root has")
-        slopes = [giver.value(t, x.meta, "a tangent", "the root is") for t, x in zip(solved, xs, strict=True)]
-        return list(outputs), [*slopes, *_aux_tangents(outputs[count:])]
+        out_tangents = [giver.value(t, x.meta, "a tangent", "the root is") for t, x in zip(solved, xs, strict=True)]
+        return list(outputs), [*out_tangents, *_aux_tangents(outputs[count:])]
 
 
 # -- custom_linear_solve -----------------------------------------------------------------------------------------
@@ -301,8 +301,8 @@ class _SolveRule(CustomRule):
         if any(t is not None for t in directions):
             _, moved = graph_jvp.push(_builder(), graph, [*xs, *params], [*[None] * count, *directions])
             right = [b if m is None else neg(m) if b is None else sub(b, m) for b, m in zip(right, moved, strict=True)]
-        slopes, _, _ = solver.apply(params, _filled(right, xs))
-        return list(outputs), [*slopes, *_aux_tangents(outputs[count:])]
+        out_tangents, _, _ = solver.apply(params, _filled(right, xs))
+        return list(outputs), [*out_tangents, *_aux_tangents(outputs[count:])]
 
     def pull(self, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the right sides: solutions of the transposed equations."""

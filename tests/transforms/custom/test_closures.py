@@ -6,7 +6,8 @@ import types
 import numpy as np
 import pytest
 
-from anyshape import custom_jvp, custom_vjp, grad, jit, vjp, vmap
+import anyshape.numpy as anp
+from anyshape import cond, custom_jvp, custom_vjp, grad, jit, linearize, scan, vjp, vmap, while_loop
 from anyshape.transforms.custom.closures import closed_over, rebound
 
 
@@ -130,3 +131,57 @@ def test_a_variable_without_a_value_yet_stays_empty():
         return result
 
     assert outer(np.ones(2)).shape == (2,)
+
+
+# -- residuals that are functions ----------------------------------------------------------------------------------
+
+
+def cube(x):
+    return x**3
+
+
+RESIDUALS = {  # forward and backward of a function with the derivative of `cube`
+    "pullback": (lambda x: vjp(cube, x), lambda back, ct: back(ct)),
+    "pullback beside a value": (lambda x: (cube(x), (x, vjp(cube, x)[1])), lambda r, ct: (r[1](ct) [0] + 0 * r[0],)),
+    "pullback with aux": (
+        lambda x: vjp(lambda v: (cube(v), v), x, has_aux=True)[:2],
+        lambda back, ct: back(ct),
+    ),
+    "linear map": (lambda x: linearize(cube, x), lambda push, ct: (push(ct),)),
+    "closure": (lambda x: (cube(x), lambda ct: 3 * x**2 * ct), lambda back, ct: (back(ct),)),
+    "partial": (lambda x: (cube(x), functools.partial(np.multiply, 3 * x**2)), lambda back, ct: (back(ct),)),
+    "jitted": (lambda x: (cube(x), {"back": jit(lambda ct: 3 * x**2 * ct)}), lambda r, ct: (r["back"](ct),)),
+}  # fmt: skip
+PLACES = {  # each with its slope at x, where f has that of the cube
+    "call": (lambda f: grad(f), lambda x: 3 * x**2),
+    "jit": (lambda f: jit(grad(f)), lambda x: 3 * x**2),
+    "vmap": (lambda f: lambda x: vmap(grad(f))(anp.stack([x, 2 * x]))[0], lambda x: 3 * x**2),
+    "twice": (lambda f: grad(grad(f)), lambda x: 6 * x),
+    "scan": (lambda f: grad(lambda x: scan(lambda c, _: (f(c), None), x, None, 2)[0]), lambda x: 9 * x**8),
+    "while": (
+        lambda f: grad(lambda x: while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x))[1]),
+        lambda x: 9 * x**8,
+    ),
+    "cond": (lambda f: grad(lambda x: cond(x > 0, f, np.sin, x)), lambda x: 3 * x**2),
+    "grad inside": (
+        lambda f: grad(lambda x: scan(lambda c, _: (grad(f)(c), None), x, None, 2)[0]),
+        lambda x: 108 * x**3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESIDUALS)
+def test_a_residual_may_be_a_function_of_traced_values(name):
+    f = custom_vjp(cube)
+    f.defvjp(*RESIDUALS[name])
+    for place, (transform, expected) in PLACES.items():
+        np.testing.assert_allclose(transform(f)(1.25), expected(1.25), rtol=1e-12, err_msg=place)
+
+
+@pytest.mark.parametrize(
+    "function", [np.sin, anp.sin, np.mean, anp.mean, np.sum], ids=lambda f: f"{f.__module__}.{f.__name__}"
+)
+def test_a_function_of_numpy_has_a_rule_for_what_is_passed(function):
+    made = custom_jvp(function)
+    made.defjvp(lambda primals, tangents: (function(*primals), 5.0 * tangents[0]))
+    np.testing.assert_allclose(grad(made)(2.0), 5.0)
