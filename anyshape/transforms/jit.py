@@ -46,7 +46,7 @@ from anyshape.transforms.arguments.static_args import static_arguments, with_sta
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
-from anyshape.transforms.travel import StoredMethod, is_packing, reduce_function
+from anyshape.transforms.function_pickle import StoredMethod, is_packing, reduce_function
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.timers import Timers

@@ -13,7 +13,7 @@ import pytest
 import anyshape
 from anyshape import grad, jit, pure_callback, value_and_grad, vmap
 from anyshape.errors import ProgramFileError
-from anyshape.transforms import travel
+from anyshape.transforms import function_pickle
 from anyshape.transforms.caching import sent_programs
 from tests.tracing.captured.case import CASES
 from tests.tracing.captured.test_changes import X
@@ -22,8 +22,8 @@ from tests.tracing.captured.test_changes import X
 def sent(function):
     """Return a jitted function as another process would unpickle it, with its programs."""
     data = pickle.dumps(function.with_programs())
-    travel._ALIVE.clear()
-    travel._LOADED.clear()
+    function_pickle._ALIVE.clear()
+    function_pickle._LOADED.clear()
     return pickle.loads(data)
 
 
@@ -94,8 +94,8 @@ def test_programs_that_are_traced_later_travel_too():
     pickle.dumps(carrier)
     step(X), step(X[None])
     data = pickle.dumps(carrier)
-    travel._ALIVE.clear()
-    travel._LOADED.clear()
+    function_pickle._ALIVE.clear()
+    function_pickle._LOADED.clear()
     again = pickle.loads(data)
     assert traces(again, X)[1] == traces(again, X[None])[1] == 0
     assert traces(again, X.astype("f4"))[1] == 1
@@ -157,8 +157,8 @@ def test_closures_methods_and_parts_carry_them(dumps):
     step = value_and_grad(lambda w, x: np.sum(np.tanh(x * w)))
     model.step(np.ones(40)), step(X, X)
     data = dumps((model.step.with_programs(), step.with_programs(), vmap(step.with_programs())))
-    travel._ALIVE.clear()
-    travel._LOADED.clear()
+    function_pickle._ALIVE.clear()
+    function_pickle._LOADED.clear()
     method, derivative, batch = pickle.loads(data)
     assert traces(method, np.ones(40))[1] == traces(derivative, X, X)[1] == 0
     assert batch(X[None], X[None])[0].shape == (1,)
@@ -218,8 +218,8 @@ def test_a_module_that_differs_there_is_traced(monkeypatch, caplog):
     data = pickle.dumps(step.with_programs())
     for scale, expected in ((2.0, 0), (3.0, 1)):
         monkeypatch.setitem(sys.modules, "sent_module", module_with(scale))
-        travel._ALIVE.clear()
-        travel._LOADED.clear()
+        function_pickle._ALIVE.clear()
+        function_pickle._LOADED.clear()
         with caplog.at_level("DEBUG", "anyshape.trace"):
             y, count = traces(pickle.loads(data), X)
         assert count == expected and same(y, X * scale)
@@ -240,8 +240,8 @@ def test_programs_of_other_versions_do_not_serve(monkeypatch):
     step = jit(lambda x: x * 2)
     step(X)
     data = pickle.dumps(step.with_programs())
-    travel._ALIVE.clear()
-    travel._LOADED.clear()
+    function_pickle._ALIVE.clear()
+    function_pickle._LOADED.clear()
     monkeypatch.setattr(sent_programs, "_VERSIONS", ("0", "0", "0"))
     assert traces(pickle.loads(data), X)[1] == 1
 

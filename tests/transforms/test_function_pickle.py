@@ -20,7 +20,7 @@ import pytest
 from anyshape import checkpoint, grad, hessian, jit, value_and_grad, vmap
 from anyshape.errors import MissingPackageError, ProgramFileError
 from anyshape.support.packages import Package
-from anyshape.transforms import travel
+from anyshape.transforms import function_pickle
 from tests.transforms import travelling_script
 from tests.transforms.travelling_script import CALLS
 
@@ -34,8 +34,8 @@ def digest_of(function):
 
 def forget():
     """Forget which functions this process has, as if it was another one."""
-    travel._ALIVE.clear()
-    travel._LOADED.clear()
+    function_pickle._ALIVE.clear()
+    function_pickle._LOADED.clear()
 
 
 # -- other processes
@@ -76,7 +76,7 @@ def test_each_process_makes_one_object_and_traces_it_once(tmp_path, how):
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
 def test_a_function_that_lives_is_found_again(name, dumps):
     function, _ = CALLS[name]
-    travel._ALIVE.clear()  # an equal function of another test may live
+    function_pickle._ALIVE.clear()  # an equal function of another test may live
     assert pickle.loads(dumps(function)) is function
 
 
@@ -111,16 +111,16 @@ def test_200_tasks_make_one_trace():
     forget()
     results = [pickle.loads(data)(X[:2], np.ones((n, 2))) for n in range(200)]
     assert len(results) == 200 and traces == []
-    loaded = list(travel._LOADED.values())
+    loaded = list(function_pickle._LOADED.values())
     assert [f.cache_info().traces for f in loaded] == [1]
 
 
 def test_the_latest_functions_are_kept():
-    data = [pickle.dumps(jit(lambda x, k=k: x * k)) for k in range(travel.LATEST + 6)]
+    data = [pickle.dumps(jit(lambda x, k=k: x * k)) for k in range(function_pickle.LATEST + 6)]
     forget()
-    others = len(travel._ALIVE)  # that other tests hold
+    others = len(function_pickle._ALIVE)  # that other tests hold
     ids = [id(pickle.loads(d)) for d in data]
-    assert len(travel._LOADED) == len(travel._ALIVE) - others == travel.LATEST
+    assert len(function_pickle._LOADED) == len(function_pickle._ALIVE) - others == function_pickle.LATEST
     assert [id(pickle.loads(d)) for d in data[6:]] == ids[6:]
 
 
@@ -267,7 +267,7 @@ def test_an_edited_module_gives_another_function(tmp_path, monkeypatch):
 
 def without_cloudpickle(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    monkeypatch.setattr(travel, "cloudpickle", Package("cloudpickle", extra="cluster"))
+    monkeypatch.setattr(function_pickle, "cloudpickle", Package("cloudpickle", extra="cluster"))
 
 
 def test_without_cloudpickle_the_error_says_what_to_install(monkeypatch):
@@ -309,4 +309,4 @@ def test_a_damaged_payload_is_refused(position):
 
 def test_a_part_of_a_payload_alone_is_refused():
     with pytest.raises(ProgramFileError, match="damaged"):
-        travel._reference(0)
+        function_pickle._reference(0)
