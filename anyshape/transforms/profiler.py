@@ -19,7 +19,9 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.inspect.cost import of_op, value_at
 from anyshape.inspect.profile.data import Profile, Row
 from anyshape.ops.core.flop_counts import COSTS
+from anyshape.ops.loops import LOOPS
 from anyshape.program.program import Program
+from anyshape.support.true_types import has_type
 from anyshape.transforms.jit import Jitted
 
 MEASURED_SECONDS, MAX_REPEATS, MIN_REPEATS = 0.25, 100, 3  # of calls of each kind
@@ -110,6 +112,8 @@ def _seconds(run: TimedRun, part: range, reading: float) -> float:
     """Return the seconds of a row in a run, without the timers."""
     shares = run.shares.get(part.start, [])
     inside = sum(s.tiles for s in shares) * len(part) / max(1, _threads(shares))
+    bodies = [s for key, held in run.shares.items() if has_type(key, tuple) and key[0] == part.start for s in held]
+    inside += sum(s.tiles * (1 + len(s.seconds)) for s in bodies)
     return max(0.0, run.readings[part.stop] - run.readings[part.start] - (1 + inside) * reading)
 
 
@@ -142,18 +146,26 @@ class _Costing:
         if part.start in self.runs[-1].shares:
             return self._group(part, seconds, share)
         step = self.plan.steps[part.start]
-        row = self._step(step, seconds, share)
-        return replace(row, steps=tuple(self._bodies(part.start, step, seconds, share))) if step.bodies else row
+        return self._with_bodies(self._step(step, seconds, share), step, (part.start,))
 
-    def _bodies(self, number: int, step: Step, seconds: float, share: float) -> Iterator[Row]:
+    def _with_bodies(self, row: Row, step: Step, key: tuple[int, ...]) -> Row:
+        """Return the row of a step with the rows of its bodies, and with its trips."""
+        if not step.bodies:
+            return row
+        trips = self.runs[-1].shares.get((*key, len(step.bodies) - 1), ()) if step.op in LOOPS else ()
+        return replace(row, steps=tuple(self._bodies(row, step, key)), trips=sum(s.tiles for s in trips))
+
+    def _bodies(self, row: Row, step: Step, key: tuple[int, ...]) -> Iterator[Row]:
         """Yield a row for each step of the bodies that ran, with a part of the time of the step that runs these."""
         for position, body in enumerate(step.bodies):
-            if (number, position) in self.runs[-1].shares:
-                spent = _spent((number, position), len(body.steps), self.runs)
-                for inner, taken in zip(body.steps, spent, strict=True):
+            at = *key, position
+            if at in self.runs[-1].shares:
+                spent = _spent(at, len(body.steps), self.runs)
+                for number, (inner, taken) in enumerate(zip(body.steps, spent, strict=True)):
                     results = ", ".join([f"{s}: {m}" for s, m in zip(inner.outputs, inner.results, strict=True)])
-                    part = min(taken, seconds) / seconds if seconds else 0.0
-                    yield Row(inner.op.name, taken, share * part, results, where=inner.where)
+                    part = min(taken, row.seconds) / row.seconds if row.seconds else 0.0
+                    inside = Row(inner.op.name, taken, row.share * part, results, where=inner.where)
+                    yield self._with_bodies(inside, inner, (*at, number))
 
     def _group(self, part: range, seconds: float, share: float) -> Row:
         """Return the row of a group, with a row inside for each step."""

@@ -16,7 +16,21 @@ import numpy as np
 import pytest
 
 import anyshape
-from anyshape import ShapeDtypeStruct, errors, export, grad, jit, load, profile, trace, value_and_grad
+from anyshape import (
+    ShapeDtypeStruct,
+    cond,
+    errors,
+    export,
+    fori_loop,
+    grad,
+    jit,
+    load,
+    profile,
+    scan,
+    trace,
+    value_and_grad,
+    while_loop,
+)
 from anyshape.backend.compiler.codegen import tiles
 from anyshape.backend.compiler.codegen.timers import Share, TimedRun
 from anyshape.backend.compiler.plan_ops import PLAN_OPS
@@ -103,7 +117,7 @@ def test_steps_that_ran_as_tiles_are_one_row(monkeypatch, threads):
     assert sum(row.seconds for row in group.steps) == pytest.approx(group.seconds)
     assert sum(row.share for row in result.rows) == pytest.approx(1.0)
     assert group.flops == 5 * n + n == sum(row.flops for row in group.steps)
-    assert group.bytes == 8 * (2 * n + 1), "x is read, the slope and the sum are written, the rest stays"
+    assert group.bytes == 8 * (2 * n + 1), "x is read, the derivative and the sum are written, the rest stays"
     assert group.where.file == __file__
     np.testing.assert_array_equal(result.value[1], step(np.linspace(0, 1, n))[1])
 
@@ -427,3 +441,49 @@ def test_views_move_nothing():
 
 def test_durations_and_numbers_read_well():
     assert model.seconds(0.0) == "0 us" and model.quantity(1234) == "1.23 k"
+
+
+def in_loops(w, xs):
+    def step(h, x):
+        a = np.tanh(w @ h + x)
+        b = fori_loop(0, 5, lambda i, c: np.sort(c) + i, a)
+        return cond(np.sum(b) > 0, lambda: a + b, lambda: np.sin(a)), h
+
+    h, ys = scan(step, np.ones(3), xs)
+    return while_loop(lambda c: c[0] < 7, lambda c: (c[0] + 1, np.cumsum(c[1])), (0, h))[1] + ys.sum()
+
+
+def every_row(rows):
+    return [inside for row in rows for inside in (row, *every_row(row.steps))]
+
+
+@pytest.mark.parametrize("length", [0, 1, 20])
+def test_loops_have_their_trips_and_a_row_for_each_step_inside(length):
+    result = of(in_loops, np.eye(3) / 9, np.linspace(0.0, 1.0, length))
+    outer, inner = [[row for row in every_row(result.rows) if row.name == name] for name in ("while", "scan")]
+    assert [row.trips for row in outer] == [7]
+    assert [row.trips for row in inner] == ([length, 5 * length] if length else [0])
+    code = in_loops.__code__
+    assert {row.where.line - code.co_firstlineno for row in every_row(result.rows) if row.where} >= (
+        {2, 3, 4, 6, 7} if length else {6, 7}
+    )
+    text = str(result)
+    if length:
+        assert f"scan ({length} trip{'s' if length > 1 else ''})" in text and f"  scan ({5 * length} trips)" in text
+        assert "    sort" in text
+        assert {"sort", "add"} <= {row.name for row in inner[1].steps}
+    for row in every_row(result.rows):
+        assert sum(inside.seconds for inside in row.steps) <= 1.5 * row.seconds + 1e-3
+    assert result.html().count("trips)") >= 1 and result.to_dict()["rows"][-1]["trips"] == 0
+
+
+def test_the_time_of_a_condition_belongs_to_its_loop():
+    def slow_condition(x):
+        y = cond(x[0] > 0, lambda: np.sin(x), lambda: x)
+        return while_loop(lambda c: np.linalg.det(np.outer(c, c) + np.eye(3)) < 1e9, lambda c: 2 * c, y)
+
+    result = of(slow_condition, np.ones(3))
+    (loop,) = [row for row in result.rows if row.name == "while"]
+    (branch,) = [row for row in result.rows if row.name == "cond"]
+    assert "det" in " ".join(row.name for row in loop.steps) or len(loop.steps) > 2
+    assert [row.name for row in branch.steps] == ["sin"] and branch.trips == 0 and loop.trips > 3

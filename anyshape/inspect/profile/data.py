@@ -25,6 +25,7 @@ class Row:
     - `seconds` is a median, and `share` its part of the whole call.
     - `bytes` are read and written, `flops` computed; None where that is not known. `at_most`: they are bounds.
     - `steps` are the steps of a group. Their shares add up to the share of the row, and their bytes stay in tiles.
+    - The `steps` of a loop or a conditional are those inside of it; a loop has made so many `trips`.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Row:
     steps: tuple[Row, ...] = ()
     tiles: int = 0
     threads: int = 1
+    trips: int = 0
 
     @property
     def bytes_per_second(self) -> float | None:

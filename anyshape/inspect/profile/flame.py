@@ -140,7 +140,7 @@ def _table(profile: Any) -> str:
 
 
 def _inner(steps: Iterable[Any]) -> list[str]:
-    return [_table_row(step, "inner") for step in steps]
+    return [html for step in steps for html in (_table_row(step, "inner"), *_inner(step.steps))]
 
 
 def _table_row(row: Any, kind: str) -> str:

@@ -41,20 +41,27 @@ def lines(profile: Any, most: int | None) -> Iterator[Line]:
     inside = None if most is None else max(_INSIDE, (most - len(shown)) // max(1, groups))
     for row in shown:
         yield line(row)
-        steps, other_steps = _longest(row.steps, inside)
-        yield from [line(step, inner=True) for step in steps]
-        yield from _sum(other_steps, inner=True)
-    yield from _sum(others, inner=False)
+        yield from _inside(row, inside, 1)
+    yield from _sum(others, 0)
 
 
-def _sum(rows: Sequence[Any], *, inner: bool) -> list[Line]:
+def _inside(row: Any, most: int | None, depth: int) -> Iterator[Line]:
+    """Yield the lines of the steps of a row, and of the steps of these."""
+    steps, others = _longest(row.steps, most)
+    for step in steps:
+        yield line(step, depth)
+        yield from _inside(step, most, depth + 1)
+    yield from _sum(others, depth)
+
+
+def _sum(rows: Sequence[Any], depth: int) -> list[Line]:
     """Return one line for rows that have none of their own."""
     if not rows:
         return []
     share = sum(row.share for row in rows)
-    time, indent = seconds(sum(row.seconds for row in rows)), "  " if inner else ""
+    time, indent = seconds(sum(row.seconds for row in rows)), "  " * depth
     cells = (time, percent(share), "", "", "", "", f"{indent}{len(rows)} others", "", "")
-    return [Line(cells, share, inner)]
+    return [Line(cells, share, depth > 0)]
 
 
 def _longest(rows: Sequence[Any], most: int | None) -> tuple[list[Any], list[Any]]:
@@ -65,8 +72,8 @@ def _longest(rows: Sequence[Any], most: int | None) -> tuple[list[Any], list[Any
     return [r for r in rows if id(r) in longest], [r for r in rows if id(r) not in longest]
 
 
-def line(row: Any, *, inner: bool = False) -> Line:
-    """Return the line of one row."""
+def line(row: Any, depth: int = 0) -> Line:
+    """Return the line of one row, which stands so deep inside of others."""
     most = "<=" if row.at_most else ""
     cells = (
         seconds(row.seconds),
@@ -75,15 +82,17 @@ def line(row: Any, *, inner: bool = False) -> Line:
         "" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e9:.3g}",
         "" if row.flops is None else most + quantity(row.flops),
         "" if row.flops_per_second is None else f"{row.flops_per_second / 1e9:.3g}",
-        cut(f"{'  ' if inner else ''}{title(row)}", _WIDEST["step"]),
+        cut(f"{'  ' * depth}{title(row)}", _WIDEST["step"]),
         cut(row.result, _WIDEST["result"]),
         cut("" if row.where is None else str(row.where), _WIDEST["line"]),
     )
-    return Line(cells, row.share, inner)
+    return Line(cells, row.share, depth > 0)
 
 
 def title(row: Any) -> str:
-    """Return the name of a row; of steps that ran as tiles also how many tiles and threads there were."""
+    """Return the name of a row; of a loop also its trips, of steps that ran as tiles the tiles and threads."""
+    if row.trips:
+        return f"{row.name} ({row.trips} trip{'' if row.trips == 1 else 's'})"
     if not row.steps:
         return row.name
     tiles = f"{row.tiles} " if row.tiles else ""

@@ -44,7 +44,7 @@ def _write_branches(writer: Any, step: Step, body_source: type) -> None:
     for i, (test, plan) in enumerate(zip(_branch_tests(writer, step), step.bodies, strict=True)):
         operands = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs[1:]], strict=True))
         body = body_source(writer, plan, operands, sizes_of_body(plan, step.metas[1:]))
-        body.key = writer.written_steps, i
+        body.key = *writer.key, writer.written_steps, i
         body.write(step.outputs)
         writer.lines.append(test)
         insert(writer, body, "    ")
@@ -71,7 +71,7 @@ def _body_of_rows(writer: Any, step: Step, i: int, rows: str, carries: Sequence[
     prefix = naming.in_body(writer.depth + 1)
     taken = {slot: f"{prefix}r{slot}" for slot, flag in zip(plan.inputs, carries, strict=False) if flag}
     body: Body = body_source(writer, plan, whole | taken, {})
-    body.key = writer.written_steps, i
+    body.key = *writer.key, writer.written_steps, i
     read = body.slots_read()
     pairs = [(local, whole[slot]) for slot, local in taken.items() if local in read]
     body.lines += [f"{local} = {rows}.take({x})" for local, x in pairs]
@@ -111,8 +111,8 @@ class Body(PlanWriter):
         """Begin a body. `operands` are the names of its inputs, and `sizes` the sizes of its variables outside."""
         self.depth = outer.depth + 1
         self.prefix = prefix or naming.in_body(self.depth)
-        self.clock = self.prefix + "times" if outer.timers is not None and not outer.depth else ""
-        self.key: tuple[int, int] = (0, 0)  # of its times
+        self.clock = self.prefix + "times" if (outer.clock if outer.depth else outer.timers) else ""
+        self.key = ()  # of its times
         self.plan = plan.renamed(lambda slot: operands.get(slot, self.prefix + slot))
         self.budget, self.entry_guards, self.timers, self.threads = None, (), None, outer.threads
         self.checks, self.meter, self.largest = outer.checks, None, []

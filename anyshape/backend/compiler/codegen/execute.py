@@ -122,6 +122,8 @@ class _PlanSource(StepSource):
     """Writes the function of a plan."""
 
     depth = 0  # of the bodies that it is written in
+    key: tuple[int, ...] = ()
+    clock = ""  # the local of the readings of a body
 
     def __init__(
         self,

@@ -73,6 +73,10 @@ class _Loop:
         self.bodies.append(body)
         return body
 
+    def key(self, position: int) -> tuple[int, ...]:
+        """Return the key of the times of one of its bodies."""
+        return *self.writer.key, self.writer.written_steps, position
+
     # -- parts
 
     def write_carries(self) -> None:
@@ -118,7 +122,7 @@ class _Loop:
         """
         ahead, trip = self.body(self.ahead, self.prefix + "i_"), self.body(self.trip)
         first = len(self.step.bodies) - (3 if self.block else 2)
-        ahead.key, trip.key = (self.writer.written_steps, first), (self.writer.written_steps, len(self.step.bodies) - 1)
+        ahead.key, trip.key = self.key(first), self.key(len(self.step.bodies) - 1)
         trip.variables |= trip.variables_of_splits()
         for body in (ahead, trip):
             self.write_constant_sizes(body)
@@ -320,7 +324,7 @@ class _Block:
         self.low, self.high, self.trips = [loop.prefix + name for name in ("l", "u", "m")]
         self.slices = {slot: f"{loop.prefix}b{i}" for i, slot in enumerate(loop.own[loop.layout.stacks])}
         self.body = loop.body(plan, f"{loop.prefix}w_", [self.slices.get(slot, slot) for slot in loop.operands])
-        self.body.key = loop.writer.written_steps, len(loop.step.bodies) - 2
+        self.body.key = loop.key(len(loop.step.bodies) - 2)
         self.variable = trips_variable(plan, loop.layout)
         self.stacks = dict(zip(loop.of_block, map(self.body.operand, self.body.plan.outputs), strict=True))
 
@@ -398,6 +402,7 @@ class _While(_Loop):
     def write_condition(self, indent: str) -> None:
         """Write the condition, whose sizes are read where it stands: it may be called before any trip."""
         body = self.body(self.condition, self.prefix + "c_")
+        body.key = self.key(0)
         for source in body.plan.dims:
             local, axis = body.size_locals[source.variable], as_atom(source.target)
             if source.variable in body.variables and local.startswith(body.prefix) and isinstance(axis, InputAxis):

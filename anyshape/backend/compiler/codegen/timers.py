@@ -7,6 +7,8 @@ has one reading, at its last step; its threads record the time of each step.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import threading
 from collections.abc import Sequence
 from time import perf_counter
@@ -31,7 +33,8 @@ class TimedRun(NamedTuple):
     """Readings of one run.
 
     - `readings`: clock readings by step, 0 inside of groups that ran in tiles.
-    - `shares`: shares of threads in such groups, by the first step; shares of bodies, by their step and position.
+    - `shares`: shares of threads in such groups, by the first step. Shares of bodies, whose tiles are runs, by their
+      step and position, behind those of the body around it.
     - `sizes`: sizes of the call.
     - `record_seconds`: the time that recording all this took.
     """
@@ -61,7 +64,8 @@ class Timers:
     def names(self, plan: Plan, variables: Sequence[DimVar]) -> dict[str, Any]:
         """Return the objects that names in timed lines are bound to."""
         record = functools.partial(self._record, plan, tuple(variables))
-        return {"_clock": perf_counter, "_record": record, "_thread": threading.get_ident, "_Share": Share}
+        shares = {"_thread": threading.get_ident, "_Share": Share, "_add": _add_run}
+        return {"_clock": perf_counter, "_record": record, **shares}
 
     def _record(
         self,
@@ -105,10 +109,19 @@ def done_body_line(clock: str, steps: int) -> str:
     return f"{clock} += {before}[_clock()]"
 
 
-def end_body_line(clock: str, key: tuple[int, int]) -> str:
-    """Return the line after a body. Its key is the number of its step and its position there."""
-    seconds = f"tuple([b - a for a, b in zip({clock}, {clock}[1:])])"
-    return f"_shares.setdefault({key}, []).append(_Share(_thread(), 1, {seconds}))"
+def end_body_line(clock: str, key: tuple[int, ...]) -> str:
+    """Return the line after a body. Its key ends with the number of its step and its position there."""
+    return f"_add(_shares, {key}, {clock})"
+
+
+def _add_run(shares: dict[Any, list[Share]], key: tuple[int, ...], clock: Sequence[float]) -> None:
+    """Add the readings of one run of a body to its share."""
+    seconds = [after - before for before, after in itertools.pairwise(clock)]
+    if key in shares:
+        (share,) = shares[key]
+        shares[key] = [Share(share.thread, share.tiles + 1, tuple(map(operator.add, share.seconds, seconds)))]
+    else:
+        shares[key] = [Share(threading.get_ident(), 1, tuple(seconds))]
 
 
 def shares_argument(first: int) -> str:
