@@ -217,7 +217,7 @@ class Assumptions:
             return size
         if model is not self._probe:  # seen sizes are indexed by their value in one model
             self._probe, self._seen_by_value = model, {}
-        value = evaluate(size, values_from(model))
+        value = evaluate(size, values_from(model), model.calls)
         for variable in expr.variables(size):
             self._see(expr.from_atom(variable), model[variable])
         for candidate in self._seen_below(size, value):
@@ -307,7 +307,7 @@ class Assumptions:
                     return Verdict.UNKNOWN
             self.asked.update(query.variables())
             with self._budget.question(leaves) as question:
-                verdict = self._decide_by_sets(claim, query, answers, need_refutation)
+                verdict = self._decide_by_sets(claim, query, answers, need_refutation, question.leaves > 0)
                 question.answered = verdict is not Verdict.UNKNOWN
         if verdict is not Verdict.UNKNOWN:
             self._settle(claim, query, verdict)
@@ -321,11 +321,12 @@ class Assumptions:
         self._answers.settle(claim, verdict)
 
     def _decide_by_sets(
-        self, original: Claim, query: Claim, answers: set[bool | None], need_refutation: bool
+        self, original: Claim, query: Claim, answers: set[bool | None], need_refutation: bool, may_search: bool
     ) -> Verdict:
         """Return the verdict of integer sets on a claim, asked as the query; `answers` are known to occur."""
         claim, facts = self._with_facts(original, query)
-        if False not in answers and not is_about_one_variable([claim, *facts]):
+        has_one_variable = is_about_one_variable([claim, *facts])
+        if False not in answers and not has_one_variable:
             has_links = any(c.relation in _LINKS for c in [claim, *facts])
             answers.add(self._models.separate(original, [claim, *facts], has_links=has_links))
             if _is_unprovable(answers, need_refutation):
@@ -334,10 +335,16 @@ class Assumptions:
             verdict, claim, facts = self._decide_product(claim, facts)
             if verdict is not Verdict.UNKNOWN:
                 return verdict
-        if not facts and is_independent(claim):
+        if (not facts and is_independent(claim)) or not (may_search or has_one_variable):
             return Verdict.UNKNOWN
         need_refutation = need_refutation and True not in answers
-        decision = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=False not in answers)
+        return self._search(claim, facts, query, need_refutation=need_refutation, need_proof=False not in answers)
+
+    def _search(
+        self, claim: Claim, facts: Sequence[Claim], query: Claim, *, need_refutation: bool, need_proof: bool
+    ) -> Verdict:
+        """Return the verdict of an exact method on the query as a claim over free variables; note models it finds."""
+        decision = decide_exactly(claim, facts, need_refutation=need_refutation, need_proof=need_proof)
         for model in decision.models:
             self._models.add(Model(self._models.complete(model)))
         if decision.gave_up:

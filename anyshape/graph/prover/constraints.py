@@ -120,9 +120,9 @@ class Claim:
     def variables(self) -> list[DimVar]:
         return list(dict.fromkeys(expr.variables(self.left) + expr.variables(self.right)))
 
-    def holds(self, leaf_value: Callable[[Leaf], int]) -> bool:
-        """Return whether the claim is true where `leaf_value` gives the value of each leaf."""
-        return _HOLDS[self.relation](evaluate(self.left, leaf_value), evaluate(self.right, leaf_value))
+    def holds(self, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None = None) -> bool:
+        """Return whether the claim is true where `leaf_value` gives the value of each leaf; see `evaluate`."""
+        return _HOLDS[self.relation](evaluate(self.left, leaf_value, known), evaluate(self.right, leaf_value, known))
 
     def negated(self) -> Claim:
         """Return the claim that holds exactly when this one does not; raise ValueError if there is none."""

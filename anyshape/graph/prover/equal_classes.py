@@ -4,31 +4,59 @@ from __future__ import annotations
 
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimExpr, Size
+from anyshape.support.lazy_namedtuple import NamedTuple
+
+
+class Clamped(NamedTuple):
+    """Size as `max(core - offset, 0)`, where the core has no constant: what a slice leaves of an axis."""
+
+    core: DimExpr
+    offset: int
+
+    def less(self, by: int) -> Size:
+        """Return this size less a number, at least 0."""
+        return expr.maximum(expr.sub(self.core, self.offset + by), 0)
 
 
 class EqualClasses:
     """Union-find over sizes. The shortest size of a class stands for it.
 
-    Sizes that divide by a size are left out, as they are undefined where the others are not.
+    Sizes that divide by a size are left out, as they are undefined where the others are not. Where what two slices
+    leave is equal, so is what longer slices leave: `max(n - 2, 0) == max(m - 2, 0)` proves the same of 3, 4 and so on.
     """
 
     def __init__(self) -> None:
         self._shorter: dict[Size, Size] = {}  # an equal size, which is shorter or was first
+        self._slices: dict[
+            DimExpr, tuple[int, Clamped]
+        ] = {}  # by a core: from which offset on, and what equals it there
+        self._order: dict[Size, int] = {}  # in which sizes were seen
 
     def copy(self) -> EqualClasses:
         """Return a copy that grows on its own."""
         new = EqualClasses()
-        new._shorter = dict(self._shorter)
+        new._shorter, new._slices, new._order = dict(self._shorter), dict(self._slices), dict(self._order)
         return new
 
     def shortest(self, size: Size) -> Size:
         """Return the shortest size of the class."""
         first = size
-        while (shorter := self._shorter.get(size)) is not None:
+        while (shorter := self._next(size)) is not None:
             size = shorter
         if first is not size:
             self._shorter[first] = size
         return size
+
+    def _next(self, size: Size) -> Size | None:
+        """Return a size of the class that is shorter or was first, if there is one."""
+        shorter = self._shorter.get(size)
+        if shorter is None and self._slices:
+            clamped = _clamped(size)
+            start, equal = self._slices.get(clamped.core, (0, None)) if clamped is not None else (0, None)
+            if clamped is not None and equal is not None and clamped.offset >= start:
+                shorter = equal.less(clamped.offset - start)
+                return shorter if self._rank(shorter) < self._rank(size) else None
+        return shorter
 
     def shortest_inside(self, size: Size) -> Size:
         """Return the shortest size of the class; that of a broadcast has the shortest of its sizes in their places."""
@@ -46,13 +74,42 @@ class EqualClasses:
             return
         a, b = self.shortest(a), self.shortest(b)
         if a is not b and a != b:
-            longer, shorter = (a, b) if _length(a) > _length(b) else (b, a)
+            longer, shorter = (a, b) if self._rank(a) > self._rank(b) else (b, a)
             self._shorter[longer] = shorter
+            self._join_slices(_clamped(longer), _clamped(shorter))
+
+    def _join_slices(self, longer: Clamped | None, shorter: Clamped | None) -> None:
+        """Note from which offset on longer slices of the two are equal."""
+        if longer is not None and shorter is not None and longer.core is not shorter.core:
+            known = self._slices.get(longer.core)
+            if known is None or longer.offset < known[0]:
+                self._slices[longer.core] = longer.offset, shorter
+
+    def _rank(self, size: Size) -> tuple[int, int]:
+        """Return what falls from a size to the one that stands for it: the length, then when it was seen first."""
+        if not isinstance(size, DimExpr):
+            return 0, 0
+        clamped = _clamped(size)
+        seen = size if clamped is None else clamped.core
+        return size.nodes, self._order.setdefault(seen, len(self._order))
+
+
+def _clamped(size: Size) -> Clamped | None:
+    """Return a size that is at least 0 as a difference that is clamped to 0; None if it is not of that form."""
+    if not isinstance(size, DimExpr):
+        return None
+    atom, inner = size.atom, size
+    if isinstance(atom, Call) and atom.function == "max" and len(atom.args) == 2 and atom.args[1] == 0:
+        inner = atom.args[0]  # type: ignore[assignment]
+    else:
+        low = expr.bounds(size)[0]
+        if low is None or low < 0:
+            return None
+    monomial, constant = inner.terms[-1]
+    offset = 0 if monomial else -constant
+    core = expr.add(inner, offset)
+    return Clamped(core, offset) if isinstance(core, DimExpr) else None
 
 
 def _divides(size: Size) -> bool:
     return isinstance(size, DimExpr) and size.divides
-
-
-def _length(size: Size) -> int:
-    return size.nodes if isinstance(size, DimExpr) else 0

@@ -30,8 +30,11 @@ _EVALUATORS: dict[str, Callable[..., int]] = {
 }
 
 
-def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
-    """Return the integer value of `size` where `leaf_value` gives the value of each leaf."""
+def evaluate(size: Size, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None = None) -> int:
+    """Return the integer value of `size` where `leaf_value` gives the value of each leaf.
+
+    `known` takes the values of the calls in it, for further sizes: they nest, and share parts.
+    """
     if isinstance(size, int):
         return size
     if size.atom is not None and not isinstance(size.atom, Call):
@@ -41,14 +44,23 @@ def evaluate(size: Size, leaf_value: Callable[[Leaf], int]) -> int:
         product = coefficient
         for atom, power in monomial:
             if isinstance(atom, Call):
-                leaves = _leaf_arguments(atom)
-                values = map(leaf_value, leaves) if leaves else [evaluate(a, leaf_value) for a in atom.args]
-                value = _EVALUATORS[atom.function](*values)
+                value = known.get(atom) if known is not None else None
+                if value is None:
+                    value = _evaluate_call(atom, leaf_value, known)
             else:
                 value = leaf_value(atom)
             product *= value**power
         total += product
     return total
+
+
+def _evaluate_call(call: Call, leaf_value: Callable[[Leaf], int], known: dict[Call, int] | None) -> int:
+    leaves = _leaf_arguments(call)
+    values = map(leaf_value, leaves) if leaves else [evaluate(a, leaf_value, known) for a in call.args]
+    value = _EVALUATORS[call.function](*values)
+    if known is not None:
+        known[call] = value
+    return value
 
 
 @memoised

@@ -114,11 +114,28 @@ def slices(offsets):
     return run, (RNG.normal(size=80), RNG.normal(size=80))
 
 
+def fdtd(steps):
+    def run(e, h, g, c):
+        for _ in range(steps):
+            h = h - (e[:, 1:] - e[:, :-1])
+            g = g + (e[1:] - e[:-1])
+            e = np.pad(e[1:-1, 1:-1] + c[1:-1, 1:-1] * (g[1:, 1:-1] - g[:-1, 1:-1] - h[1:-1, 1:] + h[1:-1, :-1]), 1)
+        return np.sum(e**2)
+
+    return run, (np.ones((12, 9)), np.ones((12, 8)), np.ones((11, 9)), np.ones((12, 9)))
+
+
+def windows(number):
+    return lambda x, y: sum(np.sum(x[k:] * y[k:]) for k in range(number)), (np.ones(50), np.ones(50))
+
+
 PROGRAMS = {  # with the most questions to integer sets
     "bodies": (bodies(3), 130),
     "diffusion": (diffusion(), 90),
     "fluid": (fluid(2), 90),
     "slices": (slices(5), 80),
+    "fdtd": (fdtd(1), 25),
+    "windows": (windows(40), 12),
 }
 
 
@@ -126,6 +143,12 @@ PROGRAMS = {  # with the most questions to integer sets
 def test_programs_with_undeclared_sizes_ask_few_hard_questions(count, name):
     (run, args), most = PROGRAMS[name]
     assert 0 < count(run, *args)["sets"] <= most
+
+
+def test_searches_in_vain_come_to_an_end(count):
+    """Each step of this stencil brings sizes whose equality no search decides."""
+    two, four = (count(*as_call(fdtd(steps)))["sets"] for steps in (2, 4))
+    assert four <= 2 * two
 
 
 @pytest.mark.parametrize("make", [bodies, fluid], ids=lambda f: f.__name__)
@@ -270,6 +293,32 @@ def test_the_shortest_size_stands_for_a_class():
     assert classes.shortest(n) is n
 
 
+def test_longer_slices_of_equal_slices_are_equal_without_a_search(monkeypatch):
+    n, m = expr.variable("n"), expr.variable("m")
+    clamped = lambda size, by: expr.maximum(size - by, 0)
+    claims = [Claim("broadcasts", clamped(n, k), clamped(m, k)) for k in range(3)]
+    scope = Scope(conditions=[Condition("constraint", c, "test", "given") for c in claims])
+    assert scope.same(clamped(n, 2), clamped(m, 2))
+    monkeypatch.setattr(IntegerSet, "find", None)
+    assert all(scope.same(clamped(n, k), clamped(m, k)) for k in range(3, 40))
+    assert not scope.proves_at_once(equal(n, m))
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_what_stands_for_a_slice_is_equal_wherever_the_joined_ones_are(number):
+    rng = random.Random(f"slices {number}")
+    variables = [expr.variable(name) for name in "nmk"]
+    sizes = [expr.maximum(v - by, 0) for v in variables for by in range(5)]
+    classes, joined = EqualClasses(), []
+    for _ in range(4):
+        joined.append(rng.sample(sizes, 2))
+        classes.join(*joined[-1])
+    for values in itertools.product(range(7), repeat=3):
+        model = Model({expr.variables(v)[0]: n for v, n in zip(variables, values, strict=True)})
+        if all(truth(equal(a, b), model) for a, b in joined):
+            assert all(truth(equal(size, classes.shortest(size)), model) for size in sizes)
+
+
 def test_a_size_that_may_divide_by_zero_stands_for_no_other():
     n, m = expr.variable("n"), expr.variable("m")
     classes = EqualClasses()
@@ -328,6 +377,24 @@ def test_optional_questions_get_few_parts_once_many_were_in_vain():
     assert allowed == [400, 400, 400, 300, 40, 40]
     with budget.question(), search(400, np.inf) as leaves:
         assert leaves.left == 400  # a question that is not optional gets all
+
+
+def test_most_optional_questions_are_not_searched_after_many_in_vain():
+    budget = SearchBudget(4.0, 1.0, 0.01)
+
+    def ask(answered=False):
+        with budget.question(400) as question:
+            allowed = question.leaves
+            question.leaves, question.answered = max(0, allowed - 1), answered
+        return allowed > 0
+
+    searched = [ask() for _ in range(12 + 32)]
+    assert all(searched[:12]) and sum(searched[12:]) == 4
+    with budget.question() as question:
+        assert question.leaves > 400  # a question that is not optional gets all
+    while not ask(answered=True):
+        pass
+    assert all(ask() for _ in range(3))
 
 
 def test_answered_questions_cost_nothing():

@@ -18,6 +18,7 @@ from anyshape.graph.prover.solvers.models import (
     truth,
     value_in,
 )
+from anyshape.graph.prover.solvers.sampled_points import PointSamples
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
@@ -37,6 +38,7 @@ class KnownModels:
     ) -> None:
         self._claims, self._equalities = claims, equalities
         self._mentioned: set[DimVar] = set()  # by claims
+        self._samples = PointSamples()
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
 
     def all(self) -> list[Model]:
@@ -96,22 +98,28 @@ class KnownModels:
         are tried in which sizes that broadcast differ.
         """
         for known in self.all()[:1]:
-            for sizes in self._variants(known, facts[0]):
-                model = Model(self.complete(sizes), _distinct)
-                if truth(claim, model) is False and self.add(model, known):
-                    return False
+            sampled = self._samples.counterexample(facts[0], facts[1:], known) if has_links else None
+            if sampled is not None:
+                return False if sampled and self._refutes_at(self._free(known) | sampled, claim, known) else None
+            if any(self._refutes_at(sizes, claim, known) for sizes in self._variants(known, facts[0])):
+                return False
         for sizes in separating_models(claim, facts) if has_links else ():
             model = Model(self.complete(sizes), sizes.make)
             if truth(claim, model) is False and self.add(model):
                 return False
         return None
 
+    def _refutes_at(self, sizes: Assignment, claim: Claim, known: Model) -> bool:
+        """Return whether a variant of a known model is a model that makes the claim false; then add it."""
+        model = Model(self.complete(sizes), _distinct)
+        return truth(claim, model) is False and self.add(model, known)
+
     def _variants(self, known: Model, claim: Claim) -> Iterator[Assignment]:
         """Yield variants of a known model: other sizes, or what makes a size 1, by variable and side of the claim.
 
         Variables that no claim mentions are left out: other sizes of these refute the questions about them.
         """
-        free = {v: n for v, n in known.items() if v in self._mentioned and v not in self._equalities}
+        free = self._free(known)
         singles = [(v,) for v in claim.variables()]
         sides = [s for s in (expr.variables(claim.left), expr.variables(claim.right)) if len(s) > 1]
         for others in [*singles, *sides]:
@@ -119,6 +127,10 @@ class KnownModels:
         ones = dict.fromkeys(claim.variables(), 1) | _sizes_for_one(claim, known)
         for side in [*sides, *singles]:
             yield {**free, **{v: nearest(v, ones[v]) for v in side}}
+
+    def _free(self, known: Model) -> Assignment:
+        """Return the sizes of a model that claims mention and no equality determines."""
+        return {v: n for v, n in known.items() if v in self._mentioned and v not in self._equalities}
 
     def refutes(self, claim: Claim) -> bool:
         """Return whether a model makes the claim false: cheap, as a proof is not."""

@@ -31,11 +31,15 @@ Assignment = dict[DimVar, int]
 
 
 class Model(Assignment):
-    """Sizes of variables. `make` gives each further variable a size, from the number of variables before it."""
+    """Sizes of variables, which stay. `make` gives each further variable one, from the number of variables before it.
+
+    `calls` has the values of calls that were evaluated in it.
+    """
 
     def __init__(self, sizes: Mapping[DimVar, int] = {}, make: Callable[[int], int] = lambda i: 6) -> None:
         super().__init__(sizes)
         self.make = make
+        self.calls: dict[Call, int] = {}
 
     def __missing__(self, variable: DimVar) -> int:
         size = self[variable] = nearest(variable, self.make(len(self)))
@@ -100,7 +104,7 @@ def truth(claim: Claim, sizes: Mapping[DimVar, int]) -> bool | None:
     None if a size is missing, a division is by zero, or a broadcast fails.
     """
     try:
-        return claim.holds(values_from(sizes))
+        return claim.holds(values_from(sizes), sizes.calls if isinstance(sizes, Model) else None)
     except (KeyError, ZeroDivisionError, ShapeError):
         return None
 
@@ -129,7 +133,7 @@ def _all_hold(claims: Sequence[Claim], sizes: Mapping[DimVar, int]) -> bool:
 def value_in(model: Mapping[DimVar, int], size: Size) -> int | None:
     """Return the size in a model; None where a division is by zero, or a broadcast fails."""
     try:
-        return evaluate(size, values_from(model))
+        return evaluate(size, values_from(model), model.calls if isinstance(model, Model) else None)
     except (ZeroDivisionError, ShapeError):
         return None
 

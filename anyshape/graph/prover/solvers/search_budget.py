@@ -15,6 +15,8 @@ from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import show_if_due
 
 _LEAVES_IN_VAIN, _FEW_LEAVES = 1500, 40  # of all optional questions of one owner, and of each one beyond
+_CREDIT, _CREDIT_OF_ANSWER = 12, 4  # searches in vain until most optional questions get none, and what one answer adds
+_PROBED = 8  # one in so many is searched then, as what follows may be easier
 _LEAVES_PER_READING = 16  # of the clock
 _UNLIMITED = 1 << 30
 
@@ -116,12 +118,13 @@ class SearchBudget:
     """Work on all questions of one owner.
 
     Parts are counted for optional questions that got no answer. When they are used up, each further one still gets a
-    few, so that easy proofs are found. So does each question get `least` seconds when the time is used up.
+    few, so that easy proofs are found. So does each question get `least` seconds when the time is used up. After many
+    searches in vain, with few answers between them, only one in eight optional questions is searched.
     """
 
     def __init__(self, seconds: float, each: float, least: float) -> None:
         self.seconds, self.each, self.least = seconds, each, least
-        self.leaves = _LEAVES_IN_VAIN
+        self.leaves, self.credit, self.unsearched = _LEAVES_IN_VAIN, _CREDIT, 0
         self.spent = 0.0  # seconds of all questions
 
     @contextlib.contextmanager
@@ -134,7 +137,7 @@ class SearchBudget:
             yield _THREAD.question
             return
         show_if_due()
-        limit = _UNLIMITED if leaves is None else max(_FEW_LEAVES, min(leaves, self.leaves))
+        limit = _UNLIMITED if leaves is None else self._parts(leaves)
         seconds = max(self.least, min(self.each, self.seconds))
         question, start = Question(limit, seconds), time.perf_counter()
         try:
@@ -146,5 +149,21 @@ class SearchBudget:
             self.spent += time.perf_counter() - start
             if question.start < math.inf:
                 self.seconds -= time.thread_time() - question.start
-            if leaves is not None and not question.answered:
-                self.leaves -= limit - question.leaves
+            if leaves is not None:
+                self._count(limit - question.leaves, answered=question.answered)
+
+    def _parts(self, leaves: int) -> int:
+        """Return the parts of an optional question; 0 if it is not searched."""
+        if self.credit <= 0:
+            self.unsearched += 1
+            if self.unsearched % _PROBED:
+                return 0
+        return max(_FEW_LEAVES, min(leaves, self.leaves))
+
+    def _count(self, parts: int, *, answered: bool) -> None:
+        """Count the parts that an optional question took."""
+        if answered:
+            self.credit = min(_CREDIT, self.credit + _CREDIT_OF_ANSWER * (parts > 0))
+        else:
+            self.leaves -= parts
+            self.credit = max(0, self.credit - (parts > 0))
