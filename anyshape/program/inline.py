@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from anyshape.errors import ArgumentError, UndeterminedSizeError
-from anyshape.graph.ir.builder import Builder, Traced, home, user_line
+from anyshape.graph.ir.builder import Builder, Traced, home
 from anyshape.graph.ir.graph import Graph
 from anyshape.graph.prover.constraints import Claim, Condition, Verdict, at_least, equal
 from anyshape.graph.prover.scope import SymbolicSize
@@ -66,7 +66,7 @@ def call_inside(graph: Graph, leaves: Sequence[Any], paths: Sequence[str]) -> li
             values.append(arrays[i])
             check_meta(graph.name, path, arrays[i], value.meta)
     operands = [x.meta for x in values if x is not None]
-    context = ShapeGuardContext(builder.scope, graph.name, user_line(), operands)
+    context = ShapeGuardContext(builder.scope, graph.name, builder.line(), operands)
     solved = _SizesInTrace(builder, context, graph, arrays, sizes, paths)
     for value in hidden:
         shape = tuple([solved.in_trace(s) for s in value.meta.sizes or ()])
@@ -188,7 +188,7 @@ class _SizesInTrace:
         return self._checking_divisors(lambda: substitute(curve, lambda a: size if a is variable else None))
 
     def _is_in_range(self, size: Size, solved: SizeBinding) -> bool:
-        """Return True unless the size is below the range in which the curve rises, where it has one root at most."""
+        """Return True unless the size is below the range in which the curve is strictly increasing, where it has one root at most."""
         return self.context.scope.decide(at_least(size, solved.low)) is not Verdict.NO
 
     def _candidates(self) -> list[Size]:

@@ -14,7 +14,7 @@ from anyshape.errors import LeakedTracerError
 from anyshape.graph.ir.graph import DimSource, Graph, Node, Op, Value, params_tuple
 from anyshape.graph.prover.constraints import Condition, SourceLine
 from anyshape.graph.prover.scope import Scope
-from anyshape.graph.prover.user_stack import user_line
+from anyshape.graph.prover.user_stack import RepeatedLines, user_line
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.signature.dim_equations import SizeBinding, is_hidden_axis, local_sizes
@@ -100,6 +100,7 @@ class Builder:
         self.emitted: dict[Any, tuple[Value, ...]] = {}  # outputs by computation: a repeated op reuses them
         self.localised: dict[Any, tuple[Any, tuple[Traced, ...]]] = {}  # op-local sizes with their sources, by size
         self.where: SourceLine | None = None
+        self.lines = RepeatedLines()
         self.refused: tuple[str, Exception] | None = None  # the last non-int, and its error
         self.hidden_error: Exception | None = None
         self.resumed = 0  # how often `resume` made it the innermost one
@@ -185,17 +186,20 @@ class Builder:
 
     def _context(self, op: Op, inputs: Sequence[Value], sources: Sequence[Value]) -> ShapeGuardContext:
         """Return the context in which the shape rule of an op runs."""
-        where = self.where if self.where is not None else self._line()
+        where = self.where if self.where is not None else self.line()
         return ShapeGuardContext(self.scope, op.name, where, [v.meta for v in (*inputs, *sources)])
 
-    def _line(self) -> SourceLine | None:
-        """Return the line that an enclosing graph replays, as tangents have a graph of their own; else the user's."""
+    def line(self) -> SourceLine | None:
+        """Return the line that an enclosing graph replays, as tangents have a graph of their own; else the user's.
+
+        Evaluations of the user's lines are counted.
+        """
         builder = self.parent
         while builder is not None:
             if builder.where is not None:
                 return builder.where
             builder = builder.parent
-        return user_line()
+        return self.lines.line()
 
     def _key(
         self, op: Op, inputs: tuple[Value, ...], sources: tuple[Value, ...], params: Mapping[str, Any]
@@ -307,6 +311,7 @@ def activate(builder: Builder) -> Iterator[Builder]:
         yield builder
     finally:
         builder.closed = True
+        builder.lines.forget_frame()
         builder.scope.closed = builder.parent is None
         _leave(builder, depth)
 

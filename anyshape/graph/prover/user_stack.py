@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +15,12 @@ import scipy
 
 from anyshape.graph.prover.constraints import SourceLine
 
+_LOG = logging.getLogger("anyshape.trace")
+REPEATS = 64  # of an expression, up to which nothing is said
+_FEW = 16  # evaluations of an expression before its callers are looked at
+_MANY = 1024  # evaluations of an expression from which on its callers are no longer looked at
+_NAMED: set[tuple[str, int]] = set()  # files and lines that were named in this process
+_ADVICE = "anyshape.scan or fori_loop makes trips that are alike one program, for any number of them"
 _PACKAGE = str(Path(__file__).resolve().parents[2])
 _DEMO = f"{_PACKAGE}/demo"  # counts as code of a user
 _OPTREE = os.path.join(os.path.dirname(np.__path__[0]), "optree", "")  # not loaded yet
@@ -35,10 +42,29 @@ def calls_traced_function(tracer: F) -> F:
 
 def user_frame() -> FrameType | None:
     """Return the innermost frame on the stack outside of anyshape, NumPy, SciPy and the standard library."""
-    frame: FrameType | None = sys._getframe(1)
+    return calling_frames(sys._getframe(1))[0]
+
+
+def calling_frames(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
+    """Return the innermost frame of the user from a frame on, and the frame that it called, None if it is first."""
+    callee = None
     while frame is not None and (frame.f_code.co_filename in _FOREIGN_FILES or not is_user_frame(frame)):
+        frame, callee = frame.f_back, frame
+    return frame, callee
+
+
+def traced_frames(frame: FrameType | None) -> list[FrameType]:
+    """Return the frames from one on to the function that is traced."""
+    frames: list[FrameType] = []
+    while frame is not None and frame.f_code not in _TRACERS:
+        frames.append(frame)
         frame = frame.f_back
-    return frame
+    return frames
+
+
+def line_of(frame: FrameType) -> SourceLine:
+    """Return the line that a frame of the user is at."""
+    return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
 
 
 def is_user_frame(frame: FrameType) -> bool:
@@ -57,9 +83,7 @@ def is_user_frame(frame: FrameType) -> bool:
 def user_line() -> SourceLine | None:
     """Return the line of `user_frame`."""
     frame = user_frame()
-    if frame is None:
-        return None
-    return SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+    return None if frame is None else line_of(frame)
 
 
 def with_callers(where: SourceLine | None) -> SourceLine | None:
@@ -75,3 +99,58 @@ def with_callers(where: SourceLine | None) -> SourceLine | None:
         frame = frame.f_back
     is_innermost = where is not None and traced > 1 and lines[0] == where
     return where.called_from(lines[1:traced]) if is_innermost and where is not None else where
+
+
+# -- repeated lines ----------------------------------------------------------------------------------------------
+
+
+class RepeatedLines:
+    """Counts how often a trace evaluates each expression of the user, and says once where a Python loop is unrolled.
+
+    An expression is a position in code. It is evaluated anew where the function that it calls has a new frame: so the
+    many operations of one `np.stack` count once. Positions that occur often are counted by their callers too. Else a
+    function that a program calls in many places would look like a loop.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[int, int], int] = {}
+        self.by_callers: dict[tuple[int, ...], int] = {}
+        self.callee: FrameType | None = None  # of the last operation
+        self.named: set[int] = set()  # functions with a line that was named: a loop has many lines
+
+    def line(self) -> SourceLine | None:
+        """Return the line of the user's program that is evaluated, and count it."""
+        frame, callee = calling_frames(sys._getframe(1))
+        if frame is None:
+            return None
+        where = line_of(frame)
+        if callee is not self.callee:
+            self.callee = callee
+            key = id(frame.f_code), frame.f_lasti
+            count = self.counts[key] = self.counts.get(key, 0) + 1
+            if _FEW < count < _MANY and self._repeats(frame):
+                self.counts[key] = _MANY
+                self._name(where)
+        return where
+
+    def forget_frame(self) -> None:
+        """Let go of the last frame, which holds arrays of the user."""
+        self.callee = None
+
+    def _repeats(self, frame: FrameType) -> bool:
+        """Count a position with its callers, and return whether these repeat."""
+        callers = tuple([number for f in traced_frames(frame) for number in (id(f.f_code), f.f_lasti)])
+        repeats = self.by_callers[callers] = self.by_callers.get(callers, 0) + 1
+        return repeats > REPEATS - _FEW
+
+    def _name(self, where: SourceLine) -> None:
+        """Name a line that repeats, unless it or another line of its function was named."""
+        line, function = (where.file, where.line), id(where.code)
+        is_new = line not in _NAMED and function not in self.named
+        _NAMED.add(line)
+        self.named.add(function)
+        if is_new:
+            full = with_callers(where) or where
+            repeated = f"`{full.expression}`" if full.expression else "a line"
+            _LOG.warning("%s: a Python loop repeats %s more than %d times in one trace. %s", full.trail, repeated,
+                         REPEATS, _ADVICE)  # fmt: skip
