@@ -130,7 +130,9 @@ class CarryLoop:
                 if not isinstance(extent, Exact) or not changing.isdisjoint(expr.variables(extent.size)):
                     y_path = path.replace("result", "y", 1)
                     why = f"results of trips are stacked, and axis {axis} of {y_path} changes size"
-                    advice = "return arrays of one size, or join them in a carry"
+                    advice = (
+                        "return arrays of one size, make what no trip changes before the loop, or join them in a carry"
+                    )
                     raise ShapeError(self.name, why, (), user_line(), advice)
 
     # -- types

@@ -70,7 +70,7 @@ def two_ends(m, x):
 
 
 def recurrent(m, x):
-    """Run a network with a carry in two parts, one of which no result reads."""
+    """Run a network with a carry in two parts; no result reads the second."""
 
     def step(c, v):
         h = np.tanh(A @ c[0] + v)

@@ -33,8 +33,8 @@ class TimedRun(NamedTuple):
     """Readings of one run.
 
     - `readings`: clock readings by step, 0 inside of groups that ran in tiles.
-    - `shares`: shares of threads in such groups, by the first step. Shares of bodies, whose tiles are runs, by their
-      step and position, behind those of the body around it.
+    - `shares`: shares of threads in such groups, by the first step. The tiles of a body are its runs: its key has step
+      and position of each body around it, then its own.
     - `sizes`: sizes of the call.
     - `record_seconds`: the time that recording all this took.
     """
