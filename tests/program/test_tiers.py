@@ -12,7 +12,7 @@ import pytest
 
 import anyshape
 import anyshape.numpy as anp
-from anyshape import grad, jit, vmap
+from anyshape import grad, jit, scan, vmap
 from anyshape.backend.compiler.codegen import meters, tiles
 from anyshape.backend.compiler.passes import pipeline
 from anyshape.backend.compiler.passes.pipeline import PLAN_PASSES, Tier
@@ -67,14 +67,14 @@ def only(function):
 
 
 def test_the_optimised_plan_is_made_once_half_the_time_of_calls_reaches_its_cost(clock):
-    slope = jit(bumps, optimize="auto")
+    derivative = jit(bumps, optimize="auto")
     seen = []
     for _ in range(6):
-        slope(LARGE)
-        seen.append((only(slope).tier.tier, only(slope).tier.calls))
+        derivative(LARGE)
+        seen.append((only(derivative).tier.tier, only(derivative).tier.calls))
     # the first plan took a second to make, so the optimised one is taken to take two: four calls of a second pay for it
     assert seen == [("first", 1), ("first", 2), ("first", 3), ("first", 4), ("optimised", 4), ("optimised", 4)]
-    info = only(slope).tier
+    info = only(derivative).tier
     assert (info.seconds, info.saving, info.cost) == (4.0, 2.0, 2.0)
     assert str(info) == "the optimised plan: made in 1 s, after 4 calls had taken 4 s"
 
@@ -88,6 +88,18 @@ def test_small_arrays_read_no_clock_and_keep_the_first_plan(clock):
             function(np.ones(n))
     assert clock.readings == readings
     assert str(only(function).tier) == "the first plan: calls so far are too short for an optimised one to pay"
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_loops_over_small_arrays_pay_by_the_clock(steps, clock):
+    """A trip may take any time, also where the loop is the only step."""
+    function = jit(lambda xs: scan(lambda c, x: (c + np.sin(x), ()), 0.0, xs)[0] + (0 if steps == 1 else xs[0]))
+    function = jit(function, optimize="auto")
+    seen = []
+    for _ in range(6):
+        function(np.ones(5))
+        seen.append(only(function).tier.tier)
+    assert seen == ["first"] * 4 + ["optimised"] * 2
 
 
 def test_one_call_that_is_long_enough_gets_the_optimised_plan_at_once(clock, monkeypatch):
@@ -177,8 +189,8 @@ f = anyshape.value_and_grad(anyshape.jit(loss, optimize=sys.argv[1]), (0, 1))
 for _ in range(int(sys.argv[2])):
     f(x[:3, :2], w[:2, :5], y[:3, :5])
     f(x[:1], w, y)
-value, slopes = f(x, w, y)
-print(hashlib.sha256(b"".join(v.tobytes() for v in (value, *slopes))).hexdigest())
+value, derivatives = f(x, w, y)
+print(hashlib.sha256(b"".join(v.tobytes() for v in (value, *derivatives))).hexdigest())
 """
 
 

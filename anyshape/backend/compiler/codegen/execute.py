@@ -157,7 +157,7 @@ class _PlanSource(StepSource):
         self._write_prologue()
         if self.meter is not None:
             self.names |= meters.names(self.meter)
-            self.lines += meters.begin_lines([f"({self.text(n)})" for n in self.largest], plan.inputs)
+            self.lines += meters.begin_lines(plan, [f"({self.text(n)})" for n in self.largest])
         if plan.shape_constants:
             self._write_shape_constants()
         if self.timers is not None:

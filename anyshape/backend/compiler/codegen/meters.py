@@ -1,6 +1,7 @@
 """Meters: lines of a first plan that measure calls with large arrays, or leave such a call to the optimised plan.
 
-A call with small arrays compares sizes with a number and reads no clock.
+A call with small arrays compares sizes with a number and reads no clock, but for a plan with a loop: its trips take any
+time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from anyshape.backend.compiler.plan import Plan, variables_in
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.evaluate import may_divide_by_zero
 from anyshape.graph.sizes.expr import Size
+from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import dataclass
 
 LARGE = 4 * MIN_ELEMENTS  # elements of an array below which no group runs in tiles
@@ -36,8 +38,13 @@ class Meter:
 
 
 def may_gain(plan: Plan) -> bool:
-    """Return False where an optimised plan is the same: groups have two steps, or expensive arithmetic."""
-    return len(plan.steps) > 1 or any(is_compute_bound(step.op) for step in plan.steps)
+    """Return False where an optimised plan is the same: groups have two steps, or expensive arithmetic, or bodies."""
+    return len(plan.steps) > 1 or any(step.bodies or is_compute_bound(step.op) for step in plan.steps)
+
+
+def has_loop(plan: Plan) -> bool:
+    """Return whether a step is a loop."""
+    return any(step.op in LOOPS for step in plan.steps)
 
 
 def largest_arrays(plan: Plan) -> list[Size]:
@@ -65,10 +72,10 @@ def _variables(number: Size) -> set[Any]:
     return set(variables_in((number,)))
 
 
-def begin_lines(elements: Iterable[str], inputs: Iterable[str]) -> list[str]:
+def begin_lines(plan: Plan, elements: Iterable[str]) -> list[str]:
     """Return the lines before the first step, for texts of the numbers of elements of the largest arrays."""
-    texts, arrays = list(elements), ", ".join(inputs)
-    test = " or ".join([f"{text} >= {LARGE}" for text in texts]) or "True"
+    texts, arrays = list(elements), ", ".join(plan.inputs)
+    test = " or ".join([f"{text} >= {LARGE}" for text in texts if not has_loop(plan)]) or "True"
     largest = f"max({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "0"
     return [
         "_started = None",
