@@ -17,7 +17,7 @@ from benchmarks.workloads import ROOT, WIDTH
 
 
 def call_price(s: Any, k: Any, t: Any, sigma: Any) -> Any:
-    """The price with delta, the slope in the strike, theta and vega, in closed form and in place."""
+    """The price with delta, the derivative in the strike, theta and vega, in closed form and in place."""
     root_t = np.sqrt(t)
     drift = sigma * sigma
     drift *= 0.5
@@ -65,20 +65,20 @@ def chained(x: Any) -> Any:
         sines.append(np.sin(y))
         np.multiply(sines[-1], x, out=y)
         y += 0.5
-    total, slope, out = np.sum(y), np.ones_like(x), np.zeros_like(x)
+    total, derivative, out = np.sum(y), np.ones_like(x), np.zeros_like(x)
     while sines:
-        out += np.multiply(slope, sines.pop(), out=y)
-        slope *= x
+        out += np.multiply(derivative, sines.pop(), out=y)
+        derivative *= x
         if sines:
             np.multiply(sines[-1], x, out=y)
             y += 0.5
-        slope *= np.cos(y if sines else x, out=y)
-    out += slope
+        derivative *= np.cos(y if sines else x, out=y)
+    out += derivative
     return total, out
 
 
 def attention(params: Sequence[Any], x: Any) -> Any:
-    """Scores, weights and their slopes in place."""
+    """Scores, weights and their derivatives in place."""
     wq, wk, wv, wo = params
     n = len(x)
     query, key, value = x @ wq, x @ wk, x @ wv
@@ -99,8 +99,8 @@ def attention(params: Sequence[Any], x: Any) -> Any:
     d_scores -= np.sum(d_scores * weights, axis=1, keepdims=True)
     d_scores *= weights
     d_scores *= WIDTH**-0.5
-    slopes = [x.T @ (d_scores @ key), x.T @ (d_scores.T @ query), x.T @ (weights.T @ d_mixed), mixed.T @ d_bent]
-    return np.mean(y * y), slopes
+    derivatives = [x.T @ (d_scores @ key), x.T @ (d_scores.T @ query), x.T @ (weights.T @ d_mixed), mixed.T @ d_bent]
+    return np.mean(y * y), derivatives
 
 
 def network(params: Sequence[Any], x: Any, labels: Any) -> Any:
@@ -120,13 +120,13 @@ def network(params: Sequence[Any], x: Any, labels: Any) -> Any:
     p /= sums
     p -= labels
     p /= p.dtype.type(len(p))
-    slopes = []
+    derivatives = []
     for i in range(len(params) - 1, -1, -1):
-        slopes.append((activations[i].T @ p, p.sum(axis=0)))
+        derivatives.append((activations[i].T @ p, p.sum(axis=0)))
         if i:
             p = p @ params[i][0].T
             p *= 1 - activations[i] * activations[i]
-    return loss, slopes[::-1]
+    return loss, derivatives[::-1]
 
 
 def waves(x: Any) -> Any:
@@ -135,7 +135,7 @@ def waves(x: Any) -> Any:
 
 
 def energy(x: Any, k: Any) -> Any:
-    """The slope is 2 sin cos, and zero from k on."""
+    """The derivative is 2 sin cos, and zero from k on."""
     sine = np.sin(x[:k])
     out = np.zeros_like(x)
     head = np.cos(x[:k], out=out[:k])
@@ -145,7 +145,7 @@ def energy(x: Any, k: Any) -> Any:
 
 
 def embedded(weights: Any, tokens: Any, y: Any) -> Any:
-    """The slope is a sparse matrix with a one for each token, times the rows: faster than sorting."""
+    """The derivative is a sparse matrix with a one for each token, times the rows: faster than sorting."""
     ones = np.ones(len(tokens))
     chosen = scipy.sparse.csc_array((ones, tokens, np.arange(len(tokens) + 1)), shape=(len(weights), len(tokens)))
     return np.vdot(weights.take(tokens, axis=0), y), chosen @ y

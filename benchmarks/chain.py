@@ -21,8 +21,12 @@ def run(effort: Effort, size: int = SIZE, ops: int = OPS) -> list[Result]:
     """The results of this file."""
     x = np.random.default_rng(0).random(size)
     gradient = anyshape.grad(lambda x: np.sum(chain(np, x, ops)))
-    np.testing.assert_allclose(gradient(x), slope(x, ops), rtol=1e-9)
-    calls: list[Callable[[], Any]] = [lambda: gradient(x), lambda: np.sum(chain(np, x, ops)), lambda: slope(x, ops)]
+    np.testing.assert_allclose(gradient(x), derivative(x, ops), rtol=1e-9)
+    calls: list[Callable[[], Any]] = [
+        lambda: gradient(x),
+        lambda: np.sum(chain(np, x, ops)),
+        lambda: derivative(x, ops),
+    ]
     names = ["anyshape", "forward", "by hand"]
     if peers.autograd is not None:
         theirs = peers.autograd.grad(lambda x: peers.autograd_numpy.sum(chain(peers.autograd_numpy, x, ops)))
@@ -50,7 +54,7 @@ def chain(np: Any, x: Any, ops: int) -> Any:
     return x
 
 
-def slope(x: np.ndarray, ops: int) -> np.ndarray:
+def derivative(x: np.ndarray, ops: int) -> np.ndarray:
     """The gradient of the sum of `chain`, by hand; the backward pass overwrites the residuals of the forward pass."""
     residuals = []
     for _ in range(ops // 4):

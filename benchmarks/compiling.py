@@ -63,7 +63,7 @@ def run(effort: Effort, ops: int = OPS) -> list[Result]:
 
 
 def check(w: np.ndarray, x: np.ndarray, ops: int) -> None:
-    """The gradient has the slope that a difference of the eager loss has."""
+    """The gradient has the derivative that a difference of the eager loss has."""
     gradient = anyshape.grad(lambda w, x: loss(x, w, ops))(w, x)
     direction = np.random.default_rng(1).standard_normal(w.shape)
     step = 1e-6

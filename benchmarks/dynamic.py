@@ -36,7 +36,7 @@ def loss_by_hand(x: Any, k: Any) -> Any:
     return np.add.reduce(y)
 
 
-def slope_by_hand(x: Any, k: Any) -> Any:
+def derivative_by_hand(x: Any, k: Any) -> Any:
     """The gradient, 2 sin cos, and zeros from k on."""
     out = np.zeros_like(x)
     head = out[:k]
@@ -50,16 +50,16 @@ def truncated(effort: Effort, n: int) -> list[Result]:
     """Value and gradient against NumPy by hand; one trace each."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal(n)
-    value, slope = anyshape.jit(loss), anyshape.grad(loss)
+    value, derivative = anyshape.jit(loss), anyshape.grad(loss)
     ends = [np.int64(k) for k in rng.integers(n // 2, n + 1, 64)]
     for k in [*map(np.int64, (0, 1, n)), *ends[:3]]:
         np.testing.assert_allclose(value(x, k), loss_by_hand(x, k))
-        np.testing.assert_allclose(slope(x, k), slope_by_hand(x, k), atol=1e-12)
+        np.testing.assert_allclose(derivative(x, k), derivative_by_hand(x, k), atol=1e-12)
     chosen = [cycle(ends) for _ in range(4)]  # everyone meets the same ends
-    calls = [_at(f, x, k) for f, k in zip((value, loss_by_hand, slope, slope_by_hand), chosen, strict=True)]
+    calls = [_at(f, x, k) for f, k in zip((value, loss_by_hand, derivative, derivative_by_hand), chosen, strict=True)]
     table = interleaved(calls, effort)
     times = np.median(table, axis=0)
-    traces = max(value.cache_info().traces, slope.cache_info().traces)
+    traces = max(value.cache_info().traces, derivative.cache_info().traces)
     return [
         _compared(f"sum(sin(x[:k])**2), n = {n}", table, 0, 1.3, times),
         _compared("  its gradient", table, 2, 1.3, times),
@@ -88,7 +88,7 @@ def likelihood(x: Any) -> Any:
 def masked(effort: Effort, n: int) -> list[Result]:
     """The value against the same lines in NumPy, the gradient against one by hand."""
     x = np.random.default_rng(1).standard_normal(n)
-    value, slope = anyshape.jit(likelihood), anyshape.grad(likelihood)
+    value, derivative = anyshape.jit(likelihood), anyshape.grad(likelihood)
 
     def by_hand(x: Any) -> Any:
         out = np.zeros_like(x)
@@ -97,8 +97,8 @@ def masked(effort: Effort, n: int) -> list[Result]:
         return out
 
     np.testing.assert_allclose(value(x), likelihood(x))
-    np.testing.assert_allclose(slope(x), by_hand(x), atol=1e-12)
-    table = interleaved([lambda: value(x), lambda: likelihood(x), lambda: slope(x), lambda: by_hand(x)], effort)
+    np.testing.assert_allclose(derivative(x), by_hand(x), atol=1e-12)
+    table = interleaved([lambda: value(x), lambda: likelihood(x), lambda: derivative(x), lambda: by_hand(x)], effort)
     times = np.median(table, axis=0)
     return [
         _compared(f"a sum over x[x > 0], n = {n}", table, 0, None, times),
@@ -135,11 +135,11 @@ def embedding(effort: Effort, rows: int) -> list[Result]:
     rng = np.random.default_rng(2)
     weights, y = rng.standard_normal((rows, WIDTH)), rng.standard_normal((ROWS, WIDTH))
     tokens = rng.integers(rows, size=ROWS)
-    slope = anyshape.grad(embedded)
+    derivative = anyshape.grad(embedded)
     ways = {"sorting": by_sorting, "a sparse product": by_product}
     for way in ways.values():
-        np.testing.assert_allclose(slope(weights, tokens, y), way(tokens, y, rows), atol=1e-12)
-    calls: list[Callable[[], Any]] = [lambda: slope(weights, tokens, y)]
+        np.testing.assert_allclose(derivative(weights, tokens, y), way(tokens, y, rows), atol=1e-12)
+    calls: list[Callable[[], Any]] = [lambda: derivative(weights, tokens, y)]
     calls += [_way(way, tokens, y, rows) for way in ways.values()]
     table = interleaved(calls, effort)
     times = np.median(table, axis=0)

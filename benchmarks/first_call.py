@@ -82,16 +82,16 @@ def wide_dict(xp: Any, ops: int) -> Callable[..., Any]:
 def runge_kutta(xp: Any, steps: int) -> Callable[..., Any]:
     """Unrolled steps of a damped pendulum."""
 
-    def slope(y: Any) -> Any:
+    def derivative(y: Any) -> Any:
         return xp.stack([y[1], -xp.sin(y[0]) - 0.1 * y[1]])
 
     def loss(y: Any) -> Any:
         h = 0.01
         for _ in range(steps):
-            a = slope(y)
-            b = slope(y + h / 2 * a)
-            c = slope(y + h / 2 * b)
-            d = slope(y + h * c)
+            a = derivative(y)
+            b = derivative(y + h / 2 * a)
+            c = derivative(y + h / 2 * b)
+            d = derivative(y + h * c)
             y = y + h / 6 * (a + 2 * b + 2 * c + d)
         return (y**2).sum()
 

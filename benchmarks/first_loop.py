@@ -62,11 +62,11 @@ def recurrent_by_hand(w: Any, u: Any, b: Any, xs: Any) -> tuple[Any, tuple[Any, 
         states[t + 1] = np.tanh(w @ states[t] + u @ x + b)
     dw, du, db, back = np.zeros_like(w), np.zeros_like(u), np.zeros_like(b), np.zeros(WIDTH)
     for t in range(len(xs) - 1, -1, -1):
-        slope = (back + 2 * states[t + 1]) * (1 - states[t + 1] ** 2)
-        dw += np.outer(slope, states[t])
-        du += np.outer(slope, xs[t])
-        db += slope
-        back = w.T @ slope
+        derivative = (back + 2 * states[t + 1]) * (1 - states[t + 1] ** 2)
+        dw += np.outer(derivative, states[t])
+        du += np.outer(derivative, xs[t])
+        db += derivative
+        back = w.T @ derivative
     return np.sum(states[1:] ** 2), (dw, du, db)
 
 

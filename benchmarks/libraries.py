@@ -164,8 +164,8 @@ class Torch(Library):
 
         def step(*args: Any) -> Any:
             value = loss(*args)
-            slopes = torch.autograd.grad(value, [x for i in workload.wrt for x in leaves(args[i])])
-            return list(slopes) if workload.computes == "grad" else [value.detach(), *slopes]
+            derivatives = torch.autograd.grad(value, [x for i in workload.wrt for x in leaves(args[i])])
+            return list(derivatives) if workload.computes == "grad" else [value.detach(), *derivatives]
 
         return step
 
@@ -224,8 +224,8 @@ class PyTensor(Library):
         symbols = mapped(self._symbol, args)
         symbols_flat = list(leaves(symbols))
         if workload.computes == "hvp":
-            slope = self.pytensor.grad(workload.loss(self.names, symbols[0]), symbols[0])
-            outputs = [self.pytensor.grad(self.tensor.dot(slope, symbols[1]), symbols[0])]
+            derivative = self.pytensor.grad(workload.loss(self.names, symbols[0]), symbols[0])
+            outputs = [self.pytensor.grad(self.tensor.dot(derivative, symbols[1]), symbols[0])]
         else:
             value = workload.loss(self.names, *symbols)
             outputs = self.pytensor.grad(value, [x for i in workload.wrt for x in leaves(symbols[i])])

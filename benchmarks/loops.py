@@ -76,8 +76,8 @@ def sweeps(effort: Effort, times: int, libraries: Sequence[str]) -> list[Result]
     lib, arguments = first_loop.with_anyshape(), first_loop.sequences()
     step = lib.value_and_grad(lambda *args: first_loop.recurrent(lib, *args), (0, 1, 2))
     for args in arguments:
-        (value, slopes), (expected, by_hand) = step(*args), first_loop.recurrent_by_hand(*args)
-        for got, want in zip((value, *slopes), (expected, *by_hand), strict=True):
+        (value, derivatives), (expected, by_hand) = step(*args), first_loop.recurrent_by_hand(*args)
+        for got, want in zip((value, *derivatives), (expected, *by_hand), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
     calls = [lambda f=f: [f(*args) for args in arguments] for f in (step, first_loop.recurrent_by_hand)]
     steady = _against(f"  {name}, steady", calls, 1.0, effort)
@@ -132,10 +132,10 @@ def recurrent_by_hand(w: Any, u: Any, xs: Any) -> tuple[Any, Any]:
         states[t + 1] = np.tanh(w @ states[t] + u @ x)
     dw, du, back = np.zeros_like(w), np.zeros_like(u), np.zeros(WIDTH)
     for t in range(len(xs) - 1, -1, -1):
-        slope = (back + 2 * states[t + 1]) * (1 - states[t + 1] ** 2)
-        dw += np.outer(slope, states[t])
-        du += np.outer(slope, xs[t])
-        back = w.T @ slope
+        derivative = (back + 2 * states[t + 1]) * (1 - states[t + 1] ** 2)
+        dw += np.outer(derivative, states[t])
+        du += np.outer(derivative, xs[t])
+        back = w.T @ derivative
     return dw, du
 
 
@@ -144,10 +144,10 @@ def recurrent(effort: Effort, steps: int) -> Result:
     rng = np.random.default_rng(0)
     w, u = (rng.normal(size=(WIDTH, WIDTH)) / 4 for _ in range(2))
     xs = rng.normal(size=(steps, WIDTH))
-    slope = anyshape.jit(anyshape.grad(recurrent_loss, (0, 1)), optimize="now")
-    for ours, expected in zip(slope(w, u, xs), recurrent_by_hand(w, u, xs), strict=True):
+    derivative = anyshape.jit(anyshape.grad(recurrent_loss, (0, 1)), optimize="now")
+    for ours, expected in zip(derivative(w, u, xs), recurrent_by_hand(w, u, xs), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
-    calls: list[Callable[[], Any]] = [lambda: slope(w, u, xs), lambda: recurrent_by_hand(w, u, xs)]
+    calls: list[Callable[[], Any]] = [lambda: derivative(w, u, xs), lambda: recurrent_by_hand(w, u, xs)]
     return _against(f"tanh RNN, d = {WIDTH}, {steps} steps, gradient", calls, 0.8, effort)
 
 

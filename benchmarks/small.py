@@ -63,9 +63,9 @@ def logistic(n: int, limit: float, effort: Effort) -> list[Result]:
     w = rng.standard_normal(FEATURES)
     params = {"w": w, "b": np.array(0.5)}
     plain, tree = anyshape.value_and_grad(logistic_loss), anyshape.value_and_grad(biased_loss)
-    (value, slope), (expected, by_hand) = plain(w, x, y), logistic_by_hand(w, x, y)
+    (value, derivative), (expected, by_hand) = plain(w, x, y), logistic_by_hand(w, x, y)
     np.testing.assert_allclose(value, expected)
-    np.testing.assert_allclose(slope, by_hand, atol=1e-12)
+    np.testing.assert_allclose(derivative, by_hand, atol=1e-12)
     got, wanted = tree(params, x, y)[1], biased_by_hand(params, x, y)[1]
     np.testing.assert_allclose(got["w"], wanted["w"], atol=1e-12)
     np.testing.assert_allclose(got["b"], wanted["b"], atol=1e-12)
@@ -105,9 +105,9 @@ def _autograd_row(ours: np.ndarray, theirs: np.ndarray) -> Result:
 def ten_elements(effort: Effort) -> list[Result]:
     """grad(sum(sin(x) * x)) at ten elements, in units of np.sin of ten elements."""
     x = np.linspace(0, 1, 10)
-    slope = anyshape.grad(lambda x: np.sum(np.sin(x) * x))
-    np.testing.assert_allclose(slope(x), np.sin(x) + x * np.cos(x))
-    calls: list[Callable[[], Any]] = [lambda: slope(x), lambda: np.sin(x), lambda: np.sin(x) + np.cos(x) * x]
+    derivative = anyshape.grad(lambda x: np.sum(np.sin(x) * x))
+    np.testing.assert_allclose(derivative(x), np.sin(x) + x * np.cos(x))
+    calls: list[Callable[[], Any]] = [lambda: derivative(x), lambda: np.sin(x), lambda: np.sin(x) + np.cos(x) * x]
     if peers.autograd is not None:
         theirs = peers.autograd.grad(lambda x: peers.autograd_numpy.sum(peers.autograd_numpy.sin(x) * x))
         calls.append(lambda: theirs(x))

@@ -41,18 +41,18 @@ def solve(stiffness, y, end, tolerance):
     return y, steps
 
 
-slope = jit(grad(lambda stiffness, *others: np.sum(solve(stiffness, *others)[0] ** 2)))
+gradient = jit(grad(lambda stiffness, *others: np.sum(solve(stiffness, *others)[0] ** 2)))
 
 
 def main():
     for n, end, tolerance in ((1, 1.0, 1e-4), (3, 1.0, 1e-7), (3, 4.0, 1e-7), (5, 4.0, 1e-8)):
         stiffness, start = np.linspace(0.5, 2.0, n), np.stack([np.linspace(1.0, 2.0, n), np.zeros(n)])
-        exact = slope(stiffness, start, end, tolerance)
+        exact = gradient(stiffness, start, end, tolerance)
         energy = [np.sum(solve(stiffness + d, start, end, tolerance)[0] ** 2) for d in (-1e-4, 1e-4)]
         error = abs(exact.sum() - (energy[1] - energy[0]) / 2e-4) / abs(exact.sum())
         steps = solve(stiffness, start, end, tolerance)[1]
-        print(f"n = {n}  {steps:4} steps to t = {end}  slope {exact.sum():8.5f}  off differences by {error:.0e}")
-    print("traces =", slope.cache_info().traces)
+        print(f"n = {n}  {steps:4} steps to t = {end}  gradient {exact.sum():8.5f}  off differences by {error:.0e}")
+    print("traces =", gradient.cache_info().traces)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def _next_term(small, i, term, total):
     return term, total + term
 
 
-slope = jit(grad(lambda a, v, trips, target: np.mean((exponential(a, v, trips) - target) ** 2)))
+gradient = jit(grad(lambda a, v, trips, target: np.mean((exponential(a, v, trips) - target) ** 2)))
 
 
 def main():
@@ -47,10 +47,10 @@ def main():
         a, v = rng.normal(size=(n, n)) / np.sqrt(4 * n), rng.normal(size=n)
         target = scipy.linalg.expm(a) @ v
         error = np.linalg.norm(exponential(a, v, trips) - target) / np.linalg.norm(target)
-        moved = np.linalg.norm(slope(a, v, trips, np.zeros(n)))
+        moved = np.linalg.norm(gradient(a, v, trips, np.zeros(n)))
         print(f"n = {n:2}  {trips + 1:2} rows  off the exponential by {error:.0e}  size of the gradient {moved:.4f}")
     check_grads(lambda a, v: exponential(a, v, 2), (a[:5, :5], v[:5]), order=2)
-    print("traces =", slope.cache_info().traces)
+    print("traces =", gradient.cache_info().traces)
 
 
 if __name__ == "__main__":

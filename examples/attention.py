@@ -32,9 +32,9 @@ def main():
     print("length     loss  |gradient|")
     for length in (1, 2, 7, 64, 30, 3):
         x, target = rng.normal(size=(2, length, width))
-        value, slope = step(x, w, target)
+        value, gradient = step(x, w, target)
         assert np.isclose(value, loss(x, w, target))  # the function itself still runs eagerly
-        print(f"{length:6} {value:8.4f} {np.linalg.norm(slope):11.4f}")
+        print(f"{length:6} {value:8.4f} {np.linalg.norm(gradient):11.4f}")
     print("traces =", step.cache_info().traces)
 
 

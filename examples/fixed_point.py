@@ -39,7 +39,7 @@ def loss(w, x, target):
     return np.mean((equilibrium(w, x) - target) ** 2)
 
 
-slope = grad(loss)
+gradient = grad(loss)
 
 
 def main():
@@ -49,10 +49,10 @@ def main():
         target = equilibrium(truth, x)
         before = loss(w, x, target)
         for _ in range(40):
-            w = w - 0.2 * slope(w, x, target)
+            w = w - 0.2 * gradient(w, x, target)
         print(f"n = {n}  loss {before:.4f} -> {loss(w, x, target):.4f}")
     check_grads(equilibrium, (w, x), order=2)
-    print("traces =", slope.cache_info().traces)
+    print("traces =", gradient.cache_info().traces)
 
 
 if __name__ == "__main__":

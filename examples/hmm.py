@@ -39,7 +39,7 @@ def forward_algorithm(start, moves, symbols, sequence):
     return np.logaddexp.reduce(alpha)
 
 
-slope = jit(grad(log_likelihood, argnums=(0, 1, 2)))
+gradient = jit(grad(log_likelihood, argnums=(0, 1, 2)))
 
 
 def main():
@@ -51,8 +51,10 @@ def main():
             pairs = [(log_likelihood(*weights, s), forward_algorithm(*weights, s)) for s in sequences]
             total, error = sum(x for x, _ in pairs), max(abs(x - y) for x, y in pairs)
             print(f"step {step:2}  log-likelihood {total:8.2f}  off the forward algorithm by {error:.0e}")
-        weights = [w + 0.02 * sum(d) for w, *d in zip(weights, *[slope(*weights, s) for s in sequences], strict=True)]
-    print("traces =", slope.cache_info().traces)
+        weights = [
+            w + 0.02 * sum(d) for w, *d in zip(weights, *[gradient(*weights, s) for s in sequences], strict=True)
+        ]
+    print("traces =", gradient.cache_info().traces)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def error(log_width, k, left_out, x, y):
     return np.mean((smooth(np.exp(log_width), k, points, x, y) - values) ** 2)
 
 
-slope = anyshape.value_and_grad(error)
+gradient = anyshape.value_and_grad(error)
 
 
 def main():
@@ -40,13 +40,13 @@ def main():
         data = (x[:half], y[:half]), x[half:], y[half:]
         log_width = np.float64(-1.0)
         for _ in range(60):
-            value, downhill = slope(log_width, k, *data)
+            value, downhill = gradient(log_width, k, *data)
             log_width = np.clip(log_width - 3 * downhill, -3, 1)
         smoothed = smooth(np.exp(log_width), k, *[data[0][0], *data[1:]])
         truth = np.sqrt(np.mean((smoothed - np.sin(data[0][0])) ** 2))
         fit = f"width {np.exp(log_width):.3f}, error {np.sqrt(value):.3f}, from the truth {truth:.3f}"
         print(f"n = {n:3}, k = {k:2}: {fit}")
-    print("traces =", slope.cache_info().traces)
+    print("traces =", gradient.cache_info().traces)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def main():
     w = np.zeros(3)
     sizes = rng.integers(1, 200, size=400)
     for i, size in enumerate(sizes):
-        _, slope = step(w, *draw(rng, size, truth))
-        w = w - slope / (1 + 0.02 * i)
+        _, gradient = step(w, *draw(rng, size, truth))
+        w = w - gradient / (1 + 0.02 * i)
     print("truth                   ", truth)
     print("descent, changing sizes ", w.round(2))
 

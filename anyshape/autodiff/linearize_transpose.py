@@ -50,7 +50,7 @@ def transpose(
 ) -> list[Any]:
     """Return the cotangents (None: zero) of the first `linear_count` inputs of a graph that is linear in them.
 
-    The known part of the graph, which does not depend on these, is computed just before it is read.
+    The primal part of the graph, which does not depend on these, is computed just before it is read.
     """
     linear, maker = _split(graph, linear_count)
     env = begin_replay(builder, graph, [*[None] * linear_count, *residuals])
@@ -84,7 +84,7 @@ def _split(graph: Graph, linear_count: int) -> tuple[set[Value], dict[Value, Nod
 def _compute_known(
     builder: Builder, values: Sequence[Value], maker: Mapping[Value, Node], env: Replay, linear: set[Value]
 ) -> None:
-    """Replay the known nodes that these values need. Where one reads a linear value for its sizes, zeros have them."""
+    """Replay the primal nodes that these values need. Where one reads a linear value for its sizes, zeros have them."""
     for value in topological_order(values, lambda v: maker[v].operands if v in maker and v not in env else None):
         if value in env:  # another output of its node has replayed it
             continue

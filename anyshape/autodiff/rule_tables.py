@@ -77,14 +77,14 @@ class RuleWithValues:
 # -- verbs -------------------------------------------------------------------------------------------------------
 
 
-def pointwise(op: Op, *slopes: Callable[..., Any] | None) -> None:
-    """Declare an op that acts on each element. Tangent i times `slopes[i](*inputs, out)` is its part; None: no part."""
+def pointwise(op: Op, *derivatives: Callable[..., Any] | None) -> None:
+    """Declare an elementwise op. Tangent i times `derivatives[i](*inputs, out)` is its part; None: no part."""
 
     def jvp(ctx: ShapeGuardContext, tangents: Sequence[Any], out: Any, *xs: Any, **params: Any) -> Any:
         total = None
-        for slope, t in zip(slopes, tangents, strict=True):
-            if t is not None and slope is not None:
-                total = add_tangents(total, t * slope(*xs, out, **params))
+        for derivative, t in zip(derivatives, tangents, strict=True):
+            if t is not None and derivative is not None:
+                total = add_tangents(total, t * derivative(*xs, out, **params))
         return total
 
     JVPS[op] = jvp

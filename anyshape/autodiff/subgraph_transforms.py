@@ -66,10 +66,10 @@ def pushed_graphs(graphs: Sequence[Graph], active: Sequence[bool], handle: Handl
         with derived(graph, [*metas, *tangent_metas], handle) as (builder, inputs):
             remaining = iter(inputs[len(metas) :])
             tangents = [next(remaining) if flag else None for flag in active]
-            outputs, slopes = push(builder, graph, inputs[: len(metas)], tangents)
-            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, slopes, strict=True)]
+            outputs, out_tangents = push(builder, graph, inputs[: len(metas)], tangents)
+            filled = [lift(0, y) if t is None else t for y, t in zip(outputs, out_tangents, strict=True)]
             pushed.append(builder.finish([*outputs, *filled], graph.name))
-        has_tangent.append([t is not None for t in slopes])
+        has_tangent.append([t is not None for t in out_tangents])
     flags = [any(column) for column in zip(*has_tangent, strict=True)]
     lasting = [True] * len(flags) + flags
     return with_live_outputs(pushed, [lasting] * len(pushed))[0], flags

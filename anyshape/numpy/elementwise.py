@@ -104,7 +104,7 @@ def power(*args: Any, **options: Any) -> Any:
     """Return x1 to the power of x2.
 
     x1 and x2 broadcast to the shape of the result. Dtypes follow `numpy.power`, and `dtype` chooses the loop.
-    The derivative at 0 is exact for literal exponents: `x**2` has slope 0 there and `x**1` slope 1.
+    The derivative at 0 is exact for literal exponents: `x**2` has derivative 0 there and `x**1` derivative 1.
 
     A traced integer to a negative literal power raises DTypeError while tracing, where NumPy raises ValueError.
     With a traced operand the options besides `dtype` keep their defaults.

@@ -188,7 +188,7 @@ class _SizesInTrace:
         return self._checking_divisors(lambda: substitute(curve, lambda a: size if a is variable else None))
 
     def _is_in_range(self, size: Size, solved: SizeBinding) -> bool:
-        """Return True unless the size is below the range in which the curve is strictly increasing, where it has one root at most."""
+        """Return True unless the size is below the range in which the curve is strictly increasing."""
         return self.context.scope.decide(at_least(size, solved.low)) is not Verdict.NO
 
     def _candidates(self) -> list[Size]:

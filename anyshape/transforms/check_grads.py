@@ -195,11 +195,13 @@ class _Level:
             if _all_nan(value):
                 return
         if "fwd" in self.modes:
-            observed, slopes = self.forward(args, point.tangents)
+            observed, out_tangents = self.forward(args, point.tangents)
             yield self._compare("value", "fwd", point, value, observed, self.tolerance.of_rounding)
-            yield self._compare("jvp", "fwd", point, self._differences(point), slopes, self.tolerance.of_differences)
+            yield self._compare(
+                "jvp", "fwd", point, self._differences(point), out_tangents, self.tolerance.of_differences
+            )
         if "rev" in self.modes:
-            yield self._reverse(point, self._slopes(point))
+            yield self._reverse(point, self._out_tangents(point))
         if "fwd" in self.next_order:
             yield from self.next_order["fwd"].measure((args, point.tangents), rng)
         if "rev" in self.next_order:
@@ -234,7 +236,7 @@ class _Level:
         i = max(range(len(worst)), key=lambda i: worst[i][2] - worst[i][3])
         return Measurement(check, mode, self.order, f"the result{_result_paths(expected)[i]}", *worst[i])
 
-    def _reverse(self, point: _Point, slopes: Any) -> Measurement:
+    def _reverse(self, point: _Point, out_tangents: Any) -> Measurement:
         """Compare <cotangent, J tangents> with <J^T cotangent, tangents>; on failure, per argument."""
         pulled = flatten(self.backward(point.args, point.cotangent))[0]
         moving = {
@@ -245,27 +247,29 @@ class _Level:
             if wanted != got:
                 return Measurement(f"vjp of {self.name}", "rev", self.order, path, wanted, got, math.inf, 0.0)
         measurement = self._product(
-            point, slopes, pulled, list(moving), f"<cotangent, tangent> of {', '.join(moving.values())}"
+            point, out_tangents, pulled, list(moving), f"<cotangent, tangent> of {', '.join(moving.values())}"
         )
         if measurement.ok or len(moving) == 1:
             return measurement
         for i, path in moving.items():
             alone = point.only(i)
-            single = self._product(alone, self._slopes(alone), pulled, list(moving), f"<cotangent, tangent> of {path}")
+            single = self._product(
+                alone, self._out_tangents(alone), pulled, list(moving), f"<cotangent, tangent> of {path}"
+            )
             if not single.ok:
                 return single
         return measurement
 
-    def _slopes(self, point: _Point) -> Any:
+    def _out_tangents(self, point: _Point) -> Any:
         """Return the tangent of the value, by jvp if it is among the modes, else by differences."""
         return self.forward(point.args, point.tangents)[1] if "fwd" in self.modes else self._differences(point)
 
     def _product(
-        self, point: _Point, slopes: Any, pulled: Sequence[Any], moving: Sequence[int], path: str
+        self, point: _Point, out_tangents: Any, pulled: Sequence[Any], moving: Sequence[int], path: str
     ) -> Measurement:
         tangents = flatten(point.tangents)[0]
         observed, terms = _pairing(pulled, [tangents[i] for i in moving])
-        rows = zip(*[flatten(tree)[0] for tree in (point.value, point.cotangent, slopes)], strict=True)
+        rows = zip(*[flatten(tree)[0] for tree in (point.value, point.cotangent, out_tangents)], strict=True)
         values, cts, ts = zip(*[row for row in rows if _inexact(row[0])], strict=True)
         expected, more = _pairing(cts, ts)
         if "fwd" in self.modes:

@@ -29,8 +29,8 @@ def checkpoint(function: Callable[..., Any] | None = None, *, policy: str | None
     >>> @checkpoint
     ... def layer(x, w):
     ...     return np.tanh(np.sin(x) * w)
-    >>> slope = grad(lambda x: np.sum(layer(layer(x, 2.0), 0.5)))
-    >>> print(slope(np.zeros(2)))
+    >>> gradient = grad(lambda x: np.sum(layer(layer(x, 2.0), 0.5)))
+    >>> print(gradient(np.zeros(2)))
     [1. 1.]
     """
     if function is None:

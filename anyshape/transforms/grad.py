@@ -56,8 +56,8 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, has_aux: 
     For a method, the object is argument 0. If it is not a tree of arrays, `argnums=0` means the argument after it.
 
     >>> import numpy as np
-    >>> value, slope = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
-    >>> print(value, slope)
+    >>> value, gradient = value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> print(value, gradient)
     5.0 [2. 4.]
     """
     name = f"value_and_grad({function_name(function)})"
@@ -214,8 +214,8 @@ def jvp(
     With `has_aux`, the function returns (value, aux), and the result is (value, derivative, aux).
 
     >>> import numpy as np
-    >>> value, slope = jvp(np.sin, (np.zeros(2),), (np.array([1.0, 3.0]),))
-    >>> print(value, slope)
+    >>> value, tangent = jvp(np.sin, (np.zeros(2),), (np.array([1.0, 3.0]),))
+    >>> print(value, tangent)
     [0. 0.] [1. 3.]
     """
     name = f"jvp({function_name(function)})"
@@ -223,11 +223,11 @@ def jvp(
     _check_sequence(name, "tangents", tangents)
     transformed = memoised_transform("jvp", function, name, _jvp_of)
     transformed.__signature__ = _JVP_SIGNATURE  # type: ignore[attr-defined]
-    value, slope = transformed(tuple(primals), tuple(tangents))
+    value, out_tangent = transformed(tuple(primals), tuple(tangents))
     if not has_aux:
-        return value, slope
+        return value, out_tangent
     value, aux = split_aux(name, value)
-    return value, slope[0], aux
+    return value, out_tangent[0], aux
 
 
 _JVP_SIGNATURE = inspect.signature(lambda primals, tangents: None)  # of what is jitted: errors name its arguments
@@ -240,8 +240,8 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
-        outputs, slopes = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
-        dense = [zeros(builder, y) if t is None else t for t, y in zip(slopes, outputs, strict=True)]
+        outputs, out_tangents = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
+        dense = [zeros(builder, y) if t is None else t for t, y in zip(out_tangents, outputs, strict=True)]
         return unflatten(inner.out_tree, outputs), unflatten(inner.out_tree, dense)
 
     return transformed

@@ -34,13 +34,13 @@ def profile(
     >>> import io
     >>> import numpy as np
     >>> from anyshape import grad
-    >>> slope = grad(lambda x: np.sum(np.sin(x) * x))
-    >>> result = profile(slope, repeat=3, file=io.StringIO())(np.zeros(2000))
+    >>> gradient = grad(lambda x: np.sum(np.sin(x) * x))
+    >>> result = profile(gradient, repeat=3, file=io.StringIO())(np.zeros(2000))
     >>> [row.name for row in result.rows]
     ['cos', 'mul', 'sin', 'add', 'entry and exit']
     >>> result.rows[0].flops, result.rows[0].bytes, round(sum(row.share for row in result.rows), 6)
     (2000, 32000, 1.0)
-    >>> result.save("slope.html")  # doctest: +SKIP
+    >>> result.save("gradient.html")  # doctest: +SKIP
     """
     check_callable("profile", function)
     for name, value in (("repeat", repeat), ("rows", rows)):

@@ -1,6 +1,6 @@
 """Attack the library with random programs, decisions, states, files, threads and pickles.
 
-    python -m tests.attack [--seed 0] [--minutes 10] [--only values,slopes,...]
+    python -m tests.attack [--seed 0] [--minutes 10] [--only values,derivatives,...]
     python -m tests.attack --repeat values:123456
 
 Prints what was tried and each finding. The exit status is 1 if there is one.

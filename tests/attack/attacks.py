@@ -83,7 +83,7 @@ def values(rng):
     return "values" if results else "errors alone"
 
 
-def slopes(rng):
+def derivatives(rng):
     """Compare jvp with central differences of NumPy, and vjp with jvp under uneven weights."""
     program = made(rng, 6, SMOOTH, smooth=True, dtypes=("float64",))
     for sizes in some_sizes(rng, 4):
@@ -104,8 +104,8 @@ def slopes(rng):
             forward, terms = pairing(weights, tangents)
             backward, _ = pairing(cotangents, ts)
             assert abs(forward - backward) <= 1e-9 * max(1, terms), f"vjp {backward} against jvp {forward}"
-        return "slopes"
-    return "no slope"
+        return "derivatives"
+    return "no derivative"
 
 
 def floats(results):
@@ -290,5 +290,5 @@ def pickles(rng):
 
 ATTACKS = {
     attempt.__name__: Attack(attempt.__name__, attempt)
-    for attempt in (values, slopes, batches, decisions, captured, files, threads, processes, pickles)
+    for attempt in (values, derivatives, batches, decisions, captured, files, threads, processes, pickles)
 }

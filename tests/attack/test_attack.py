@@ -11,7 +11,7 @@ from tests.attack.attacks import ATTACKS
 from tests.attack.functions import FUNCTIONS
 from tests.attack.kit import Attack, Wrong, repeat, run
 
-TRIES = {"values": 25, "slopes": 8, "batches": 20, "decisions": 2, "captured": 25, "files": 8, "threads": 8,
+TRIES = {"values": 25, "derivatives": 8, "batches": 20, "decisions": 2, "captured": 25, "files": 8, "threads": 8,
          "processes": 1, "pickles": 10}  # fmt: skip
 
 

@@ -87,7 +87,7 @@ DERIVATIVES = {
 }
 
 
-def slope(function, z, step=4e-3):
+def derivative(function, z, step=4e-3):
     """Return differences of fourth order along each element, as the last axis: exact for these programs."""
     moved = [[function(z + k * step * e) for k in (-2, -1, 1, 2)] for e in np.eye(z.size)]
     return np.stack([(a - 8 * b + 8 * c - d) / (12 * step) for a, b, c, d in moved], axis=-1)
@@ -95,8 +95,8 @@ def slope(function, z, step=4e-3):
 
 def expected(function, order, z):
     if order == 1:
-        return slope(function, z)
-    second = slope(lambda x: slope(function, x), z)
+        return derivative(function, z)
+    second = derivative(lambda x: derivative(function, x), z)
     return second if order == 2 else second @ ramp(z)
 
 

@@ -1,4 +1,4 @@
-"""Slopes at kinks, ties and poles, slopes of high order, and errors of elementwise calls."""
+"""Derivatives at kinks, ties and poles, derivatives of high order, and errors of elementwise calls."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from anyshape.numpy import special
 inf, nan = np.inf, np.nan
 
 
-def slopes(f, *points):
+def derivatives(f, *points):
     """Return the gradient of a scalar function at a point, with NumPy's warnings as errors."""
     with warnings.catch_warnings(), np.errstate(all="warn"):
         warnings.simplefilter("error")
@@ -84,13 +84,13 @@ KINKS = [
 
 
 @pytest.mark.parametrize(("f", "at", "expected"), [k[1:] for k in KINKS], ids=[k[0] for k in KINKS])
-def test_slopes_at_kinks_and_limits(f, at, expected):
-    assert slopes(f, *at) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+def test_derivatives_at_kinks_and_limits(f, at, expected):
+    assert derivatives(f, *at) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_an_untaken_branch_does_not_poison():
     safe = lambda x: np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), 0.0)
-    assert slopes(safe, 0.0) == [0.0]
+    assert derivatives(safe, 0.0) == [0.0]
 
 
 def factorial(n):
@@ -139,7 +139,7 @@ def test_high_orders_are_exact(f, at, order, exact):
     assert float(derivative(f, order)(np.float64(at))) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
-def test_mixed_slopes_of_xlogy_at_zero():
+def test_mixed_derivatives_of_xlogy_at_zero():
     """d/dx d/dy x log y = 1 / y at x = 0 too."""
     mixed = anyshape.grad(lambda x, y: anyshape.grad(sc.xlogy, argnums=1)(x, y))
     assert float(mixed(0.0, 4.0)) == 0.25
@@ -199,7 +199,7 @@ def test_isclose_takes_numbers():
     assert anyshape.jit(lambda x, y: np.isclose(x, y))(1.0, 1.0)
 
 
-def test_a_slope_without_a_formula_raises():
+def test_a_derivative_without_a_formula_raises():
     with pytest.raises(MissingRuleError, match="zeta"):
         anyshape.grad(lambda x: special.zeta(x, 2.0))(3.0)
 

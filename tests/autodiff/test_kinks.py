@@ -1,4 +1,4 @@
-"""Check slopes at kinks, ties, poles and NaN against docs/kinks.md, which has the ones of JAX and PyTorch too."""
+"""Check derivatives at kinks, ties, poles and NaN against docs/kinks.md, which has the ones of JAX and PyTorch too."""
 
 import re
 import warnings
@@ -19,7 +19,8 @@ NAMES = {
     "points": np.arange(3.0), "values": np.array([0.0, 1.0, 3.0]), "steps": np.array([1.0, 2.0, 4.0]),
 }  # fmt: skip
 
-# Where the sides say nothing about the slope: the value jumps or is not real on one side, or a rule is not a limit.
+# Where the sides say nothing about the derivative: the value jumps or is not real on one side, or a rule is not a
+# limit.
 WITHOUT_SIDES = {
     "np.arctan2(x, y) 0, 0", "np.arctan2(x, y) 0, -1", "np.angle(x + 1j * y) 0, 0", "np.log(x) -1",
     "np.sign(x) 0", "np.power(x, y) 0, 0", "np.heaviside(x, y) 0, 0.5", "np.floor(x) 1", "np.ceil(x) 1",
@@ -27,7 +28,8 @@ WITHOUT_SIDES = {
     "np.remainder(x, y) 6, 3", "np.remainder(x, y) -6, 3", "np.fmod(x, y) 6, 3", "np.floor_divide(x, y) 6, 3",
     "np.frexp(x)[0] 0", "np.nextafter(x, y) 1, 2", "np.linalg.norm(x, 0) [0, 1]",
 }  # fmt: skip
-# Reverse mode multiplies the cotangent 0 of an element that is left out with an infinite slope; forward mode gives 0.
+# Reverse mode multiplies the cotangent 0 of an element that is left out with an infinite derivative; forward mode gives
+# 0.
 LEFT_OUT = {
     "np.where(x > 0, np.log(x), 0) 0": 0.0,
     "np.where(x > 0, np.sqrt(x), 0) 0": 0.0,
@@ -54,7 +56,7 @@ COMPLEX = {
 
 
 class Kink(NamedTuple):
-    """A row of the page: a function at a point, with the slopes in its arguments; None: a library lacks it."""
+    """A row of the page: a function at a point, with the derivatives in its arguments; None: a library lacks it."""
 
     function: str
     at: str
@@ -82,7 +84,7 @@ def numbers(text):
 
 def rows_of(page):
     rows = re.findall(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+) \|$", page, re.MULTILINE)
-    return [Kink(f, point, *map(numbers, slopes), why) for f, point, *slopes, why in rows]
+    return [Kink(f, point, *map(numbers, derivatives), why) for f, point, *derivatives, why in rows]
 
 
 KINKS = rows_of(PAGE.read_text())
@@ -126,33 +128,33 @@ def test_the_page_has_many_rows_of_each_kind():
 def test_reverse_mode(kink):
     point = kink.point()
     value, back = anyshape.vjp(kink.call(), *point)
-    for slope, expected in zip(back(one(value)), kink.ours, strict=True):
-        same(slope, expected)
+    for derivative, expected in zip(back(one(value)), kink.ours, strict=True):
+        same(derivative, expected)
 
 
 @every
 def test_forward_mode(kink):
-    """The tangent of one argument at a time is the sum of its slopes times the directions, with NaN where one is."""
+    """The tangent of one argument at a time is the sum of its derivatives times the directions; NaN stays NaN."""
     f, point = kink.call(), kink.point()
-    for i, (x, slopes) in enumerate(zip(point, kink.ours, strict=True)):
+    for i, (x, derivatives) in enumerate(zip(point, kink.ours, strict=True)):
         direction = uneven(x)
         _, tangent = anyshape.jvp(alone(f, point, i), (x,), (direction,))
-        same(tangent, LEFT_OUT.get(kink.name, np.sum(np.asarray(slopes, float) * direction)))
+        same(tangent, LEFT_OUT.get(kink.name, np.sum(np.asarray(derivatives, float) * direction)))
 
 
 @every
-def test_slopes_lie_between_the_sides(kink):
-    """Differences to both sides, by NumPy alone: a slope is between them, a pole is steep, NaN has a reason."""
+def test_derivatives_lie_between_the_sides(kink):
+    """Differences to both sides, by NumPy alone: a derivative is between them, a pole is steep, NaN has a reason."""
     f, point = kink.call(), kink.point()
     if kink.name in WITHOUT_SIDES or not all(np.isfinite(x).all() for x in (f(*point), *point)):
         return
-    for i, (x, slopes) in enumerate(zip(point, kink.ours, strict=True)):
-        for position, slope in np.ndenumerate(np.asarray(slopes, float)):
+    for i, (x, derivatives) in enumerate(zip(point, kink.ours, strict=True)):
+        for position, derivative in np.ndenumerate(np.asarray(derivatives, float)):
             below, above = sides(alone(f, point, i), x, position)
-            if np.isfinite(slope):
-                assert min(below, above) - 1e-3 <= slope <= max(below, above) + 1e-3, (below, slope, above)
-            elif np.isinf(slope):
-                assert max(np.sign(slope) * s for s in (below, above) if s == s) > 10, (below, slope, above)
+            if np.isfinite(derivative):
+                assert min(below, above) - 1e-3 <= derivative <= max(below, above) + 1e-3, (below, derivative, above)
+            elif np.isinf(derivative):
+                assert max(np.sign(derivative) * s for s in (below, above) if s == s) > 10, (below, derivative, above)
 
 
 def sides(f, x, position, step=1e-6):
@@ -170,8 +172,8 @@ def sides(f, x, position, step=1e-6):
 def test_second_order_agrees_in_both_modes(kink):
     """Forward and reverse over reverse give one thing, NaN included, where the first derivative is finite."""
     f, point = kink.call(), kink.point()
-    for i, (x, slopes) in enumerate(zip(point, kink.ours, strict=True)):
-        if not np.isfinite(slopes).all():
+    for i, (x, derivatives) in enumerate(zip(point, kink.ours, strict=True)):
+        if not np.isfinite(derivatives).all():
             continue
         gradient = anyshape.grad(alone(f, point, i))
         direction = uneven(x)
@@ -185,12 +187,12 @@ def test_second_order_agrees_in_both_modes(kink):
 
 
 @pytest.mark.parametrize("kink", [k for k in KINKS if k.name in COMPLEX], ids=lambda kink: kink.name)
-def test_complex_numbers_have_the_same_slopes(kink):
+def test_complex_numbers_have_the_same_derivatives(kink):
     f, point = kink.call(), kink.point(complex)
     value, back = anyshape.vjp(f, *point)
-    for slope, expected in zip(back(one(value)), kink.ours, strict=True):
-        assert slope.dtype == np.complex128
-        same(np.real(slope), expected)
-    for i, (x, slopes) in enumerate(zip(point, kink.ours, strict=True)):
+    for derivative, expected in zip(back(one(value)), kink.ours, strict=True):
+        assert derivative.dtype == np.complex128
+        same(np.real(derivative), expected)
+    for i, (x, derivatives) in enumerate(zip(point, kink.ours, strict=True)):
         _, tangent = anyshape.jvp(alone(f, point, i), (x,), (uneven(x),))
-        same(np.real(tangent), np.sum(np.asarray(slopes, float) * np.real(uneven(x))))
+        same(np.real(tangent), np.sum(np.asarray(derivatives, float) * np.real(uneven(x))))

@@ -109,7 +109,7 @@ SPREADS = {
 @pytest.mark.parametrize("dtype", [float, complex, np.float32])
 @pytest.mark.parametrize("ddof", [0, 0.5])
 def test_a_spread_of_nothing_has_derivative_zero(measure, dtype, ddof):
-    """One program serves every size: one element has no measure, and equal ones have the slope of least size."""
+    """One program serves every size: one element has no measure, and equal ones have the derivative of least size."""
     f = lambda x: np.sum(measure(x, axis=1, ddof=ddof) * np.array([1.0, 6.0]))
     gradient = anyshape.jit(anyshape.grad(f))
     push = anyshape.jit(lambda x, t: anyshape.jvp(anyshape.grad(f), (x,), (t,)))

@@ -58,10 +58,10 @@ def test_derivatives_agree_with_complex_steps_and_differences(name):
             continue
         x, v = rng.normal(size=shape), rng.normal(size=shape)
         w = weights(np.shape(anyshape.jit(function)(x)))
-        _, slope = step(x, w)
+        _, derivative = step(x, w)
         small = 1e-6
         up, down = (step(x + s * v, w) for s in (small, -small))
-        assert abs((up[0] - down[0]) / (2 * small) - np.sum(slope * v)) < 1e-7
+        assert abs((up[0] - down[0]) / (2 * small) - np.sum(derivative * v)) < 1e-7
         np.testing.assert_allclose(bent(x, w, v), (up[1] - down[1]) / (2 * small), atol=1e-6)
     assert step.cache_info().traces == 1
 
@@ -76,24 +76,24 @@ def test_forward_mode_is_reverse_mode_transposed(name):
         x, v = rng.normal(size=shape), rng.normal(size=shape)
         y, t = anyshape.jit(lambda x, v: anyshape.jvp(function, (x,), (v,)))(x, v)
         w = weights(np.shape(y))
-        slope = anyshape.jit(anyshape.grad(loss(function)))(x, w)
-        np.testing.assert_allclose(np.sum(t * w), np.sum(slope * v), atol=1e-12)
+        derivative = anyshape.jit(anyshape.grad(loss(function)))(x, w)
+        np.testing.assert_allclose(np.sum(t * w), np.sum(derivative * v), atol=1e-12)
 
 
-def test_the_slope_of_a_softmax_has_no_division():
+def test_the_derivative_of_a_softmax_has_no_division():
     step = anyshape.trace(anyshape.grad(loss(SHARES["of rows"])))(*[anyshape.ShapeDtypeStruct("n, m")] * 2)
     ops = [s.op.name for s in step.plan.steps]
     assert ops.count("div") == 1 and ops.count("exp") == 1 and ops.count("sum_to") + ops.count("reduce_sum") <= 3
 
 
-def test_large_exponents_leave_finite_slopes():
-    """The exponential is at most 1, and a quotient of 0 has no slope."""
+def test_large_exponents_leave_finite_derivatives():
+    """The exponential is at most 1, and a quotient of 0 has no derivative."""
     x = np.array([[1000.0, -1000, 3], [0, -np.inf, 2]])
-    slope = anyshape.jit(anyshape.grad(loss(SHARES["of rows"])))(x, np.array([[1.0, 2, 3]] * 2))
+    derivative = anyshape.jit(anyshape.grad(loss(SHARES["of rows"])))(x, np.array([[1.0, 2, 3]] * 2))
     p = np.exp(x - x.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     w = np.array([1.0, 2, 3])
-    np.testing.assert_allclose(slope, p * (w - (p * w).sum(1, keepdims=True)), atol=1e-15)
+    np.testing.assert_allclose(derivative, p * (w - (p * w).sum(1, keepdims=True)), atol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
@@ -110,6 +110,6 @@ def test_other_dtypes(dtype):
 def test_under_vmap():
     rng = np.random.default_rng(3)
     x, w = rng.normal(size=(4, 3, 5)), rng.normal(size=(3, 5))
-    slope = anyshape.grad(loss(SHARES["of columns"]))
-    mapped = anyshape.jit(anyshape.vmap(slope, in_axes=(0, None)))(x, w)
-    np.testing.assert_allclose(mapped, np.stack([slope(row, w) for row in x]), atol=1e-14)
+    derivative = anyshape.grad(loss(SHARES["of columns"]))
+    mapped = anyshape.jit(anyshape.vmap(derivative, in_axes=(0, None)))(x, w)
+    np.testing.assert_allclose(mapped, np.stack([derivative(row, w) for row in x]), atol=1e-14)

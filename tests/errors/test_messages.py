@@ -24,8 +24,8 @@ def _no_state_is_left():
     """After each test no trace is active and an ordinary call works."""
     yield
     assert not active_builders()
-    value, slope = anyshape.value_and_grad(lambda x: np.sum(x * x))(np.array([1.0, 2.0]))
-    assert value == 5.0 and slope.tolist() == [2.0, 4.0]
+    value, derivative = anyshape.value_and_grad(lambda x: np.sum(x * x))(np.array([1.0, 2.0]))
+    assert value == 5.0 and derivative.tolist() == [2.0, 4.0]
 
 
 def fails(kind, words, function, *args):

@@ -382,9 +382,9 @@ def test_transformed_functions():
     def loss(params, x):
         return np.sum((x @ params["w"]) ** 2) if x.shape[0] > 2 else np.sum(params["w"])
 
-    slope = grad(loss)
-    slope({"w": ones(3)}, ones(5, 3))
-    explanation = explain(slope)({"w": ones(3)}, ones(1, 3))
+    derivative = grad(loss)
+    derivative({"w": ones(3)}, ones(5, 3))
+    explanation = explain(derivative)({"w": ones(3)}, ones(1, 3))
     assert explanation.name == "grad(loss)" and explanation.programs[1].result == "{'w': f64[params_w_0]}"
     assert reasons(explanation) == [("guard", "x.shape[0] > 2", "x.shape[0] = 5", "x.shape[0] = 1")]
     mapped = vmap(lambda x: x * 2 if x.shape[0] > 1 else x)

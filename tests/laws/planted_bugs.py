@@ -203,19 +203,19 @@ BUGS = (
     Bug(
         "ties of an extreme are not shared",
         "anyshape/autodiff/rules/reduction.py",
-        "return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)",
-        "return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes)",
+        "return rd.reduce_sum(ew.select(in_set, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)",
+        "return rd.reduce_sum(ew.select(in_set, tangents[0], ew.lift(0, x)), axes)",
         ("tests/autodiff/test_reduction_derivatives.py",),
     ),
     Bug(
         "no element attains a maximum that is NaN",
-        "anyshape/autodiff/attained_extremes.py",
+        "anyshape/autodiff/argmax_sets.py",
         "return ew.logical_not(misses(x, extreme))",
         "return ew.eq(x, extreme)",
         ("tests/laws/test_special_values.py", "-k", "reduction-max-float64"),
     ),
     Bug(
-        "a length has the infinite slope of a root at 0",
+        "a length has the infinite derivative of a root at 0",
         "anyshape/autodiff/rules/elementwise.py",
         "2 * _infinite_if_zero(out)",
         "2 * out",

@@ -207,6 +207,8 @@ def complex_step(function, xs, ts, estimate):
         return None
     if len(values) != len(estimate) or any(v.dtype != np.complex128 for v in values):
         return None
-    slopes = [v.imag / 1e-30 for v in values]
-    agree = all(s.shape == e.shape and np.allclose(s, e, 1e-4, 1e-4) for s, e in zip(slopes, estimate, strict=True))
-    return slopes if agree else None
+    derivatives = [v.imag / 1e-30 for v in values]
+    agree = all(
+        s.shape == e.shape and np.allclose(s, e, 1e-4, 1e-4) for s, e in zip(derivatives, estimate, strict=True)
+    )
+    return derivatives if agree else None

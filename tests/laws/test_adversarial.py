@@ -174,9 +174,9 @@ def test_inner_and_outer_derivatives_are_not_confused():
 @pytest.mark.parametrize("shape", [(3, 2), (1, 2), (3, 1), (0, 2), (2, 0), (1, 1)])
 def test_gradients_of_what_is_shared_along_a_mapped_axis(argnums, shape):
     x, y = np.linspace(0.1, 1.0, shape[0] * shape[1]).reshape(shape), np.linspace(1.0, 2.0, shape[1])
-    slopes = (y**2 * np.cos(x * y), np.sin(x * y) + x * y * np.cos(x * y))
+    derivatives = (y**2 * np.cos(x * y), np.sin(x * y) + x * y * np.cos(x * y))
     got = a.vmap(a.grad(lambda x, y: np.sum(np.sin(x * y) * y), argnums), in_axes=(0, None))(x, y)
-    assert_same(got, slopes[argnums] if isinstance(argnums, int) else tuple(slopes[i] for i in argnums))
+    assert_same(got, derivatives[argnums] if isinstance(argnums, int) else tuple(derivatives[i] for i in argnums))
 
 
 def test_gradients_of_captured_values_deep_inside():
@@ -186,7 +186,7 @@ def test_gradients_of_captured_values_deep_inside():
         inner = a.vmap(lambda r: a.vmap(lambda s: np.sum(a.grad(lambda z: np.sum(r * z * y))(y)) * s)(r))
         return np.sum(inner(x))
 
-    # the inner slope is r * y, so the loss is the sum over rows r of sum(r * y) * sum(r)
+    # the inner derivative is r * y, so the loss is the sum over rows r of sum(r * y) * sum(r)
     np.testing.assert_allclose(a.grad(loss)(y), x.sum(1) @ x)
 
 
@@ -197,9 +197,9 @@ def test_a_pullback_is_used_again_elsewhere(n, m):
         return
     x, y = np.linspace(0.1, 1.0, n), np.linspace(1.0, 2.0, m)
     out, back = a.vjp(lambda u, v: np.sin(u * v) * u, x, y)
-    slope_x, slope_y = np.sin(x * y) + x * y * np.cos(x * y), x**2 * np.cos(x * y)
+    derivative_x, derivative_y = np.sin(x * y) + x * y * np.cos(x * y), x**2 * np.cos(x * y)
     total = [np.sum((out * s).reshape(-1), keepdims=k == 1) if k == 1 != out.size else out * s
-             for s, k in ((slope_x, n), (slope_y, m))]  # fmt: skip
+             for s, k in ((derivative_x, n), (derivative_y, m))]  # fmt: skip
     for _ in range(2):
         assert_same(back(out), tuple(total))
     assert_same(a.jit(lambda c: back(c * 2))(out), tuple(t * 2 for t in total))
@@ -298,7 +298,7 @@ def test_threads_share_a_jitted_function_from_its_first_call_on():
         h = np.tanh(x @ w)
         return h * 2 if x.shape[0] > 3 else h
 
-    jitted, slope = a.jit(function), a.grad(lambda x, w: np.sum(function(x, w)))
+    jitted, derivative = a.jit(function), a.grad(lambda x, w: np.sum(function(x, w)))
     failures = []
 
     def work(seed):
@@ -309,7 +309,7 @@ def test_threads_share_a_jitted_function_from_its_first_call_on():
             try:
                 assert_same(jitted(x, w), function(x, w))
                 factor = 2 if n > 3 else 1
-                assert_same(slope(x, w), (factor * (1 - np.tanh(x @ w) ** 2)) @ w.T)
+                assert_same(derivative(x, w), (factor * (1 - np.tanh(x @ w) ** 2)) @ w.T)
             except Exception as error:
                 failures.append(error)
 

@@ -433,13 +433,13 @@ def test_programs_that_branch_on_classes(function):
 
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_their_derivatives(function):
-    slope = jit(grad(lambda x: np.sum(function(x) ** 2)))
+    derivative = jit(grad(lambda x: np.sum(function(x) ** 2)))
     for n in SIZES:
         x, step = np.linspace(0.5, 3.0, n), 1e-6
         wanted = [
             (np.sum(function(x + step * e) ** 2) - np.sum(function(x - step * e) ** 2)) / (2 * step) for e in np.eye(n)
         ]
-        np.testing.assert_allclose(slope(x), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(derivative(x), wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", PROGRAMS)

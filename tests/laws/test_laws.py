@@ -202,11 +202,11 @@ def check_gradient(program):
         if is_error(outcome(lambda *a: program(np, *a), *xs)):
             continue
         weights, text = weights_of(program, xs), f"{program}\nat {sizes}"
-        slopes = leaves(gradient(xs, weights))
-        check_equal(leaves(loss(xs, weights)), slopes, 1e-9, text)
+        derivatives = leaves(gradient(xs, weights))
+        check_equal(leaves(loss(xs, weights)), derivatives, 1e-9, text)
         ts = [uneven(np.random.default_rng(6), x) for x in xs]
         estimate = finite_difference(lambda a: program(np, *a), xs, ts, 3e-6)
-        (left, scale), (right, _) = pairing(weights, estimate), pairing(slopes, ts)
+        (left, scale), (right, _) = pairing(weights, estimate), pairing(derivatives, ts)
         if np.isfinite(left):  # the mean of nothing is NaN
             assert abs(left - right) <= 2e-6 * (1 + scale), f"{text}: {left} and {right}"
         served += 1
@@ -286,11 +286,11 @@ def test_vmap_equals_a_loop_at_every_size_slow(program, share):
 
 
 def jvp_layer(function):
-    def slopes(*xs):
+    def derivatives(*xs):
         directions = tuple(0.3 + 0.1 * x for x in xs)
         return anyshape.jvp(function, xs, directions)[1]
 
-    return slopes
+    return derivatives
 
 
 def vjp_layer(function):
@@ -319,8 +319,8 @@ def check_layer(name, below, above, xs, text):
         rng = np.random.default_rng(7)
         ts = [uneven(rng, x) for x in xs]
         weights = [0.5 - 0.2 * y for y in leaves(below(*xs))]
-        slopes = finite_difference(lambda a: below(*a), xs, ts, 3e-6)
-        (left, scale), (right, _) = pairing(weights, slopes), pairing(got, ts)
+        derivatives = finite_difference(lambda a: below(*a), xs, ts, 3e-6)
+        (left, scale), (right, _) = pairing(weights, derivatives), pairing(got, ts)
         if np.isfinite(left):
             assert abs(left - right) <= 3e-6 * (1 + scale), f"{text}: {left} and {right}"
     elif len(xs[0]):

@@ -129,15 +129,15 @@ def narrow(results):
     return any(np.finfo(r.dtype).bits < 64 for r in results)
 
 
-def check_slopes(slopes, expected, results, tolerance, note):
-    """Slopes of the form of their results, and equal to the expected ones wherever the result is a number."""
-    for i, (s, e, r) in enumerate(zip(slopes, expected, results, strict=True)):
-        assert s.dtype == r.dtype, f"{note}, slope {i}: dtype {s.dtype}, its result has {r.dtype}"
-        assert s.shape == r.shape, f"{note}, slope {i}: shape {s.shape}, its result has {r.shape}"
+def check_derivatives(derivatives, expected, results, tolerance, note):
+    """Derivatives of the form of their results, and equal to the expected ones wherever the result is a number."""
+    for i, (s, e, r) in enumerate(zip(derivatives, expected, results, strict=True)):
+        assert s.dtype == r.dtype, f"{note}, derivative {i}: dtype {s.dtype}, its result has {r.dtype}"
+        assert s.shape == r.shape, f"{note}, derivative {i}: shape {s.shape}, its result has {r.shape}"
         finite = np.isfinite(r)
         s, e, r = s[finite], e[finite], r[finite]
         scale = max(1.0, float(np.abs(e).max(initial=0)), float(np.abs(r).max(initial=0)))
-        np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, slope {i}")
+        np.testing.assert_allclose(s, e, rtol=tolerance, atol=tolerance * scale, err_msg=f"{note}, derivative {i}")
 
 
 @every(WIDE_CASES)
@@ -147,15 +147,15 @@ def test_jvp_agrees_with_differences_and_the_complex_step(case):
     tried = list(prepared(row, dtype))
     for eager, sizes, moving, rest, results in tried:
         ts = [uneven(rng, x) for x in moving]
-        values, slopes = map(leaves, program(moving, rest, ts))
+        values, derivatives = map(leaves, program(moving, rest, ts))
         note = f"{row.name} at {sizes}"
         check_equal(values, results, row.tolerance, note)
         step = 1e-2 if narrow(results) else 5e-6
         estimate = finite_difference(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, step)
-        check_slopes(slopes, estimate, results, 2e-2 if narrow(results) else 1e-6, f"{note}, differences")
+        check_derivatives(derivatives, estimate, results, 2e-2 if narrow(results) else 1e-6, f"{note}, differences")
         exact = complex_step(lambda xs, r=rest, e=eager: e.function(xs, r), moving, ts, estimate)
         if exact is not None:
-            check_slopes(slopes, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
+            check_derivatives(derivatives, exact, results, max(1e-10, row.tolerance), f"{note}, complex step")
     if tried and "retraces" not in row.tags:
         assert program.cache_info().traces == 1
 
@@ -168,42 +168,42 @@ def test_vjp_is_the_transpose_of_jvp(case):
     rng, tried = np.random.default_rng(2), list(prepared(row, dtype))
     for _, sizes, moving, rest, results in tried:
         ts, weights = [uneven(rng, x) for x in moving], [uneven(rng, y) for y in results]
-        slopes = leaves(forward(moving, rest, ts)[1])
+        derivatives = leaves(forward(moving, rest, ts)[1])
         grads = leaves(back(moving, rest, weights))
         for x, g in zip(moving, grads, strict=True):
             assert (g.dtype, g.shape) == (x.dtype, x.shape), f"{row.name} at {sizes}: gradient {g.dtype}{g.shape}"
-        (left, scale), (right, _) = pairing(weights, slopes), pairing(grads, ts)
+        (left, scale), (right, _) = pairing(weights, derivatives), pairing(grads, ts)
         limit = 1e-4 if narrow(results) else 1e-9
         if not np.isfinite(left):
-            continue  # a division by zero, which has no slope
+            continue  # a division by zero, which has no derivative
         assert abs(left - right) <= limit * (1 + scale), f"{row.name} at {sizes}: {left} and {right}"
     if tried and "retraces" not in row.tags:
         assert back.cache_info().traces == 1
 
 
 @every([c for c in EVERY if c[1].grad is False and c[2] in WIDE])
-def test_what_is_declared_flat_has_no_slope(case):
+def test_what_is_declared_flat_has_no_derivative(case):
     _, row, dtype = case
     forward, back = programs_of(case).forward, programs_of(case).back
     for _, sizes, moving, rest, results in prepared(row, dtype):
-        slopes = leaves(forward(moving, rest, [np.ones_like(x) for x in moving])[1])
-        slopes += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
-        assert all(not np.any(s) for s in slopes), f"{row.name} at {sizes}: {slopes}"
+        derivatives = leaves(forward(moving, rest, [np.ones_like(x) for x in moving])[1])
+        derivatives += leaves(back(moving, rest, [np.ones_like(y) for y in results]))
+        assert all(not np.any(s) for s in derivatives), f"{row.name} at {sizes}: {derivatives}"
 
 
 @every([c for c in cases(("float32", "complex64")) if c[1].grad is True])
 def test_derivatives_in_single_precision_keep_the_dtype(case):
-    """The same slopes as in double precision, to single precision."""
+    """The same derivatives as in double precision, to single precision."""
     _, row, dtype = case
     program = programs_of(case).forward
     for _, sizes, moving, rest, results in list(prepared(row, dtype))[:2]:
         rng = np.random.default_rng(3)
         ts = [uneven(rng, x) for x in moving]
-        slopes = leaves(program(moving, rest, ts)[1])
+        derivatives = leaves(program(moving, rest, ts)[1])
         wide_results, wide = map(leaves, program([widen(x) for x in moving], rest, [widen(t) for t in ts]))
         if not all(np.allclose(w, r, 1e-2, 1e-2) for w, r in zip(wide_results, results, strict=True)):
             continue  # the value itself is lost in single precision: a cancellation, or a choice that flips
-        check_slopes(slopes, wide, results, 5e-3, f"{row.name} at {sizes}")
+        check_derivatives(derivatives, wide, results, 5e-3, f"{row.name} at {sizes}")
 
 
 def widen(x):
@@ -245,8 +245,8 @@ def test_second_derivatives_agree_with_differences_of_the_gradient(case):
         note = f"{row.name} at {sizes}"
         gradient_at = lambda xs, p=program, r=rest, w=weights, t=ts: p(xs, r, w, t)[0]
         estimate = steady_difference(gradient_at, moving, ts, forward)
-        check_slopes(forward, estimate, gradient, 2e-6, f"{note}, jvp of vjp")
-        check_slopes(back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
+        check_derivatives(forward, estimate, gradient, 2e-6, f"{note}, jvp of vjp")
+        check_derivatives(back, forward, gradient, 1e-8, f"{note}, vjp of vjp against jvp of vjp")
 
 
 # -- batches -----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ LEAVES_OUT = {
 }  # fmt: skip
 # Rows in which forward mode alone meets NaN.
 PUTS_IN = {
-    "at, divide", "at, power", "at, mask, multiply", "cond, weak results", "cond, a branch without a slope",
+    "at, divide", "at, power", "at, mask, multiply", "cond, weak results", "cond, a branch without a derivative",
 }  # fmt: skip
 # Rows with a result that is NaN and constant: a product with 0, a rounding, a mean of nothing.
 CONSTANT = {

@@ -117,8 +117,8 @@ def test_a_size_is_rounded_to_even_and_clamped(size, expected):
     assert np.array_equal(jit(lambda x: ops.dynamic_truncate(x, size))(X), X[:expected])
     made = jit(ops.dynamic_truncate)
     assert np.array_equal(made(X, np.array(size)), X[:expected])
-    slope = grad(lambda x, size: ops.dynamic_truncate(x * x, size).sum())(X, np.array(size))
-    assert np.array_equal(slope, np.where(np.arange(5) < expected, 2 * X, 0))
+    derivative = grad(lambda x, size: ops.dynamic_truncate(x * x, size).sum())(X, np.array(size))
+    assert np.array_equal(derivative, np.where(np.arange(5) < expected, 2 * X, 0))
 
 
 @pytest.mark.parametrize("size", [True, np.bool_(True), 1j, "2", None])
@@ -133,8 +133,8 @@ def test_traced_values_that_are_no_sizes_are_refused(size):
 
 
 def test_a_size_has_no_gradient():
-    slopes = grad(lambda x, k: (ops.dynamic_truncate(x, k) * k).sum(), argnums=(0, 1))(X, 2.4)
-    assert np.allclose(slopes[0], [2.4, 2.4, 0, 0, 0]) and np.allclose(slopes[1], X[:2].sum())
+    derivatives = grad(lambda x, k: (ops.dynamic_truncate(x, k) * k).sum(), argnums=(0, 1))(X, 2.4)
+    assert np.allclose(derivatives[0], [2.4, 2.4, 0, 0, 0]) and np.allclose(derivatives[1], X[:2].sum())
 
 
 def test_truncation_takes_symbolic_sizes_too():
@@ -396,14 +396,14 @@ def test_a_product_of_segments_has_all_derivatives_at_zeros():
 
 def test_a_maximum_of_segments_shares_its_derivative_among_equals():
     ids, weights = np.array([0, 0, 1, 1, 7]), np.array([1.0, 2.0])
-    slope = grad(lambda x: ops.segment_max(x, ids, 2) @ weights)(np.array([1.0, 1.0, 2.0, 3.0, 9.0]))
-    assert slope.tolist() == [0.5, 0.5, 0, 2, 0]
+    derivative = grad(lambda x: ops.segment_max(x, ids, 2) @ weights)(np.array([1.0, 1.0, 2.0, 3.0, 9.0]))
+    assert derivative.tolist() == [0.5, 0.5, 0, 2, 0]
 
 
 def test_the_first_occurrence_carries_the_derivative_of_unique():
     x = np.array([3.0, 1.0, 3.0, 2.0, 1.0])
-    slope = grad(lambda x: (np.unique(x) * np.array([1.0, 10.0, 100.0])).sum())(x)
-    assert slope.tolist() == [100, 1, 0, 10, 0]
+    derivative = grad(lambda x: (np.unique(x) * np.array([1.0, 10.0, 100.0])).sum())(x)
+    assert derivative.tolist() == [100, 1, 0, 10, 0]
 
 
 # -- random programs ---------------------------------------------------------------------------------------------
@@ -484,21 +484,21 @@ def test_a_random_program_has_right_derivatives(seed):
     function = program_of(seed)
     loss = lambda x, k: np.sum(np.tanh(function(anp, x, k)) * (1 + 0.1 * anp.arange(function(anp, x, k).shape[0])))
     plain = lambda x, k: np.sum((y := np.tanh(function(np, x, k))) * (1 + 0.1 * np.arange(y.size)))
-    slope, forward = grad(loss), jit(lambda x, k, t: anyshape.jvp(lambda x: loss(x, k), (x,), (t,))[1])
+    derivative, forward = grad(loss), jit(lambda x, k, t: anyshape.jvp(lambda x: loss(x, k), (x,), (t,))[1])
     twice, back = jacfwd(jacrev(loss)), jacrev(jacrev(loss))
     for n, fill in SHAPES[::2]:
         x, k = values_of(n, fill, seed)
         t = np.random.default_rng(seed).normal(size=n)
-        g, h = slope(x, k), 1e-6
+        g, h = derivative(x, k), 1e-6
         estimate = (plain(x + h * t, k) - plain(x - h * t, k)) / (2 * h)
         assert np.allclose(forward(x, k, t), estimate, 1e-5, 1e-6), (n, fill)
         assert np.allclose(g @ t, estimate, 1e-5, 1e-6), (n, fill)
         if n <= 5:
             second = twice(x, k)
-            bent = (slope(x + h * t, k) - slope(x - h * t, k)) / (2 * h)
+            bent = (derivative(x + h * t, k) - derivative(x - h * t, k)) / (2 * h)
             assert np.allclose(second @ t, bent, 1e-4, 1e-5), (n, fill)
             assert np.allclose(back(x, k), second, 1e-9, 1e-9)
-    assert slope.cache_info().traces == forward.cache_info().traces == twice.cache_info().traces == 1
+    assert derivative.cache_info().traces == forward.cache_info().traces == twice.cache_info().traces == 1
 
 
 def test_a_run_time_size_that_equals_another_is_not_read_before_it_is_made():

@@ -103,13 +103,13 @@ def test_derivatives_are_those_of_a_multilinear_map(made, seed):
     for n in (0, 1, 2, 3):
         operand_shapes = shapes(terms, broad, written, dict.fromkeys(LABELS, n), [n, n])
         xs, ts = arrays(rng, operand_shapes, "float64"), arrays(rng, operand_shapes, "float64")
-        slope = forward(xs, ts)
+        derivative = forward(xs, ts)
         expected = sum(f(*xs[:i], ts[i], *xs[i + 1 :]) for i in range(len(xs)))
-        np.testing.assert_allclose(slope, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max(initial=0)))
+        np.testing.assert_allclose(derivative, expected, rtol=1e-9, atol=1e-9 * max(1, np.abs(expected).max(initial=0)))
         weights = rng.normal(size=np.shape(expected))
         grads = backward(xs, weights)
-        left, right = np.sum(weights * slope), sum(np.sum(g * t) for g, t in zip(grads, ts, strict=True))
-        assert abs(left - right) <= 1e-9 * (1 + np.sum(np.abs(weights * slope)))
+        left, right = np.sum(weights * derivative), sum(np.sum(g * t) for g, t in zip(grads, ts, strict=True))
+        assert abs(left - right) <= 1e-9 * (1 + np.sum(np.abs(weights * derivative)))
     assert forward.cache_info().traces == backward.cache_info().traces == 1
 
 

@@ -104,7 +104,7 @@ def expected_gradients(x, updates, written, kind, weights):
     return to_x, to_updates
 
 
-def check_slopes(kind, seed):
+def check_derivatives(kind, seed):
     rng, x, indices, numbers, _, _, updates = random_case(3 * seed + 1)  # updates and x in halves: many ties
     x = np.round(2 * x) / 2
     named, written, weights = dict(zip(SCATTER, numbers, strict=True)), {}, rng.normal(size=x.shape)
@@ -123,8 +123,8 @@ def check_pairing(seed):
     run = lambda x: ops.gather(x, indices, **named, slice_sizes=sizes, mode="fill", fill_value=7.0)
     out, back = anyshape.vjp(run, x)
     ct, t = rng.normal(size=out.shape), rng.normal(size=x.shape)
-    _, slope = anyshape.jvp(run, (x,), (t,))
-    np.testing.assert_allclose(np.sum(ct * slope), np.sum(np.asarray(back(ct)[0]) * t), rtol=1e-9, atol=1e-12)
+    _, derivative = anyshape.jvp(run, (x,), (t,))
+    np.testing.assert_allclose(np.sum(ct * derivative), np.sum(np.asarray(back(ct)[0]) * t), rtol=1e-9, atol=1e-12)
 
 
 def check_batches(seed):
@@ -147,7 +147,7 @@ def check_batches(seed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_of_scatters_with_random_dimension_numbers(kind):
     for seed in range(60):
-        check_slopes(kind, seed)
+        check_derivatives(kind, seed)
 
 
 def test_the_transpose_of_a_gather_is_its_adjoint():
@@ -171,15 +171,15 @@ def stretches(x, u, i):
 
 def test_the_transpose_of_a_scatter_with_a_symbolic_window_reads_windows_of_that_size():
     shapes = [anyshape.ShapeDtypeStruct(s, d) for s, d in (("n", float), ("k, w", float), ("k", int))]
-    slope = anyshape.grad(lambda x, u, i: np.sum(stretches(x, u, i) ** 3), argnums=1)
-    graph = str(anyshape.trace(slope)(*shapes).graph)
+    derivative = anyshape.grad(lambda x, u, i: np.sum(stretches(x, u, i) ** 3), argnums=1)
+    graph = str(anyshape.trace(derivative)(*shapes).graph)
     line = next(line for line in graph.splitlines() if "gather_dynamic" in line)
     assert line.split("  #")[0].strip() == (
         "%7: f64[k, w] = gather_dynamic(%6, %i; sizes of %u) {collapsed_slice_dims=(), fill_value=0.0, "
         "index_vector_dim=1, mode=error, offset_dims=(1,), operand_batching_dims=(), slice_sizes=(in2.shape[1],), "
         "start_index_map=(0,), start_indices_batching_dims=()}"
     )
-    fixed = anyshape.trace(slope)(shapes[0], anyshape.ShapeDtypeStruct("k, 3", float), shapes[2])
+    fixed = anyshape.trace(derivative)(shapes[0], anyshape.ShapeDtypeStruct("k, 3", float), shapes[2])
     assert "gather_dynamic" not in str(fixed.graph)
     assert "slice_sizes=(3,)" in str(fixed.graph)
 
@@ -187,10 +187,10 @@ def test_the_transpose_of_a_scatter_with_a_symbolic_window_reads_windows_of_that
 def test_one_program_has_the_derivatives_of_every_window():
     rng = np.random.default_rng(0)
     x, i = rng.normal(size=7), np.array([0, 2, 2])
-    slope = anyshape.jit(anyshape.grad(lambda x, u, i: np.sum(np.sin(stretches(x, u, i))), argnums=(0, 1)))
+    derivative = anyshape.jit(anyshape.grad(lambda x, u, i: np.sum(np.sin(stretches(x, u, i))), argnums=(0, 1)))
     for width in (1, 2, 5, 0):
         u = rng.normal(size=(3, width))
-        gradients = slope(x, u, i)
+        gradients = derivative(x, u, i)
         value = lambda x, u: np.sum(np.sin(stretches(x, u, i)))
         for k, (a, got) in enumerate(zip((x, u), gradients, strict=True)):
             for at in np.ndindex(a.shape):
@@ -199,7 +199,7 @@ def test_one_program_has_the_derivatives_of_every_window():
                 args = [(x + step, u), (x - step, u)] if k == 0 else [(x, u + step), (x, u - step)]
                 expected = (value(*args[0]) - value(*args[1])) / 2e-6
                 np.testing.assert_allclose(got[at], expected, rtol=1e-6, atol=1e-8)
-    assert slope.cache_info().traces == 1
+    assert derivative.cache_info().traces == 1
 
 
 def test_a_window_whose_size_depends_on_data_is_differentiated_twice():
@@ -370,8 +370,8 @@ def test_elements_outside_of_a_mask_have_no_effect():
     x = np.array([-1.0, 0.0, 4.0])
     for name in ("multiply", "divide", "power", "add", "set", "min"):
         value = lambda x, v, name=name: np.sum(getattr(x.at[x > 1], name)(v)[2:])
-        for slope in anyshape.grad(value, argnums=(0, 1))(x, 2.0):
-            assert np.all(np.isfinite(slope)), name
+        for derivative in anyshape.grad(value, argnums=(0, 1))(x, 2.0):
+            assert np.all(np.isfinite(derivative)), name
 
 
 # -- errors -----------------------------------------------------------------------------------------------------

@@ -200,9 +200,9 @@ def test_cross_entropy_reads_one_logit_of_each_row(n):
     rng = np.random.default_rng(n)
     logits, targets = rng.normal(size=(n, 4)), rng.integers(4, size=n)
     f = lambda x, t: x[anp.arange(x.shape[0]), t].sum()
-    value, slope = anyshape.value_and_grad(f)(logits, targets)
+    value, derivative = anyshape.value_and_grad(f)(logits, targets)
     np.testing.assert_allclose(value, logits[np.arange(n), targets].sum())
-    np.testing.assert_array_equal(slope, np.eye(4)[targets])
+    np.testing.assert_array_equal(derivative, np.eye(4)[targets])
 
 
 FILLS = [("i1", 300), ("i4", np.inf), ("i4", 1e300), ("u1", -1), ("i1", 2.7), ("i1", (300, 1)), ("i1", (2.7, -1.5))]

@@ -92,8 +92,8 @@ def test_every_option_equals_numpy(function, half):
 def test_a_sum_of_negative_zeros_is_a_positive_zero(function, axis):
     for x in (np.array(-0.0), np.array([-0.0]), np.array([[-0.0, -0.0]]), -0.0, np.float32(-0.0)):
         assert_as_numpy(lambda x: function(x, axis=axis), x, note=repr(x))
-    slope = anyshape.grad(lambda x: np.sum(np.sum(x, axis=())))(np.ones(2))
-    np.testing.assert_array_equal(slope, [1.0, 1.0], strict=True)
+    derivative = anyshape.grad(lambda x: np.sum(np.sum(x, axis=())))(np.ones(2))
+    np.testing.assert_array_equal(derivative, [1.0, 1.0], strict=True)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), (1, 0)])

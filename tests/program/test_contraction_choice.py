@@ -262,7 +262,7 @@ def test_a_pattern_whose_replay_fails_gets_a_plan_without_assumptions(monkeypatc
     program = anyshape.jit(anyshape.value_and_grad(lambda x, y: np.sum(np.sin(x) * y)))
     for n, m in ((4, 4), (4, 1), (1, 1), (0, 1), (4, 4)):
         x, y = np.linspace(0, 1, n), np.linspace(1, 2, m)
-        value, slope = program(x, y)
+        value, derivative = program(x, y)
         np.testing.assert_allclose(value, np.sum(np.sin(x) * y), rtol=1e-14)
-        np.testing.assert_allclose(slope, np.cos(x) * y if n != 1 else np.cos(x) * np.sum(y), rtol=1e-14)
+        np.testing.assert_allclose(derivative, np.cos(x) * y if n != 1 else np.cos(x) * np.sum(y), rtol=1e-14)
     assert program.cache_info().traces == 1

@@ -36,9 +36,9 @@ def test_a_golden_file_can_be_differentiated_and_exported(path, tmp_path):
     inside = anyshape.export(lambda *xs: program(*xs))(*specs)
     check_equal(leaves(inside(*args)), leaves(reference(*args)), 1e-10, path.stem)
     if path.stem == "roots":
-        slope = anyshape.grad(lambda x: np.sum(np.sin(program(x)[0])))(*args)
+        derivative = anyshape.grad(lambda x: np.sum(np.sin(program(x)[0])))(*args)
         expected = np.cos(args[0].sum(axis=1, keepdims=True)) * np.ones_like(args[0])
-        np.testing.assert_allclose(slope, expected, rtol=1e-10)
+        np.testing.assert_allclose(derivative, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("version", ["v1", "v3"])

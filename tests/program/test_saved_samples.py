@@ -61,13 +61,13 @@ def save_row(folder, family, row, dtype, derivatives):
 
 
 def call(function, row, xs, results, derivatives):
-    """Return arguments and results, and directions and slopes if the row is differentiated."""
+    """Return arguments and results, and directions and derivatives if the row is differentiated."""
     moving = [x for x in xs if x.dtype.kind in "fc"]
     if not derivatives or row.grad is not True or not moving or not any(r.dtype.kind in "fc" for r in results):
         return xs, results, None, None
     ts = [uneven(np.random.default_rng(3), x) for x in moving]
-    slopes = outcome(split_jvp(function, xs), ts, xs)
-    return (xs, results, None, None) if is_error(slopes) else (xs, results, ts, slopes)
+    derivatives = outcome(split_jvp(function, xs), ts, xs)
+    return (xs, results, None, None) if is_error(derivatives) else (xs, results, ts, derivatives)
 
 
 def run_apart(folder, expected):
@@ -94,7 +94,7 @@ def test_rows_run_in_a_process_without_their_source(tmp_path):
     expected = sweep(tmp_path, [c for i, c in enumerate(FIRST) if i % 7], derivatives=False)
     expected |= sweep(tmp_path, FIRST[::7], derivatives=True)
     assert len(expected) > 0.9 * len(FIRST)
-    assert sum(slopes is not None for _, calls in expected.values() for *_, slopes in calls) > 50
+    assert sum(derivatives is not None for _, calls in expected.values() for *_, derivatives in calls) > 50
 
 
 @pytest.mark.slow

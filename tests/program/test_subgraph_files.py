@@ -50,10 +50,10 @@ def test_a_loaded_program_is_equal_and_gives_the_same_bits(select_graph, functio
 
 
 def test_a_derivative_is_saved_and_loaded(select_graph):
-    slope = anyshape.jit(anyshape.grad(lambda p, x, w: captured_values(select_graph, p, x, w), argnums=(1, 2)))
+    derivative = anyshape.jit(anyshape.grad(lambda p, x, w: captured_values(select_graph, p, x, w), argnums=(1, 2)))
     x, w = arrays(3, 2)
-    expected = slope(True, x, w)
-    again = loaded(saved(slope.programs()[0]))
+    expected = derivative(True, x, w)
+    again = loaded(saved(derivative.programs()[0]))
     for a, b in zip(again(True, x, w), expected, strict=True):
         np.testing.assert_array_equal(a, b)
 

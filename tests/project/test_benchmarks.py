@@ -64,7 +64,7 @@ def test_logistic_regression_agrees_with_the_hand_written_gradient(n):
     assert small.logistic(n, 3.0, QUICK)[0].limit == 3.0
 
 
-def test_the_hand_written_logistic_gradient_is_a_slope():
+def test_the_hand_written_logistic_gradient_is_a_derivative():
     rng = np.random.default_rng(0)
     w, x, y = rng.standard_normal(3), rng.standard_normal((7, 3)), (rng.random(7) < 0.5).astype(float)
     for i, unit in enumerate(np.eye(3) * 1e-6):
@@ -162,15 +162,15 @@ def directions(workload, args, rng):
 
 
 @pytest.mark.parametrize("key", [k for k in workloads.WORKLOADS if workloads.WORKLOADS[k].computes != "hvp"])
-def test_what_is_written_by_hand_is_the_slope_of_the_loss(key):
+def test_what_is_written_by_hand_is_the_derivative_of_the_loss(key):
     workload, rng = workloads.WORKLOADS[key], np.random.default_rng(0)
     loss = functools.partial(workload.loss, SimpleNamespace(np=np, erf=erf))
     (args,) = workloads.mapped(wide, workload.make(0.001, 1))
     result = BY_HAND[key](*args)
-    value, slopes = (loss(*args), result) if workload.computes == "grad" else result
+    value, derivatives = (loss(*args), result) if workload.computes == "grad" else result
     steps, by_argument = directions(workload, args, rng)
     ahead, back = ([moved(x, step, sign) for x, step in zip(args, by_argument)] for sign in (1, -1))
-    along = sum(np.sum(s * d) for s, d in zip(workloads.leaves(slopes), workloads.leaves(steps), strict=True))
+    along = sum(np.sum(s * d) for s, d in zip(workloads.leaves(derivatives), workloads.leaves(steps), strict=True))
     assert (loss(*ahead) - loss(*back)) / 2 == pytest.approx(along, rel=1e-5, abs=1e-12)
     assert value == pytest.approx(loss(*args), rel=1e-12)
 
@@ -183,7 +183,7 @@ def moved(tree, step, sign):
     return tree + sign * step
 
 
-def test_the_hessian_product_written_by_hand_is_a_second_slope():
+def test_the_hessian_product_written_by_hand_is_a_second_derivative():
     names, ((x, v),) = SimpleNamespace(np=np), workloads.WORKLOADS["rosenbrock"].make(1.0, 1)
     v, units = v / 100, np.eye(len(x))[[0, 1, 5, -1]] * 1e-3
     rise = lambda x, unit: (workloads.valley(names, x + unit) - workloads.valley(names, x - unit)) / 2e-3

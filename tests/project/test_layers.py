@@ -115,7 +115,7 @@ def imported(file, nodes):
 
 
 def all_imported(file, tree):
-    """The modules that a file names anywhere. The table of late modules names their types for type checkers alone."""
+    """The modules that a file names anywhere. Types of lazily imported modules do not count."""
     skipped = typing_only(tree) if file == "support/packages.py" else ()
     return imported(file, [n for n in ast.walk(tree) if n not in skipped])
 

@@ -61,7 +61,7 @@ SAMPLES = [
            lambda np, x: np.sum(cond(np.sum(x) > 0, lambda x: np.sin(x[1:]), lambda x: x * x, x) ** 2) * x, ("n",),
            vmap=False),
     Sample("cond, weak results", lambda np, x: x * cond(np.sum(x) > 0, lambda x: np.sum(x), lambda x: 2, x), ("n",)),
-    Sample("cond, a branch without a slope",
+    Sample("cond, a branch without a derivative",
            lambda np, x: x * cond(np.sum(x) > 0, lambda x: np.sign(x), lambda x: np.tan(x) * x, x), ("n",)),
     Sample("cond, positions",
            lambda np, x: cond(np.sum(x) > 0, lambda i: x[i] * x, lambda i: x[2 - i] * x * x, np.argmax(x)), ("3",)),

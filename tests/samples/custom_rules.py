@@ -65,13 +65,13 @@ def newton(f, x):
     return x
 
 
-def by_slope(g, y):
+def by_derivative(g, y):
     return y / g(numpy.ones_like(y))
 
 
 def root(x):
     """Solve y + sin(y) / 2 = x, by a contraction."""
-    return custom_root(lambda y: y + numpy.sin(y) / 2 - x, x, newton, by_slope)
+    return custom_root(lambda y: y + numpy.sin(y) / 2 - x, x, newton, by_derivative)
 
 
 def by_diagonal(matvec, b):

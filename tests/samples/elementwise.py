@@ -236,7 +236,9 @@ SAMPLES = [
     Sample(
         "remainder of both", call("remainder"), ("n, 3", "n, 3"), ("remainder",), ("float64",), (1.1, 1.9), grad=None
     ),
-    Sample("remainder slope", lambda np, x: np.remainder(7.3 * np.ones(3), x), ("n, 3",), ("remainder",), F, (4, 7)),
+    Sample(
+        "remainder derivative", lambda np, x: np.remainder(7.3 * np.ones(3), x), ("n, 3",), ("remainder",), F, (4, 7)
+    ),
     Sample("remainder below", lambda np, x: np.remainder(-7.3 * np.ones(3), x), ("n, 3",), ("remainder",), F, (4, 7)),
     Sample("mod of integers", call("mod"), UP, (), ("int64", "uint8"), make=integers(1, 9)),
     Sample("fmod", lambda np, x: np.fmod(-7.3 * np.ones(3), x), ("n, 3",), ("fmod",), F, (4, 7)),

@@ -267,7 +267,7 @@ class Cubic:
     def value(self, x, y=1.0):
         return (self.factor * x**3).sum() * y
 
-    slope = anyshape.grad(value)
+    derivative = anyshape.grad(value)
     by_place = anyshape.grad(value, argnums=1)
     both = anyshape.grad(value, argnums=(1, 2))
     last = anyshape.grad(value, argnums=-1)
@@ -276,7 +276,7 @@ class Cubic:
     second = anyshape.hessian(value)
     rows = anyshape.vmap(value)
     rows_by_place = anyshape.vmap(value, in_axes=(None, 0))
-    slopes = anyshape.vmap(anyshape.grad(value))
+    derivatives = anyshape.vmap(anyshape.grad(value))
     wrong = anyshape.grad(value, argnums=(0, 1))
     wrong_axes = anyshape.vmap(value, in_axes=(0, 0))
 
@@ -291,20 +291,20 @@ def test_transforms_decorate_methods(factor):
     cubic, x = Cubic(0.0), np.array([1.0, 2.0])
     xs = np.stack([x, -x])
     for cubic.factor in (1.0, factor):  # each is watched through every transform
-        slope = 3 * cubic.factor * x**2
-        for value in (cubic.slope(x), cubic.by_place(x), cubic.jitted(x), cubic.with_value(x)[1]):
-            np.testing.assert_allclose(value, slope)
+        derivative = 3 * cubic.factor * x**2
+        for value in (cubic.derivative(x), cubic.by_place(x), cubic.jitted(x), cubic.with_value(x)[1]):
+            np.testing.assert_allclose(value, derivative)
         for value in (*cubic.both(x, 3.0), cubic.last(x, 3.0)):
             assert value.shape in ((2,), ())
-        np.testing.assert_allclose(cubic.both(x, 3.0)[0], 3 * slope)
+        np.testing.assert_allclose(cubic.both(x, 3.0)[0], 3 * derivative)
         np.testing.assert_allclose(cubic.last(x, 3.0), cubic.value(x))
         np.testing.assert_allclose(cubic.second(x), np.diag(6 * cubic.factor * x))
         np.testing.assert_allclose(cubic.rows(xs), [cubic.value(r) for r in xs])
         np.testing.assert_allclose(cubic.rows_by_place(xs), [cubic.value(r) for r in xs])
-        np.testing.assert_allclose(cubic.slopes(xs), [slope, slope])
+        np.testing.assert_allclose(cubic.derivatives(xs), [derivative, derivative])
         assert cubic.twice(2.0) == 12 * cubic.factor
-    assert cubic.slope.cache_info().traces == cubic.jitted.cache_info().traces == 2
-    assert pickle.loads(pickle.dumps(cubic)).slope(x).tolist() == slope.tolist()
+    assert cubic.derivative.cache_info().traces == cubic.jitted.cache_info().traces == 2
+    assert pickle.loads(pickle.dumps(cubic)).derivative(x).tolist() == derivative.tolist()
     with pytest.raises(anyshape.errors.ArgumentError, match=r"grad\(value\): self is of type Cubic, not an array"):
         cubic.wrong(x)
     with pytest.raises(anyshape.errors.ArgumentError, match=r"vmap\(value\): self is of type Cubic, not an array"):

@@ -158,8 +158,8 @@ def test_stop_gradient_keeps_trees_and_concrete_leaves():
         fixed, count = stop_gradient((p, n))
         return np.sum(fixed["w"] * p["w"]) * count
 
-    slope = anyshape.grad(f)({"w": np.array([1.0, 3.0])}, 2)
-    np.testing.assert_array_equal(slope["w"], [2.0, 6.0])
+    derivative = anyshape.grad(f)({"w": np.array([1.0, 3.0])}, 2)
+    np.testing.assert_array_equal(derivative["w"], [2.0, 6.0])
     second = anyshape.hessian(lambda x: np.sum(stop_gradient(x * x) * x))(np.ones(2))
     np.testing.assert_array_equal(second, np.zeros((2, 2)))
 

@@ -188,8 +188,8 @@ def test_methods_trees_and_static_values():
     model = Model(2.0)
     x, w = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 2))
     assert model({"in": x}, {"w": w, "n": 3})["n"] == 3
-    slope = grad(lambda w: np.sum(model({"in": x}, {"w": w, "n": 1})["y"]))(w)
-    np.testing.assert_allclose(slope, grad(lambda w: np.sum(np.tanh(x @ w) * 2.0))(w), rtol=1e-13)
+    derivative = grad(lambda w: np.sum(model({"in": x}, {"w": w, "n": 1})["y"]))(w)
+    np.testing.assert_allclose(derivative, grad(lambda w: np.sum(np.tanh(x @ w) * 2.0))(w), rtol=1e-13)
     np.testing.assert_allclose(grad(lambda x: np.sum(model.other(x)))(x), 2 / np.cosh(x) ** 2, rtol=1e-13)
     power = checkpoint(lambda x, how, k: x**k if how == "power" else x)
     assert grad(lambda x: np.sum(power(x, "power", 3)))(np.ones(2)).tolist() == [3, 3]
@@ -203,11 +203,11 @@ def test_sizes_integers_and_sizes_that_depend_on_data():
     def plain(x, i):
         return np.sum(np.sin(x[x > 0]) ** 2) + np.sum(x[i] * x.shape[0]) + np.sum(np.sin(x)[: np.sum(x > 0)])
 
-    slope, wanted = grad(chosen), grad(plain)
+    derivative, wanted = grad(chosen), grad(plain)
     for n in (1, 2, 5, 300):
         x, i = RNG.normal(size=n), RNG.integers(0, n, size=n)
-        np.testing.assert_allclose(slope(x, i), wanted(x, i), rtol=1e-12, strict=True)
-    assert slope.cache_info().traces == 1
+        np.testing.assert_allclose(derivative(x, i), wanted(x, i), rtol=1e-12, strict=True)
+    assert derivative.cache_info().traces == 1
 
 
 def test_programs_with_checkpoints_are_differentiated_saved_and_drawn(tmp_path):

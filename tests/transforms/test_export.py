@@ -140,8 +140,8 @@ def test_a_size_by_value_takes_sizes_and_ints(made):
     assert symbolic.cache_info().traces == 1
     with pytest.raises(SizeMismatchError, match=r"v.shape\[0\] - 3 \(-1\) must be at least 0"):
         symbolic(np.ones((2, 2)))
-    slope = grad(lambda v: program(v, v.shape[0] // 2)[0].sum())(x)
-    np.testing.assert_array_equal(slope, np.where(np.arange(5)[:, None] < 2, 0.5, 0.0) * np.ones((5, 2)))
+    derivative = grad(lambda v: program(v, v.shape[0] // 2)[0].sum())(x)
+    np.testing.assert_array_equal(derivative, np.where(np.arange(5)[:, None] < 2, 0.5, 0.0) * np.ones((5, 2)))
     with pytest.raises(ArgumentError, match=r"k is a traced array i64\[\], and the program needs its value"):
         jit(lambda v, k: program(v, k))(x, 2)
     with pytest.raises(ArgumentError, match="not a size"):
@@ -289,8 +289,8 @@ def test_static_arguments_are_built_into_the_program(made):
     first = made(jit(lambda how, x: total(x, how), static_argnums=0))("mean", Spec("n, 2"))
     np.testing.assert_array_equal(first(x), x.mean(axis=0))
     assert str(inspect.signature(first)) == "(x)"
-    slope = made(grad(jit(lambda x, how: total(x, how).sum(), static_argnames="how")))(Spec("n, 2"), "mean")
-    np.testing.assert_allclose(slope(x), np.full((3, 2), 1 / 3))
+    derivative = made(grad(jit(lambda x, how: total(x, how).sum(), static_argnames="how")))(Spec("n, 2"), "mean")
+    np.testing.assert_allclose(derivative(x), np.full((3, 2), 1 / 3))
     assert anyshape.eval_shape(static, Spec("4, 2"), "sum").shape == (2,)
 
 

@@ -262,15 +262,17 @@ def test_large_and_deep_structures():
 
 def test_registered_classes_keep_their_auxiliary_data():
     class Line:
-        def __init__(self, slope, label):
-            self.slope, self.label = slope, label
+        def __init__(self, derivative, label):
+            self.derivative, self.label = derivative, label
 
-    anyshape.register_pytree_node(Line, lambda line: ((line.slope,), line.label), lambda label, xs: Line(*xs, label))
-    f = jit(lambda p: {"line": Line(2 * p["line"].slope, p["line"].label)})
+    anyshape.register_pytree_node(
+        Line, lambda line: ((line.derivative,), line.label), lambda label, xs: Line(*xs, label)
+    )
+    f = jit(lambda p: {"line": Line(2 * p["line"].derivative, p["line"].label)})
     for label in ("up", "up", "down", "up"):
         got = f({"line": Line(x, label)})["line"]
         assert got.label == label
-        np.testing.assert_array_equal(got.slope, 2 * x)
+        np.testing.assert_array_equal(got.derivative, 2 * x)
     assert f.cache_info().traces == 2
 
 
@@ -404,9 +406,9 @@ def test_calls_inside_another_trace():
     outer = jit(lambda a: inner({"w": a}) + inner({"w": w}))
     for _ in range(3):
         np.testing.assert_allclose(outer(b), norm({"w": b}) + norm({"w": w}))
-    slope = anyshape.grad(lambda a: inner({"w": a}))
+    derivative = anyshape.grad(lambda a: inner({"w": a}))
     for _ in range(3):
-        np.testing.assert_allclose(slope(b), 2 * b)
+        np.testing.assert_allclose(derivative(b), 2 * b)
     assert inner.cache_info().traces == 1
     leaked = []
     jit(lambda a: leaked.append(a) or a)(b)

@@ -39,16 +39,16 @@ def same(got, want):
 
 @pytest.mark.parametrize("around", [lambda f: f, jit], ids=["outside jit", "in jit"])
 def test_aux_is_returned_and_not_differentiated(around):
-    slope, aux = around(lambda w: grad(scored, has_aux=True)(w))(W)
-    same(slope, 3 * W**2)
+    derivative, aux = around(lambda w: grad(scored, has_aux=True)(w))(W)
+    same(derivative, 3 * W**2)
     same(aux["double"], 2 * W)
     assert float(aux["most"]) == 2.0
-    (value, aux), slope = around(lambda w: value_and_grad(scored, has_aux=True)(w))(W)
+    (value, aux), derivative = around(lambda w: value_and_grad(scored, has_aux=True)(w))(W)
     same([value, aux["most"]], [np.sum(W**3), 2.0])
-    same(slope, 3 * W**2)
+    same(derivative, 3 * W**2)
     for transform in (jacfwd, jacrev):
-        slopes, total = around(lambda w, transform=transform: transform(curved, has_aux=True)(w))(W)
-        same(slopes, 2 * M * W)
+        derivatives, total = around(lambda w, transform=transform: transform(curved, has_aux=True)(w))(W)
+        same(derivatives, 2 * M * W)
         assert float(total) == 1.5
     curvature, aux = around(lambda w: hessian(scored, has_aux=True)(w))(W)
     same(curvature, np.diag(6 * W))
@@ -57,9 +57,9 @@ def test_aux_is_returned_and_not_differentiated(around):
 
 @pytest.mark.parametrize("around", [lambda f: f, jit], ids=["outside jit", "in jit"])
 def test_aux_of_derivatives_at_a_point(around):
-    value, slope, total = around(lambda w: jvp(curved, (w,), (np.ones(3),), has_aux=True))(W)
+    value, derivative, total = around(lambda w: jvp(curved, (w,), (np.ones(3),), has_aux=True))(W)
     same(value, M @ W**2)
-    same(slope, M @ (2 * W))
+    same(derivative, M @ (2 * W))
     assert float(total) == 1.5
 
     def pushed(w):
@@ -71,9 +71,9 @@ def test_aux_of_derivatives_at_a_point(around):
         return value, pull(np.ones(2))[0], total
 
     for made, expected in ((pushed, M @ (2 * W)), (pulled, M.sum(0) * 2 * W)):
-        value, slope, total = around(made)(W)
+        value, derivative, total = around(made)(W)
         same(value, M @ W**2)
-        same(slope, expected)
+        same(derivative, expected)
         assert float(total) == 1.5
 
 
@@ -98,8 +98,8 @@ def test_a_linear_function_is_transposed_at_any_point(like):
 
 
 def test_a_coefficient_may_be_the_value_it_is_transposed_at():
-    slope = jit(grad(lambda w: np.sum(linear_transpose(lambda v: v * w, w)(w)[0])))
-    same(slope(W), 2 * W)
+    derivative = jit(grad(lambda w: np.sum(linear_transpose(lambda v: v * w, w)(w)[0])))
+    same(derivative(W), 2 * W)
     same(vmap(lambda row: linear_transpose(lambda v: v * row, row)(row)[0])(M), M * M)
 
 

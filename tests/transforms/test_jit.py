@@ -54,7 +54,7 @@ def with_mode(x, mode):
     return np.sum(x) if mode == "sum" else np.max(x)
 
 
-slope = anyshape.grad(power)
+derivative = anyshape.grad(power)
 static_power = jit(power, static_argnums=1)
 
 
@@ -231,8 +231,8 @@ def test_sizes_as_arguments_need_no_trace_of_their_own():
     rows = jit(lambda x, n: x.reshape(n, -1), dynamic_shapes={"n": "n"})
     assert [rows(np.ones(6), n).shape for n in (1, 2, 3)] == [(1, 6), (2, 3), (3, 2)] and traces(rows) == 1
     fails(SizeMismatchError, lambda: rows(np.ones(6), 4), "x.shape[0] (6) must be divisible by n (4)")
-    slope = anyshape.grad(jit(lambda x, k: np.sum(np.sort(x)[::-1][:k]), dynamic_shapes={"k": "k"}))
-    assert [float(slope(x, k).sum()) for k in (0, 3, 20)] == [0, 3, 20] and traces(slope) == 1
+    derivative = anyshape.grad(jit(lambda x, k: np.sum(np.sort(x)[::-1][:k]), dynamic_shapes={"k": "k"}))
+    assert [float(derivative(x, k).sum()) for k in (0, 3, 20)] == [0, 3, 20] and traces(derivative) == 1
 
 
 def test_sizes_that_are_solved_for():
@@ -360,10 +360,10 @@ def test_threads_share_programs():
 
 
 def test_a_copy_of_a_jitted_function_is_the_function():
-    assert copy.copy(decorated) is decorated and copy.deepcopy(slope) is slope
+    assert copy.copy(decorated) is decorated and copy.deepcopy(derivative) is derivative
 
 
-@pytest.mark.parametrize("function", [decorated, with_mode, slope, static_power])
+@pytest.mark.parametrize("function", [decorated, with_mode, derivative, static_power])
 def test_a_jitted_function_pickles_by_name_or_by_recipe(function):
     args = (np.arange(3.0), "sum") if function is with_mode else (np.arange(3.0), 2)[: 1 + (function is static_power)]
     again = pickle.loads(pickle.dumps(function))
@@ -481,12 +481,12 @@ def test_a_call_whose_program_another_thread_made_is_a_hit():
 @anyshape.register_pytree_node
 @dataclasses.dataclass(frozen=True)
 class Line:
-    slope: object
+    derivative: object
     start: object
     how: str = dataclasses.field(default="sin", metadata={"static": True})
 
     def loss(self, x):
-        return np.sum(getattr(np, self.how)(x @ self.slope + self.start))
+        return np.sum(getattr(np, self.how)(x @ self.derivative + self.start))
 
     in_itself = anyshape.grad(loss)
 
@@ -503,18 +503,18 @@ anyshape.register_pytree_node(
 
 def test_a_dataclass_is_a_tree_of_its_fields():
     line, x = Line(np.ones((3, 2)), np.zeros(2)), np.arange(12.0).reshape(4, 3)
-    f = jit(lambda line, x: line.loss(x), dynamic_shapes={"line": {"slope": "d, m", "start": "m"}, "x": "n, d"})
+    f = jit(lambda line, x: line.loss(x), dynamic_shapes={"line": {"derivative": "d, m", "start": "m"}, "x": "n, d"})
     for how in ("sin", "cos", "sin"):
         other = dataclasses.replace(line, how=how)
         np.testing.assert_allclose(f(other, x), other.loss(x))
-        slope = anyshape.grad(lambda a, b: a.loss(b))(other, x)
-        assert isinstance(slope, Line) and slope.how == how
-        expected = np.cos(x @ line.slope) if how == "sin" else -np.sin(x @ line.slope)
-        np.testing.assert_allclose(slope.start, expected.sum(axis=0))
-        np.testing.assert_allclose(other.in_itself(x).slope, x.T @ expected)
+        derivative = anyshape.grad(lambda a, b: a.loss(b))(other, x)
+        assert isinstance(derivative, Line) and derivative.how == how
+        expected = np.cos(x @ line.derivative) if how == "sin" else -np.sin(x @ line.derivative)
+        np.testing.assert_allclose(derivative.start, expected.sum(axis=0))
+        np.testing.assert_allclose(other.in_itself(x).derivative, x.T @ expected)
     assert traces(f) == 2
     fails(InputSizeError, lambda: f(Line(np.ones((3, 2)), np.zeros(3)), x), "line.start.shape[0] = 3")
-    fails(ArgumentError, lambda: f(Line("text", np.zeros(3)), x), "line.slope is of type str")
+    fails(ArgumentError, lambda: f(Line("text", np.zeros(3)), x), "line.derivative is of type str")
     fails(ArgumentError, lambda: f(Line(1.0, 2.0, ["unhashable"]), x), "Line: an instance", "cannot be hashed")
     program = anyshape.trace(lambda a: a.start * 2)(line)
     assert pickle.loads(pickle.dumps(program))(line).tolist() == [0, 0]

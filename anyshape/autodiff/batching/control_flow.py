@@ -69,8 +69,8 @@ SILENT_ON_INTEGERS = {ew.add_op, ew.sub_op, ew.mul_op}
 def _is_harmless(ctx, branch):
     """Return whether a branch can run for every example.
 
-    It takes little time, raises and warns of nothing, and no slope in it is NaN or infinite. Its results have the sizes
-    of the operands.
+    It takes little time, raises and warns of nothing, and no derivative in it is NaN or infinite. Its results have the
+    sizes of the operands.
     """
     bound = {s.variable for s in branch.dims}
     sizes = [ctx.sizes(v) for v in branch.outputs]

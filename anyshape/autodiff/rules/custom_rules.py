@@ -40,8 +40,8 @@ def _closed_over(ctx, op, rule, tangents, results, levels):
     if isinstance(rule, str) or rule.is_independent or not live:
         return None
     missing = cr.ClosedOver(f"{op}({rule})", rule.name)
-    slopes = cr.custom_vjp_tangent(missing, live, [], [(y.dtype, ctx.shape(y)) for y in results], len(levels))
-    return Pushed(results, slopes)
+    out_tangents = cr.custom_vjp_tangent(missing, live, [], [(y.dtype, ctx.shape(y)) for y in results], len(levels))
+    return Pushed(results, out_tangents)
 
 
 def _refuse_lost_rule(ctx, op, name, tangents):
@@ -59,8 +59,8 @@ def _pushed_by_rule(ctx, active, tangents, out, xs, rule, count, levels):
 
     def push(*operands):
         arguments, directions = operands[:count], operands[count : count + len(live)]
-        primals, slopes = rule.push(arguments, _by_flags(active, directions), operands[count + len(live) :])
-        return [*primals, *_chosen(slopes, differentiable)]
+        primals, out_tangents = rule.push(arguments, _by_flags(active, directions), operands[count + len(live) :])
+        return [*primals, *_chosen(out_tangents, differentiable)]
 
     flags = [(*level, *_chosen(level, active), *[True] * len(results)) for level in levels]
     outputs = at_examples(push, [*xs[:count], *live, *results], flags, _level_sizes(ctx, levels, results))
@@ -102,9 +102,10 @@ def _with_backward_rule(ctx, active, tangents, out, xs, rule, count, levels):
     carried = list(zip(*[_chosen(level, active) for level in levels], strict=True)) or [()] * len(live)
     live = [stretch_to_levels(ctx, t, flags, sizes) for t, flags in zip(live, carried, strict=True)]
     types = [(y.dtype, ctx.shape(y)) for y in results]
-    slopes = cr.custom_vjp_tangent(backward[0], live, outputs[len(results) :], types, len(levels))
+    out_tangents = cr.custom_vjp_tangent(backward[0], live, outputs[len(results) :], types, len(levels))
     return Pushed(
-        outputs[: len(results)], [t if has_tangent(y.dtype) else None for t, y in zip(slopes, results, strict=True)]
+        outputs[: len(results)],
+        [t if has_tangent(y.dtype) else None for t, y in zip(out_tangents, results, strict=True)],
     )
 
 
@@ -112,8 +113,8 @@ def _tangent_jvp(ctx, tangents, out, *xs, rule, count, depth, results, sources=(
     if any(t is not None for t in tangents[count:]):
         raise rule.refusal(ctx.where)
     live = [full(ctx.shape(x), 0, x.dtype) if t is None else t for t, x in zip(tangents[:count], xs)]
-    slopes = cr.custom_vjp_tangent(rule, live, xs[count:], ctx.bind(results, field="results"), depth)
-    return slopes if len(slopes) > 1 else slopes[0]
+    out_tangents = cr.custom_vjp_tangent(rule, live, xs[count:], ctx.bind(results, field="results"), depth)
+    return out_tangents if len(out_tangents) > 1 else out_tangents[0]
 
 
 def _tangent_transpose(ctx, cts, *xs, rule, count, depth, results, sources=()):

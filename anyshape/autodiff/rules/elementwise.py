@@ -1,8 +1,8 @@
-"""Slopes of elementwise ops. `x, y` are inputs and `out` is the output; operands have equal shapes.
+"""Derivatives of elementwise ops. `x, y` are inputs and `out` is the output; operands have equal shapes.
 
-At a kink the slope is the one of least size, such as 0 for |x| at 0, and a half for each side of a tie. Where a slope
-has a limit (x**2 at 0, logaddexp at two infinities), it is this limit, computed without a division by zero. The page
-docs/kinks.md lists these points.
+At a kink it is the subgradient of least size, such as 0 for |x| at 0, and a half for each side of a tie. Where a
+derivative has a limit (x**2 at 0, logaddexp at two infinities), it is this limit, computed without a division by zero.
+The page docs/kinks.md lists these points.
 """
 
 from dataclasses import replace

@@ -8,7 +8,7 @@ Several updates may meet in one element of the operand. The cotangent of this el
 - in an extreme: in equal parts to all that attain it, the element itself included.
 """
 
-from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
+from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, add_tangents, no_shift, zeros_like
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.ops import elementwise as ew
@@ -109,10 +109,10 @@ def _mul_jvp(ctx, tangents, out, operand, indices, updates, **params):
         ones = full(ctx.shape(operand), 1, operand.dtype)
         total = t * apply(ga.scatter_mul_op, ones, indices, updates, **params)
     if u is not None:
-        slope = u * _read(ctx, operand, operand, indices, updates, params)
+        derivative = u * _read(ctx, operand, operand, indices, updates, params)
         if not params["unique_indices"]:
-            slope = slope * _others(ctx, operand, indices, updates, params)
-        total = add_tangents(total, apply(ga.scatter_add_op, zeros_like(ctx, operand), indices, slope, **params))
+            derivative = derivative * _others(ctx, operand, indices, updates, params)
+        total = add_tangents(total, apply(ga.scatter_add_op, zeros_like(ctx, operand), indices, derivative, **params))
     return total
 
 
@@ -151,8 +151,8 @@ def _extreme(misses):
 
     def jvp(ctx, tangents, out, operand, indices, updates, **params):
         t, u = (zeros_like(ctx, x) if t is None else t for t, x in zip(tangents[::2], (operand, updates), strict=True))
-        stays = attains(operand, out, misses)
-        won = attains(updates, _read(ctx, out, operand, indices, updates, params), misses)
+        stays = in_argmax_set(operand, out, misses)
+        won = in_argmax_set(updates, _read(ctx, out, operand, indices, updates, params), misses)
         add = lambda x, y: apply(ga.scatter_add_op, x, indices, y, **params)
         count = add(ew.convert(stays, operand.dtype), ew.convert(won, operand.dtype))
         total = add(ew.select(stays, t, zeros_like(ctx, operand)), ew.select(won, u, zeros_like(ctx, updates)))

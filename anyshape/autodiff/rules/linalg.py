@@ -86,7 +86,7 @@ def _inv_jvp(ctx, tangents, out, a):
 
 
 def _det_jvp(ctx, tangents, out, a):
-    """Jacobi's formula: the slope is the trace of adj(A) dA, also where A is singular."""
+    """Jacobi's formula: the derivative is the trace of adj(A) dA, also where A is singular."""
     (t,) = tangents
     rank = ctx.rank(a)
     return reduce_sum(ew.mul(_swapped(ctx, la.adjugate(a)), t), (rank - 2, rank - 1))
@@ -98,18 +98,18 @@ def _adjugate_jvp(ctx, tangents, out, a):
     inverse = la.inv(a)
     moved = _product(ctx, out, t)
     rank = ctx.rank(a)
-    slope = mv.broadcast_in_dim(_trace(ctx, moved), ctx.shape(a), tuple(range(rank - 2)))
-    return ew.sub(ew.mul(slope, inverse), _product(ctx, moved, inverse))
+    derivative = mv.broadcast_in_dim(_trace(ctx, moved), ctx.shape(a), tuple(range(rank - 2)))
+    return ew.sub(ew.mul(derivative, inverse), _product(ctx, moved, inverse))
 
 
 def _slogdet_jvp(ctx, tangents, out, a):
-    """The logarithm of the determinant has slope tr(A^-1 dA), whose imaginary part turns the sign."""
+    """The logarithm of the determinant has derivative tr(A^-1 dA), whose imaginary part turns the sign."""
     sign, _ = out
-    slope = _trace(ctx, la.solve(a, tangents[0]))
+    derivative = _trace(ctx, la.solve(a, tangents[0]))
     if a.dtype.kind != "c":
-        return None, slope
-    turn = ew.make_complex(ew.lift(0.0, ew.imag(slope)), ew.imag(slope))
-    return ew.mul(sign, turn), ew.real(slope)
+        return None, derivative
+    turn = ew.make_complex(ew.lift(0.0, ew.imag(derivative)), ew.imag(derivative))
+    return ew.mul(sign, turn), ew.real(derivative)
 
 
 # -- eigenvalues and singular values
@@ -162,18 +162,18 @@ def _eigvals_jvp(ctx, tangents, out, a):
 
 
 def _eig_jvp(ctx, tangents, out, a):
-    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have slope NaN: they are not differentiable.
+    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN: they are not differentiable.
 
-    LAPACK scales each vector to norm 1 and turns its largest element to the real axis. Both hold for the slopes: what
-    scales and turns is taken off.
+    LAPACK scales each vector to norm 1 and turns its largest element to the real axis. Both hold for the derivatives:
+    what scales and turns is taken off.
     """
     values, vectors = out
     inner = _in_basis(ctx, vectors, tangents[0])
-    slopes = _product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
-    growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), slopes), (ctx.rank(slopes) - 2,)))
-    turn = ew.imag(ew.div(_of_largest(ctx, slopes, vectors), _of_largest(ctx, vectors, vectors)))
+    derivatives = _product(ctx, vectors, ew.mul(_gaps(ctx, values), inner))
+    growth = ew.real(reduce_sum(ew.mul(ew.conj(vectors), derivatives), (ctx.rank(derivatives) - 2,)))
+    turn = ew.imag(ew.div(_of_largest(ctx, derivatives, vectors), _of_largest(ctx, vectors, vectors)))
     excess = _by_columns(ctx, vectors, ew.make_complex(growth, turn))
-    return _diagonal(ctx, inner), ew.sub(slopes, ew.mul(vectors, excess))
+    return _diagonal(ctx, inner), ew.sub(derivatives, ew.mul(vectors, excess))
 
 
 def _in_basis(ctx, vectors, t):
@@ -195,7 +195,7 @@ def _of_largest(ctx, x, vectors):
 
 
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
-    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have slope NaN: they are not differentiable."""
+    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN: they are not differentiable."""
     values, vectors = out
     inner = _product(ctx, _adjoint(ctx, vectors), _product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
     turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
@@ -215,34 +215,34 @@ def _svdvals_jvp(ctx, tangents, out, a):
 
 
 def _svd_jvp(ctx, tangents, out, a, *, full):
-    """Townsend, "Differentiating the singular value decomposition", 2016; vectors of equal values have slope NaN.
+    """Townsend, "Differentiating the singular value decomposition", 2016; vectors of equal values have derivative NaN.
 
     So have vectors beyond the shorter side of a full decomposition, as they may turn freely.
     """
     (t,) = tangents
     u, s, vh = out
     if not full:
-        return _thin_svd_slopes(ctx, t, u, s, vh)
+        return _thin_svd_derivatives(ctx, t, u, s, vh)
     count = ctx.shape(s)[-1]
     rows = _swapped(ctx, _first_columns(ctx, _swapped(ctx, vh), count))
-    du, _, dvh = _thin_svd_slopes(ctx, t, _first_columns(ctx, u, count), s, rows)
-    ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further slopes have no free columns
+    du, _, dvh = _thin_svd_derivatives(ctx, t, _first_columns(ctx, u, count), s, rows)
+    ds = _svdvals_jvp(ctx, tangents, s, a)  # by a thin decomposition, whose further derivatives have no free columns
     return _with_free_columns(ctx, t, du, u), ds, _swapped(ctx, _with_free_columns(ctx, t, _swapped(ctx, dvh), vh))
 
 
-def _with_free_columns(ctx, t, slopes, like):
-    """Return the slopes of square matrices: of the first columns, then NaN for the others, linear in t."""
+def _with_free_columns(ctx, t, derivatives, like):
+    """Return the derivatives of square matrices: of the first columns, then NaN for the others, linear in t."""
     *batch, size = ctx.shape(like)[:-1]
-    count = ctx.shape(slopes)[-1]
+    count = ctx.shape(derivatives)[-1]
     if size == count:
-        return slopes
+        return derivatives
     rank = ctx.rank(t)
     total = reduce_sum(t, (rank - 2, rank - 1))
     free = mv.broadcast_in_dim(total, (*batch, size, size - count), tuple(range(rank - 2)))
-    return mv.concatenate([slopes, ew.mul(free, ew.lift(np.nan, free))], rank - 1)
+    return mv.concatenate([derivatives, ew.mul(free, ew.lift(np.nan, free))], rank - 1)
 
 
-def _thin_svd_slopes(ctx, t, u, s, vh):
+def _thin_svd_derivatives(ctx, t, u, s, vh):
     v = _adjoint(ctx, vh)
     right = _product(ctx, t, v)
     inner = _product(ctx, _adjoint(ctx, u), right)
@@ -278,9 +278,9 @@ def _outside(ctx, vectors, moved, s):
     """Return what leaves the span of the vectors, which only vectors of the longer side can."""
     rows, count = ctx.shape(vectors)[-2:]
     rest = ew.sub(moved, _product(ctx, vectors, _product(ctx, _adjoint(ctx, vectors), moved)))
-    slope = ew.div(rest, _by_columns(ctx, rest, s))
+    derivative = ew.div(rest, _by_columns(ctx, rest, s))
     is_longer = ew.gt(size_value(rows), size_value(count))
-    return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(slope), ()), slope, ew.lift(0, slope))
+    return ew.select(mv.broadcast_in_dim(is_longer, ctx.shape(derivative), ()), derivative, ew.lift(0, derivative))
 
 
 def _qr_jvp(ctx, tangents, out, a):
@@ -310,7 +310,7 @@ def _first_columns(ctx, x, count):
 
 
 def _pinv_jvp(ctx, tangents, out, a, cutoff):
-    """Golub and Pereyra, 1973: the slope where the rank stays as it is."""
+    """Golub and Pereyra, 1973: the derivative where the rank stays as it is."""
     t = tangents[0]
     if t is None:
         return None

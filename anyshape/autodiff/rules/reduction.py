@@ -5,7 +5,7 @@ derivatives are linear recurrences, and derivatives of recurrences are recurrenc
 """
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
+from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, linear, no_shift, shift, zero
 from anyshape.graph.shapes.shape_rules import free_axes
 from anyshape.ops import elementwise as ew
@@ -41,11 +41,11 @@ def _extreme(misses):
     """Return the JVP rule of an extreme: the mean tangent of all elements that attain it, as in JAX."""
 
     def jvp(ctx, tangents, out, x, *, axes, empty):
-        attained = attains(x, repeat_along(ctx, out, x, axes), misses)
-        count = rd.reduce_sum(ew.convert(attained, x.dtype), axes)
+        in_set = in_argmax_set(x, repeat_along(ctx, out, x, axes), misses)
+        count = rd.reduce_sum(ew.convert(in_set, x.dtype), axes)
         if empty:
             count = ew.maximum(count, ew.lift(1, count))
-        return rd.reduce_sum(ew.select(attained, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)
+        return rd.reduce_sum(ew.select(in_set, tangents[0], ew.lift(0, x)), axes) / sharers(count, out)
 
     return jvp
 
@@ -105,10 +105,10 @@ def _cumulative_extreme(function, misses):
         x = stop_gradient(x)
         extreme = function(x, axis, reverse=reverse)
         same = ew.convert(ew.eq(extreme, function(x, axis, reverse=reverse, exclusive=True)), x.dtype)
-        attained = attains(x, extreme, misses)
+        in_set = in_argmax_set(x, extreme, misses)
         zeros = ew.lift(0, x)
-        total = _states(same, ew.select(attained, tangents[0], zeros), axis, reverse, exclusive=False)
-        count = _states(same, ew.convert(attained, x.dtype), axis, reverse, exclusive=False)
+        total = _states(same, ew.select(in_set, tangents[0], zeros), axis, reverse, exclusive=False)
+        count = _states(same, ew.convert(in_set, x.dtype), axis, reverse, exclusive=False)
         mean = total / sharers(count, extreme)
         return _shift(mean, axis, reverse) if exclusive else mean
 

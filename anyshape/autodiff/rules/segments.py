@@ -1,6 +1,6 @@
 """Derivatives of ops on segments: like reductions, from the contribution of each element to its segment."""
 
-from anyshape.autodiff.attained_extremes import ABOVE_MIN, BELOW_MAX, attains, sharers
+from anyshape.autodiff.argmax_sets import ABOVE_MIN, BELOW_MAX, in_argmax_set, sharers
 from anyshape.autodiff.rule_tables import JVPS, no_shift
 from anyshape.graph.sizes.expr import add
 from anyshape.ops import creation as cr
@@ -17,10 +17,10 @@ def _extreme(misses):
 
     def jvp(ctx, tangents, out, x, ids, *, size, sources=()):
         count = ctx.shape(out)[0]
-        attained = attains(x, ix.take(out, ids), misses)
-        count_attained = sg.add_segments(ew.convert(attained, x.dtype), ids, count)
-        total = sg.add_segments(ew.select(attained, tangents[0], ew.lift(0, x)), ids, count)
-        return total / sharers(ew.maximum(count_attained, ew.lift(1, count_attained)), out)
+        in_set = in_argmax_set(x, ix.take(out, ids), misses)
+        count_in_set = sg.add_segments(ew.convert(in_set, x.dtype), ids, count)
+        total = sg.add_segments(ew.select(in_set, tangents[0], ew.lift(0, x)), ids, count)
+        return total / sharers(ew.maximum(count_in_set, ew.lift(1, count_in_set)), out)
 
     return jvp
 

@@ -1,4 +1,4 @@
-"""Slopes of special functions. `x, y` are inputs, `out` the output."""
+"""Derivatives of special functions. `x, y` are inputs, `out` the output."""
 
 from math import log, pi, sqrt
 
@@ -16,13 +16,13 @@ def _gauss(x):
     return ew.exp(-ew.square(x))
 
 
-def slope_in_last(op, slope):
-    """Declare an op that acts on each element and has a closed slope in its last input alone: `slope(*inputs, out)`."""
+def derivative_in_last(op, derivative):
+    """Declare an elementwise op with a closed derivative in its last input alone: `derivative(*inputs, out)`."""
 
     def jvp(ctx, tangents, out, *xs):
         if any(t is not None for t in tangents[:-1]):
             raise MissingRuleError(op.name, "JVP (in any input but the last)", "autodiff/rules/special.py")
-        return tangents[-1] * slope(*xs, out)
+        return tangents[-1] * derivative(*xs, out)
 
     JVPS[op] = jvp
 
@@ -71,10 +71,10 @@ pointwise(
     lambda x, y, out: sp.digamma(x) - sp.digamma(x + y),
     lambda x, y, out: sp.digamma(y) - sp.digamma(x + y),
 )
-slope_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
-slope_in_last(sp.gammainc_op, lambda x, y, out: _gamma_density(x, y))
-slope_in_last(sp.gammaincc_op, lambda x, y, out: -_gamma_density(x, y))
-slope_in_last(sp.betainc_op, lambda a, b, x, out: _beta_density(a, b, x))
+derivative_in_last(sp.zeta_op, lambda x, y, out: -x * sp.zeta(x + 1, y))
+derivative_in_last(sp.gammainc_op, lambda x, y, out: _gamma_density(x, y))
+derivative_in_last(sp.gammaincc_op, lambda x, y, out: -_gamma_density(x, y))
+derivative_in_last(sp.betainc_op, lambda a, b, x, out: _beta_density(a, b, x))
 
 # -- logistic functions, entropies, integrals of exponentials
 
@@ -103,13 +103,13 @@ def _half_difference(function, order, x):
     return 0.5 * (function(order - 1, x) - function(order + 1, x))
 
 
-def _bessel_y_slope(x, out, *, order):
-    """Return half the difference of the neighbouring orders; at the pole both are infinite, and the slope is -out."""
+def _bessel_y_derivative(x, out, *, order):
+    """Return half the difference of the neighbouring orders; at the pole, where both are infinite, it is -out."""
     return ew.select(ew.isinf(out), -out, _half_difference(sp.bessel_y, order, x))
 
 
 pointwise(sp.bessel_j_op, lambda x, out, *, order: _half_difference(sp.bessel_j, order, x))
-pointwise(sp.bessel_y_op, _bessel_y_slope)
+pointwise(sp.bessel_y_op, _bessel_y_derivative)
 pointwise(sp.bessel_i_op, lambda x, out, *, order: _mean(sp.bessel_i, order, x))
 pointwise(sp.bessel_k_op, lambda x, out, *, order: -_mean(sp.bessel_k, order, x))
 pointwise(sp.scaled_bessel_i_op, lambda x, out, *, order: _mean(sp.scaled_bessel_i, order, x) - ew.sign(x) * out)

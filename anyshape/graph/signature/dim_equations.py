@@ -47,8 +47,8 @@ _MAX_POWER = 8  # of a variable and of targets, where products are solved
 class SizeBinding:
     """The equation that gives a variable at a call: `divisor * variable == target`, or `curve == target`.
 
-    The target is over input sizes and variables that are bound before. The curve is over the variable too, and rises
-    strictly from `low` up to `high`.
+    The target is over input sizes and variables that are bound before. The curve is over the variable too: a strictly
+    increasing polynomial, or quotient of one, from `low` up to `high`.
     """
 
     variable: DimVar
@@ -269,7 +269,7 @@ class _System:
         return max(variable.lower, variable.lower if low is None else low), high
 
     def _rises(self, curve: Size, variable: DimVar, low: int, high: Bound) -> bool:
-        """Return True where the curve is proved to rise strictly from `low` to `high`."""
+        """Return True where the curve is proved to be strictly increasing from `low` to `high`."""
         if high is not None and high - low <= _MAX_ENUMERATED and expr.variables(curve) == (variable,):
             values = [evaluate(curve, values_from({variable: t})) for t in range(low, high + 1)]
             return all(a < b for a, b in itertools.pairwise(values))

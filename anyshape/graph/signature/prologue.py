@@ -107,7 +107,7 @@ class _Polynomial(NamedTuple):
 
 
 class _Quadratic(NamedTuple):
-    """(a*v*v + b*v + c) // d, which rises in v."""
+    """Strictly increasing polynomial (a*v*v + b*v + c) // d of v."""
 
     a: int
     b: int
@@ -137,7 +137,7 @@ def _clear_quotient(terms: Terms) -> tuple[Terms, int]:
 
 
 def _quadratic(binding: SizeBinding) -> _Quadratic | None:
-    """Return the curve of a binding as a polynomial of degree 1 or 2, if it rises for all sizes from the lowest on."""
+    """Return the curve of a binding as a strictly increasing polynomial of degree 1 or 2, if it is one."""
     polynomial = _polynomial(binding)
     if polynomial is None or max(polynomial.coefficients) > 2:
         return None

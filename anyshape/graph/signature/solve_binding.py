@@ -13,10 +13,10 @@ from anyshape.graph.sizes.limits import LARGEST_SIZE
 
 
 def floor_inverse(curve: Callable[[int], int], target: int, low: int, high: Bound = None, guess: int = 0) -> int:
-    """Return the last t from `low` to `high` with curve(t) <= target, for a curve that rises there; else `low`.
+    """Return the last t from `low` to `high` with curve(t) <= target, for a strictly increasing curve; else `low`.
 
-    The number of steps is logarithmic in the distance from the guess. A curve may fail to rise where the sizes that it
-    depends on are wrong. The result is then any size.
+    The number of steps is logarithmic in the distance from the guess. A curve may fail to increase where the sizes that
+    it depends on are wrong. The result is then any size.
     """
     start = max(low, guess if high is None else min(guess, high))
     if start > low and curve(start) > target:
@@ -48,7 +48,7 @@ def _bracket_above(curve: Callable[[int], int], target: int, low: int, high: Bou
         low += step
         step *= 2
         if high is None and step > LARGEST_SIZE:
-            high = low + max(0, target - curve(low))  # a rising curve gains at least 1 per step
+            high = low + max(0, target - curve(low))  # a strictly increasing curve gains at least 1 per step
     return low, low + step - 1 if high is None else max(low, min(low + step - 1, high))
 
 

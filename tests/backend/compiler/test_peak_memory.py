@@ -101,8 +101,8 @@ def test_the_bound_holds_for_values_and_gradients(family, in_tiles, monkeypatch)
     monkeypatch.setattr(tiles, "forced", (1 << 16, 1 << 14) if in_tiles else (1 << 60, 1))
     checked = 0
     for row in [row for name, row in rows() if name == family]:
-        slope = anyshape.grad(total(row))
-        for function in (slope,) if in_tiles else (lambda *xs, row=row: row.function(anp, *xs), slope):
+        derivative = anyshape.grad(total(row))
+        for function in (derivative,) if in_tiles else (lambda *xs, row=row: row.function(anp, *xs), derivative):
             checked += bound_holds(function, row, 70_000 if in_tiles else 5000)
     assert checked
 
@@ -237,10 +237,10 @@ def test_sizes_that_depend_on_data_count_with_their_bounds():
 
 def test_the_limit_belongs_to_transforms_too_and_survives_copies():
     f = jit(lambda x: np.sum(np.outer(x, x) ** 2), max_bytes=100_000)
-    slope = anyshape.grad(f)
-    assert slope(np.ones(10)).tolist() == [40.0] * 10
+    derivative = anyshape.grad(f)
+    assert derivative(np.ones(10)).tolist() == [40.0] * 10
     with pytest.raises(MemoryLimitError):
-        slope(np.ones(1000))
+        derivative(np.ones(1000))
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "1 GB"])

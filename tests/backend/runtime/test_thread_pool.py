@@ -372,15 +372,15 @@ def test_many_user_threads_at_different_shapes():
 
 @pytest.mark.slow
 def test_many_user_threads_for_a_long_time():
-    step, slope = jit(chain), anyshape.grad(lambda x: chain(x)[0])
+    step, derivative = jit(chain), anyshape.grad(lambda x: chain(x)[0])
     for threads in (1, 2, 4):
         with tiled(threads=threads):
-            stress(step, slope, range(0, 200), seconds=5.0)
+            stress(step, derivative, range(0, 200), seconds=5.0)
         with tiled(tile=1 << 14, least=1 << 16, threads=threads):
-            stress(step, slope, [1 << 10, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 100_003], seconds=5.0)
+            stress(step, derivative, [1 << 10, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 100_003], seconds=5.0)
 
 
-def stress(step, slope, sizes, seconds):
+def stress(step, derivative, sizes, seconds):
     """Call the same functions from eight threads at random sizes while the number of threads changes."""
     wrong, calls, end = [], [], time.time() + seconds
 
@@ -392,7 +392,7 @@ def stress(step, slope, sizes, seconds):
                 value, row = step(x)
                 np.testing.assert_allclose(value, chain(x)[0], rtol=1e-9, atol=1e-9)
                 np.testing.assert_array_equal(row, chain(x)[1])
-                np.testing.assert_allclose(slope(x), np.cos(x) * x + np.sin(x) - np.exp(-x), rtol=1e-9, atol=1e-9)
+                np.testing.assert_allclose(derivative(x), np.cos(x) * x + np.sin(x) - np.exp(-x), rtol=1e-9, atol=1e-9)
                 calls.append(len(x))
             except Exception as error:
                 wrong.append(error)

@@ -54,7 +54,7 @@ def one_operand_twice(select, p, x, w):
     return select(p, lambda a, b: np.sum(a * b), lambda a, b: np.sum(a / (1 + b * b)), x, x)
 
 
-def a_branch_without_a_slope(select, p, x, w):
+def a_branch_without_a_derivative(select, p, x, w):
     return select(p, lambda x: np.sum(x * x), lambda x: np.sum(np.sign(x)), x)
 
 
@@ -66,7 +66,7 @@ PROGRAMS = (
     data_dependent_sizes,
     a_result_with_an_axis,
     one_operand_twice,
-    a_branch_without_a_slope,
+    a_branch_without_a_derivative,
 )
 SIZES = ((0, 0), (1, 1), (2, 3), (5, 2))
 

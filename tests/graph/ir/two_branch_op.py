@@ -108,8 +108,8 @@ def select_jvp(ctx, tangents, out, predicate, *operands, branches):
     if any(flags):
         metas = [meta_of(x) for x in operands]
         results = apply_derived(ctx, graphs, branches, metas, predicate, [*operands, *live])
-    slopes = by_flags(flags, results)
-    return slopes if len(slopes) > 1 else slopes[0]
+    derivatives = by_flags(flags, results)
+    return derivatives if len(derivatives) > 1 else derivatives[0]
 
 
 def select_transpose(ctx, cts, predicate, *operands, branches):

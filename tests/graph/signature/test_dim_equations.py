@@ -150,7 +150,7 @@ def test_linear_systems_by_hand():
         solver((6,), (4, 8))
 
 
-# -- systems with curves -------------------------------------------------------------------------------------------
+# -- systems with polynomials --------------------------------------------------------------------------------------
 
 
 MIXED = [
@@ -216,7 +216,7 @@ def check_any_sizes(solver, actual, variables, sizes):
 
 
 def test_random_triangular_systems():
-    """Equation i is a rising curve in unknown i plus terms in earlier unknowns; then rows are mixed."""
+    """Equation i is strictly increasing in unknown i plus terms in earlier unknowns; then rows are mixed."""
     rng = random.Random(6)
     for _ in range(120):
         variables = [expr.variable(name) for name in "abc"[: rng.randint(1, 3)]]

@@ -174,7 +174,7 @@ WRONG = [
         ["c, c*b*b + c*b"],
         [(0, 0)],
         r"c \(0, from x.shape\[0\]\) must be at least 1",
-    ),  # its curve rises only for c >= 1
+    ),  # strictly increasing only for c >= 1
 ]
 
 

@@ -1,4 +1,4 @@
-"""Bindings by curves: a rising curve is inverted exactly, any other one is refused."""
+"""Bindings by curves: a strictly increasing size is inverted exactly, any other one is refused."""
 
 import random
 
@@ -25,7 +25,7 @@ CURVES = [
 
 
 @pytest.mark.parametrize("text", CURVES)
-def test_a_rising_curve_is_inverted(text):
+def test_a_strictly_increasing_size_is_inverted(text):
     solver = solver_from_text(text)
     (variable,) = solver.variables
     size = sizes_from_text(text)[0][0][0]
@@ -43,7 +43,7 @@ def test_a_rising_curve_is_inverted(text):
         assert solver((shown,)) == {variable: t}
 
 
-def test_a_rising_curve_is_inverted_at_large_sizes():
+def test_a_strictly_increasing_size_is_inverted_at_large_sizes():
     curves = {"a*a": lambda a: a * a, "a*(a+1)//2": lambda a: a * (a + 1) // 2, "a**3 + a": lambda a: a**3 + a}
     for text, function in curves.items():
         solver = solver_from_text(text)

@@ -98,8 +98,8 @@ def test_derivatives_and_batches_of_programs_with_values():
         return (x[:k] ** 2).sum() / k
 
     program = trace(anyshape.value_and_grad(loss))(struct("n + k"), integer("k"))
-    value, slope = program(np.array([1.0, 2.0, 3.0]), 2)
-    assert value == 2.5 and slope.tolist() == [1, 2, 0]
+    value, derivative = program(np.array([1.0, 2.0, 3.0]), 2)
+    assert value == 2.5 and derivative.tolist() == [1, 2, 0]
     program = trace(lambda xs, k: anyshape.vmap(lambda x: loss(x, k))(xs))(struct("b, n + k"), integer("k"))
     assert program(np.array([[1.0, 2.0], [3.0, 4.0]]), 1).tolist() == [1, 9]
     program = trace(lambda x, k: anyshape.jacrev(lambda y: y[:k] * 2)(x))(struct("n"), integer("k"))

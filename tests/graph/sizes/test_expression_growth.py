@@ -77,13 +77,13 @@ def test_empty_arrays_pass_through(function):
 
 @pytest.mark.parametrize("function", [rolled, interleaved, mixed], ids=lambda f: f.__name__)
 def test_derivatives_are_traced_once_too(function):
-    slope = grad(lambda x: np.sum(np.sin(function(x))))
+    derivative = grad(lambda x: np.sum(np.sin(function(x))))
     for n in (4, 1, 9):
         x = np.linspace(0.1, 1.0, n)
         e = 1e-6 * np.arange(1, n + 1)
         central = np.sum(np.sin(function(x + e))) - np.sum(np.sin(function(x - e)))
-        np.testing.assert_allclose(2 * slope(x) @ e, central, rtol=1e-4, atol=1e-9)
-    assert slope.cache_info().traces == 1
+        np.testing.assert_allclose(2 * derivative(x) @ e, central, rtol=1e-4, atol=1e-9)
+    assert derivative.cache_info().traces == 1
 
 
 def test_sizes_are_short_without_hints_too():

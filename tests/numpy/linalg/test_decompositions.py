@@ -11,13 +11,13 @@ A = RNG.normal(size=(4, 3))
 S = A.T @ A
 
 
-def test_the_slope_of_an_eigenvalue_is_the_square_of_its_vector():
-    slope = anyshape.grad(lambda a: np.linalg.eigvalsh(a)[-1])(S)
+def test_the_derivative_of_an_eigenvalue_is_the_square_of_its_vector():
+    derivative = anyshape.grad(lambda a: np.linalg.eigvalsh(a)[-1])(S)
     vector = np.linalg.eigh(S)[1][:, -1]
-    np.testing.assert_allclose(slope, np.outer(vector, vector))
+    np.testing.assert_allclose(derivative, np.outer(vector, vector))
 
 
-def test_vectors_of_equal_values_have_no_slope_and_their_values_do():
+def test_vectors_of_equal_values_have_no_derivative_and_their_values_do():
     vectors = anyshape.jvp(lambda a: np.linalg.eigh(a)[1], (np.eye(2),), (np.ones((2, 2)),))[1]
     assert np.isnan(vectors).any()
     total = anyshape.grad(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(2) * 3)
@@ -28,15 +28,15 @@ def test_vectors_of_equal_values_have_no_slope_and_their_values_do():
 
 
 @pytest.mark.parametrize("a", [A, A.T, A[:3]], ids=["tall", "wide", "square"])
-def test_vectors_beyond_the_shorter_side_alone_have_no_slope(a):
-    _, slopes = anyshape.jvp(lambda x: tuple(np.linalg.svd(x)), (a,), (np.ones(a.shape),))
+def test_vectors_beyond_the_shorter_side_alone_have_no_derivative(a):
+    _, derivatives = anyshape.jvp(lambda x: tuple(np.linalg.svd(x)), (a,), (np.ones(a.shape),))
     _, thin = anyshape.jvp(lambda x: tuple(np.linalg.svd(x, full_matrices=False)), (a,), (np.ones(a.shape),))
     rows, columns = a.shape
     count = min(rows, columns)
-    np.testing.assert_allclose(slopes[0][:, :count], thin[0])
-    np.testing.assert_allclose(slopes[1], thin[1])
-    np.testing.assert_allclose(slopes[2][:count], thin[2])
-    assert np.isnan(slopes[0][:, count:]).all() and np.isnan(slopes[2][count:]).all()
+    np.testing.assert_allclose(derivatives[0][:, :count], thin[0])
+    np.testing.assert_allclose(derivatives[1], thin[1])
+    np.testing.assert_allclose(derivatives[2][:count], thin[2])
+    assert np.isnan(derivatives[0][:, count:]).all() and np.isnan(derivatives[2][count:]).all()
 
 
 def test_singular_values_of_a_full_decomposition_have_every_derivative():
@@ -58,7 +58,7 @@ def test_one_program_serves_tall_wide_and_square_matrices():
         assert program.cache_info().traces == 1
 
 
-def test_the_pseudo_inverse_of_a_lower_rank_has_the_slope_of_that_rank():
+def test_the_pseudo_inverse_of_a_lower_rank_has_the_derivative_of_that_rank():
     basis = RNG.normal(size=(4, 2))
 
     def of_rank_two(x):
@@ -95,9 +95,9 @@ def test_errors_name_the_problem(function, kind, words):
         anyshape.jit(function)(S)
 
 
-def test_eigenvectors_of_equal_eigenvalues_have_no_slope():
-    slopes = anyshape.jvp(np.linalg.eig, (np.eye(2),), (np.ones((2, 2)),))[1]
-    assert np.isnan(slopes.eigenvectors).any() and np.isfinite(slopes.eigenvalues).all()
+def test_eigenvectors_of_equal_eigenvalues_have_no_derivative():
+    derivatives = anyshape.jvp(np.linalg.eig, (np.eye(2),), (np.ones((2, 2)),))[1]
+    assert np.isnan(derivatives.eigenvectors).any() and np.isfinite(derivatives.eigenvalues).all()
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

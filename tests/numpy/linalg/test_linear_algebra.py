@@ -48,12 +48,12 @@ def test_one_program_serves_every_size():
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
-def test_the_slope_of_a_determinant_is_exact_at_any_rank(rank):
+def test_the_derivative_of_a_determinant_is_exact_at_any_rank(rank):
     u, _ = np.linalg.qr(RNG.normal(size=(3, 3)))
     a, t, h = u[:, :rank] @ u[:, :rank].T, RNG.normal(size=(3, 3)), 1e-4
-    slope = np.sum(anyshape.grad(np.linalg.det)(a) * t)
+    derivative = np.sum(anyshape.grad(np.linalg.det)(a) * t)
     difference = (np.linalg.det(a + h * t) - np.linalg.det(a - h * t)) / (2 * h)
-    np.testing.assert_allclose(slope, difference, atol=1e-6)
+    np.testing.assert_allclose(derivative, difference, atol=1e-6)
 
 
 def test_results_have_the_classes_and_dtypes_of_numpy():

@@ -112,8 +112,8 @@ def test_derivatives_and_vmap_take_ints_beyond_int64(k):
     np.testing.assert_array_equal(below(x, k)[1], x, strict=True)
     with pytest.raises(RunOverflowError, match=f"Python integer {k} out of bounds for int64"):
         anyshape.vmap(lambda x, k: x * k, in_axes=(0, None))(x, k)
-    slope = anyshape.grad(lambda x, k: np.sum(np.where(x < k, x * k, 0.0)))(np.ones(2), k)
-    np.testing.assert_array_equal(slope, [float(k)] * 2, strict=True)
+    derivative = anyshape.grad(lambda x, k: np.sum(np.where(x < k, x * k, 0.0)))(np.ones(2), k)
+    np.testing.assert_array_equal(derivative, [float(k)] * 2, strict=True)
 
 
 OPERATORS = {
@@ -171,8 +171,8 @@ def test_arrays_wrap_as_in_numpy_beside_ints_that_do_not():
     x = np.array([2**62, 5])
     np.testing.assert_array_equal(anyshape.jit(lambda x, k: x * (k + 1))(x, 1), x * 2, strict=True)
     np.testing.assert_array_equal(anyshape.jit(lambda x, k: np.multiply(x[0], k))(x, 2), np.int64(-(2**63)))
-    slope = anyshape.grad(lambda x, k: np.sum(x * k**2) * (k - 1))(np.ones(2), 3)
-    np.testing.assert_array_equal(slope, [18.0, 18.0], strict=True)
+    derivative = anyshape.grad(lambda x, k: np.sum(x * k**2) * (k - 1))(np.ones(2), 3)
+    np.testing.assert_array_equal(derivative, [18.0, 18.0], strict=True)
     doubled = anyshape.vmap(lambda x, k: x * (k * 2), in_axes=(0, None))
     np.testing.assert_array_equal(doubled(np.arange(3), 4), [0, 8, 16], strict=True)
     with pytest.raises(RunOverflowError, match="of Python ints is out of bounds"):

@@ -85,13 +85,13 @@ def test_derivatives_and_batches():
     def function(x):
         return np.sum(np.where(x.shape[0] > 3, x**2, 3 * x) * (x.shape[0] != 2))
 
-    slopes = jit(grad(function))
+    derivatives = jit(grad(function))
     for n in SIZES:
         x = np.arange(float(n))
         expected = (2 * x if n > 3 else np.full(n, 3.0)) * (n != 2)
-        np.testing.assert_array_equal(slopes(x), expected)
+        np.testing.assert_array_equal(derivatives(x), expected)
         np.testing.assert_array_equal(vmap(grad(function))(np.stack([x, x])), np.stack([expected] * 2))
-    assert slopes.cache_info().traces == 1
+    assert derivatives.cache_info().traces == 1
 
 
 def test_comparisons_of_run_time_sizes_are_values_and_only_bool_is_refused():

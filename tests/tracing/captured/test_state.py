@@ -241,10 +241,10 @@ def test_functions_that_count_in_one_object_do_not_retrace_each_other():
         o.n += 1
         return np.sum(x * 2)
 
-    plain, slope, both = anyshape.jit(loss), anyshape.grad(loss), anyshape.value_and_grad(loss)
+    plain, derivative, both = anyshape.jit(loss), anyshape.grad(loss), anyshape.value_and_grad(loss)
     for _ in range(4):
-        assert plain(X) == 4 and slope(X)[0] == 2 and both(X)[0] == 4
-    assert [f.cache_info().traces for f in (plain, slope, both)] == [1, 1, 1]
+        assert plain(X) == 4 and derivative(X)[0] == 2 and both(X)[0] == 4
+    assert [f.cache_info().traces for f in (plain, derivative, both)] == [1, 1, 1]
     assert o.n == 3
 
 

@@ -212,7 +212,7 @@ def test_what_a_trace_changes_in_a_static_argument_is_its_own():
 
 def test_a_static_argument_of_a_derivative_is_watched():
     options = Options()
-    slope = grad(jit(lambda x, o: x * o.rate, static_argnums=1))
-    assert slope(1.0, options) == 2.0
+    derivative = grad(jit(lambda x, o: x * o.rate, static_argnums=1))
+    assert derivative(1.0, options) == 2.0
     options.rate = 5.0
-    assert slope(1.0, options) == 5.0
+    assert derivative(1.0, options) == 5.0

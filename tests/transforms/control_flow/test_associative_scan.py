@@ -203,12 +203,12 @@ def test_derivatives_at_every_length(name):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_gradient_is_traced_once(reverse):
     weighted, rng = total("kalman", reverse=reverse), np.random.default_rng(1)
-    slope = jit(grad(weighted))
+    derivative = jit(grad(weighted))
     for n in (4, *range(10)):
         elems, direction = kalman_elements(rng, n), kalman_elements(rng, n)
-        moved = sum(np.vdot(u, v) for u, v in zip(flatten(slope(elems))[0], flatten(direction)[0], strict=True))
+        moved = sum(np.vdot(u, v) for u, v in zip(flatten(derivative(elems))[0], flatten(direction)[0], strict=True))
         np.testing.assert_allclose(jvp(weighted, (elems,), (direction,))[1], moved, rtol=1e-9, atol=1e-12)
-    assert slope.cache_info().traces == 1
+    assert derivative.cache_info().traces == 1
 
 
 def test_orders_and_mixtures_of_derivatives():
@@ -216,25 +216,25 @@ def test_orders_and_mixtures_of_derivatives():
     full = jacfwd(jacrev(weighted))(x)
     np.testing.assert_allclose(full, jacrev(jacrev(weighted))(x), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(full, np.einsum("ijkl->klij", full), rtol=1e-9, atol=1e-12)
-    slope = jvp(grad(weighted), (x,), (np.ones_like(x),))[1]
-    np.testing.assert_allclose(slope, full.sum((2, 3)), rtol=1e-9, atol=1e-12)
+    derivative = jvp(grad(weighted), (x,), (np.ones_like(x),))[1]
+    np.testing.assert_allclose(derivative, full.sum((2, 3)), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["matrices", "kalman", "linear rows", "hypot", "sum"])
 def test_batches(name):
     fn, elements = PROGRAMS[name]
     rng = np.random.default_rng(3)
-    slope = jit(grad(total(name)))
-    values, slopes = jit(vmap(lambda e: associative_scan(fn, e))), jit(vmap(slope))
+    derivative = jit(grad(total(name)))
+    values, derivatives = jit(vmap(lambda e: associative_scan(fn, e))), jit(vmap(derivative))
     for n in (0, 1, 2, 7):
         examples = [elements(rng, n) for _ in range(3)]
         leaves, tree = zip(*map(flatten, examples), strict=True)
         batch = unflatten(tree[0], [np.stack(column) for column in zip(*leaves, strict=True)])
         for i, example in enumerate(examples):
             assert_close(unflatten(tree[0], [y[i] for y in flatten(values(batch))[0]]), combined_in_order(fn, example))
-            one = unflatten(tree[0], [y[i] for y in flatten(slopes(batch))[0]])
-            assert_close(one, slope(example))
-    assert values.cache_info().traces == slopes.cache_info().traces == 1
+            one = unflatten(tree[0], [y[i] for y in flatten(derivatives(batch))[0]])
+            assert_close(one, derivative(example))
+    assert values.cache_info().traces == derivatives.cache_info().traces == 1
 
 
 def test_gradients_of_batches_with_shared_captures():

@@ -394,7 +394,7 @@ def test_jacobians_of_any_order(derive):
         np.testing.assert_allclose(f(x), derive(first if np.sum(x) > 0 else second)(x), rtol=1e-10, atol=1e-12)
 
 
-def test_the_predicate_itself_has_no_slope():
+def test_the_predicate_itself_has_no_derivative():
     f = lambda x: cond(x > 1, lambda: x * x, lambda: 3 * x)
     assert grad(f)(2.0) == 4
     assert grad(f)(0.5) == 3
@@ -507,7 +507,7 @@ def test_cheap_branches_become_a_select_and_others_do_not():
     assert not splits(lambda x: x, lambda x: -x)
     assert not splits(lambda x: x, lambda x: np.zeros_like(x))
     assert not splits(lambda x: x + 1, lambda x: x * 2, int)
-    assert splits(lambda x: x, lambda x: x * x)  # overflow warns, and 0 times an infinite slope is NaN
+    assert splits(lambda x: x, lambda x: x * x)  # overflow warns, and 0 times an infinite derivative is NaN
     assert splits(lambda x: x, lambda x: x / 2)
     assert splits(lambda x: np.sqrt(x), lambda x: -x)
 

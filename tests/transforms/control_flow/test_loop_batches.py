@@ -17,7 +17,7 @@ def loop(x, trips, w=W):
 
 
 def by_hand(x, trips, w=W):
-    """Return the value of one example, and its slopes in x, of first and second order."""
+    """Return the value of one example, and its derivatives in x, of first and second order."""
     first, second = 1.0, 0.0
     for _ in range(int(trips)):
         first, second = w * np.cos(x) * first, w * (np.cos(x) * second - np.sin(x) * first**2)
@@ -95,8 +95,8 @@ def test_operands_may_lack_either_axis(outer, inner):
     examples = [[(example(x, pairs[0], i, j), example(trips, pairs[1], i, j)) for j in range(3)] for i in range(3)]
     expected = np.array([[by_hand(*e)[:2] for e in row] for row in examples])
     np.testing.assert_allclose(mapped(x, trips), expected[..., 0], rtol=1e-12)
-    slope = grad(lambda x: np.sum(mapped(x, trips)))(x)
-    np.testing.assert_allclose(np.sum(slope), np.sum(expected[..., 1]), rtol=1e-10)
+    derivative = grad(lambda x: np.sum(mapped(x, trips)))(x)
+    np.testing.assert_allclose(np.sum(derivative), np.sum(expected[..., 1]), rtol=1e-10)
 
 
 def test_three_batches_are_one():
@@ -106,13 +106,13 @@ def test_three_batches_are_one():
     np.testing.assert_allclose(vmap(vmap(grad(summed(vmap(loop)))))(x, trips), first, rtol=1e-10)
 
 
-def test_captured_values_have_the_sum_of_all_slopes():
-    slope = grad(lambda w: np.sum(vmap(vmap(lambda x, n: loop(x, n, w)))(X, TRIPS)))(W)
+def test_captured_values_have_the_sum_of_all_derivatives():
+    derivative = grad(lambda w: np.sum(vmap(vmap(lambda x, n: loop(x, n, w)))(X, TRIPS)))(W)
     step = 1e-6
     sums = [np.sum(np.vectorize(by_hand)(X, TRIPS, w)[0]) for w in (W - step, W + step)]
-    np.testing.assert_allclose(slope, (sums[1] - sums[0]) / (2 * step), rtol=1e-6)
+    np.testing.assert_allclose(derivative, (sums[1] - sums[0]) / (2 * step), rtol=1e-6)
     each = vmap(lambda x, n, w: grad(lambda w: np.sum(vmap(lambda x, n: loop(x, n, w))(x, n)))(w), in_axes=(0, 0, None))
-    np.testing.assert_allclose(np.sum(each(X, TRIPS, W)), slope, rtol=1e-10)
+    np.testing.assert_allclose(np.sum(each(X, TRIPS, W)), derivative, rtol=1e-10)
 
 
 def test_an_ended_example_neither_warns_nor_sees_another():
@@ -148,8 +148,8 @@ def test_a_scan_of_carries_whose_sizes_depend_on_data_is_an_error_of_the_batch()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_repeated_trips_add_nothing_where_a_slope_is_infinite():
-    """Each example gives what it gives alone, also where the trip that it repeats has an infinite slope."""
+def test_repeated_trips_add_nothing_where_a_derivative_is_infinite():
+    """Each example gives what it gives alone, also where the trip that it repeats has an infinite derivative."""
 
     def root(w, x, n):
         return while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, np.sqrt(c[1] * w)), (0, x))[1]
@@ -157,8 +157,8 @@ def test_repeated_trips_add_nothing_where_a_slope_is_infinite():
     x, n = np.array([0.0, 2.0, 0.0, 3.0]), np.array([1, 3, 0, 2])
     with np.errstate(all="ignore"):
         for argnum in (0, 1):
-            slope = grad(root, argnum)
-            alone = [slope(1.0, a, int(b)) for a, b in zip(x, n, strict=True)]
-            np.testing.assert_allclose(vmap(slope, (None, 0, 0))(1.0, x, n), alone)
+            derivative = grad(root, argnum)
+            alone = [derivative(1.0, a, int(b)) for a, b in zip(x, n, strict=True)]
+            np.testing.assert_allclose(vmap(derivative, (None, 0, 0))(1.0, x, n), alone)
         tangents = vmap(lambda x, n: jvp(lambda x: root(1.0, x, n), (x,), (1.0,))[1])(x, n)
         np.testing.assert_allclose(tangents, alone)

@@ -196,14 +196,14 @@ def differences(f, x, step=1e-6):
 
 
 @ALL
-def test_values_and_slopes(program):
+def test_values_and_derivatives(program):
     f, plain = lambda x: program(anyshape, x), lambda x: program(plain_loops, x)
     value, gradient, forward = jit(f), jit(grad(f)), jit(jacfwd(f))
     for x in X:
-        expected, slope = plain(x), differences(plain, x)
+        expected, derivative = plain(x), differences(plain, x)
         np.testing.assert_allclose(value(x), expected, rtol=1e-10)
-        np.testing.assert_allclose(gradient(x), slope, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(forward(x), slope, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(gradient(x), derivative, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(forward(x), derivative, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(f(X[0]), plain(X[0]), rtol=1e-10)
     np.testing.assert_allclose(jit(lambda x: vjp(f, x)[1](2.0)[0])(x), 2 * gradient(x), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(jit(grad(f), optimize="now")(x), gradient(x), rtol=1e-10, atol=1e-13)
@@ -229,12 +229,12 @@ def test_second_derivatives(program):
 def test_batches(program):
     f, gradient = lambda x: program(anyshape, x), jit(grad(lambda x: program(anyshape, x)))
     total = lambda xs: np.sum(vmap(f)(xs))
-    slopes = [gradient(x) for x in X]
+    derivatives = [gradient(x) for x in X]
     np.testing.assert_allclose(jit(vmap(f))(X), [program(plain_loops, x) for x in X], rtol=1e-10)
-    np.testing.assert_allclose(jit(vmap(grad(f)))(X), slopes, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(jit(grad(total))(X), slopes, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(jit(vmap(grad(f)))(X), derivatives, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(jit(grad(total))(X), derivatives, rtol=1e-9, atol=1e-12)
     tangents = jit(vmap(lambda x: jvp(f, (x,), (np.ones(3),))[1]))(X)
-    np.testing.assert_allclose(tangents, np.sum(slopes, axis=1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(tangents, np.sum(derivatives, axis=1), rtol=1e-9, atol=1e-12)
 
 
 @BATCHED
@@ -298,9 +298,9 @@ def test_custom_rules_inside_and_around():
     reverse.defvjp(lambda x: (reverse(x), x), lambda r, ct: (3 * np.cos(r) * ct,))
     for rule in (forward, reverse):
         f = lambda x, rule=rule: anyshape.fori_loop(0, 2, lambda i, c: rule(c), x)
-        slope = lambda x: 9 * np.cos(np.sin(x)) * np.cos(x)
-        np.testing.assert_allclose(jit(grad(f))(0.3), slope(0.3))
-        np.testing.assert_allclose(jit(vmap(grad(f)))(X[0]), slope(X[0]))
+        derivative = lambda x: 9 * np.cos(np.sin(x)) * np.cos(x)
+        np.testing.assert_allclose(jit(grad(f))(0.3), derivative(0.3))
+        np.testing.assert_allclose(jit(vmap(grad(f)))(X[0]), derivative(X[0]))
 
     @anyshape.custom_vjp
     def doubled(x):

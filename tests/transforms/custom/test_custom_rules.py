@@ -88,7 +88,7 @@ def total(f):
 def test_the_rule_serves_reverse_mode_and_vmap_of_each_other(make, n):
     f, x = make(), np.linspace(0.1, 1, n)
     expected = 2 * np.cos(x)
-    for slope in (
+    for derivative in (
         grad(total(f)),
         jit(grad(total(f))),
         vmap(grad(f)),
@@ -100,7 +100,7 @@ def test_the_rule_serves_reverse_mode_and_vmap_of_each_other(make, n):
         checkpoint(grad(total(f))),
         grad(lambda x: np.sum(checkpoint(lambda x: f(x) * 1.0)(x))),
     ):
-        np.testing.assert_allclose(slope(x), expected, rtol=1e-12)
+        np.testing.assert_allclose(derivative(x), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -115,11 +115,11 @@ def test_a_rule_for_tangents_serves_forward_mode(n):
 
 
 def test_one_trace_serves_every_size():
-    slope = jit(grad(lambda x: np.sum(doubled()(x) * doubled_back()(x))))
+    derivative = jit(grad(lambda x: np.sum(doubled()(x) * doubled_back()(x))))
     for n in SIZES:
         x = np.linspace(0.1, 1, n)
-        np.testing.assert_allclose(slope(x), 4 * np.sin(x) * np.cos(x))
-    assert slope.cache_info().traces == 1
+        np.testing.assert_allclose(derivative(x), 4 * np.sin(x) * np.cos(x))
+    assert derivative.cache_info().traces == 1
 
 
 @pytest.mark.parametrize("outer", [jacfwd, jacrev])
@@ -134,8 +134,8 @@ def test_higher_orders_differentiate_the_rule(outer, inner):
 def test_the_result_of_a_rule_that_calls_its_function_keeps_the_rule():
     """d/dx of f f' is f'^2 + f f'', where each f' is that of the rule."""
     f = doubled()
-    slope = grad(lambda x: f(x) ** 2)
-    np.testing.assert_allclose(grad(slope)(0.3), 2 * (4 * np.cos(0.3) ** 2 - 2 * np.sin(0.3) ** 2))
+    derivative = grad(lambda x: f(x) ** 2)
+    np.testing.assert_allclose(grad(derivative)(0.3), 2 * (4 * np.cos(0.3) ** 2 - 2 * np.sin(0.3) ** 2))
 
 
 def test_reverse_mode_to_any_order_and_forward_over_reverse():
@@ -219,10 +219,10 @@ def test_none_stands_for_a_zero_cotangent_also_of_a_tree():
     f.defvjp(lambda pair, x, n: (f(pair, x, n), (pair.first, n)), lambda res, ct: (None, ct * res[0] * res[1], None))
     x = np.array([1.0, 2.0])
     pair = Pair(x, {"unused": None, "w": x})
-    got, slope = grad(lambda p, x: np.sum(f(p, x, 2)), argnums=(0, 1))(pair, x)
+    got, derivative = grad(lambda p, x: np.sum(f(p, x, 2)), argnums=(0, 1))(pair, x)
     np.testing.assert_array_equal(got.first, [0, 0])
     np.testing.assert_array_equal(got.second["w"], [0, 0])
-    np.testing.assert_array_equal(slope, 2 * x)
+    np.testing.assert_array_equal(derivative, 2 * x)
 
 
 def test_nondiff_arguments_are_any_objects_and_come_first():
@@ -407,18 +407,18 @@ def test_a_value_that_a_rule_finds_in_an_object_is_never_lost():
 def test_a_changed_rule_or_global_of_it_is_traced_again():
     f, factor = custom_jvp(lambda x: x * 1.0), [2.0]
     f.defjvp(lambda primals, tangents: (f(*primals), factor[0] * tangents[0]))
-    slope = jit(lambda x: grad(f)(x))
-    assert slope(1.0) == 2.0
+    derivative = jit(lambda x: grad(f)(x))
+    assert derivative(1.0) == 2.0
     factor[0] = 3.0
-    assert slope(1.0) == 3.0
+    assert derivative(1.0) == 3.0
     f.defjvp(lambda primals, tangents: (f(*primals), 4 * tangents[0]))
-    assert slope(1.0) == 4.0
+    assert derivative(1.0) == 4.0
     back, scale = custom_vjp(lambda x: x * 1.0), {"s": 1.0}
     back.defvjp(lambda x: (x, None), lambda res, ct: (ct * scale["s"],))
-    slope = grad(back)
-    assert slope(1.0) == 1.0
+    derivative = grad(back)
+    assert derivative(1.0) == 1.0
     scale["s"] = 5.0
-    assert slope(1.0) == 5.0
+    assert derivative(1.0) == 5.0
 
 
 def test_rules_that_call_each_other():
@@ -442,8 +442,8 @@ def test_transforms_inside_of_rules():
     @f.defjvp
     def rule(primals, tangents):
         (x,), (t,) = primals, tangents
-        slope = grad(lambda x: np.sum(x**3))(x)
-        return f(x), np.sum(vmap(lambda s, t: s * t)(slope, t)) + 0 * np.sum(checkpoint(np.negative)(t))
+        derivative = grad(lambda x: np.sum(x**3))(x)
+        return f(x), np.sum(vmap(lambda s, t: s * t)(derivative, t)) + 0 * np.sum(checkpoint(np.negative)(t))
 
     check_grads(f, (np.array([1.0, 2.0]),), order=3)
     check_grads(vmap(f), (np.array([[1.0, 2.0]]),), order=2)
@@ -603,24 +603,24 @@ def test_a_missing_rule_and_bad_arguments():
 def test_nothing_is_left_behind_after_an_error():
     f = custom_jvp(lambda x: x * 2.0)
     f.defjvp(lambda p, t: p[0])
-    slope = grad(f)
+    derivative = grad(f)
     with pytest.raises(CustomRuleError):
-        slope(1.0)
+        derivative(1.0)
     f.defjvp(lambda p, t: (f(*p), 2.0 * t[0]))
-    assert slope(1.0) == 2.0
+    assert derivative(1.0) == 2.0
 
 
 # -- programs
 
 
 def test_programs_print_cost_explain_and_name_the_lines_of_the_rule():
-    slope = jit(grad(total(module_level)))
-    slope(np.ones(3))
-    (program,) = slope.programs()
+    derivative = jit(grad(total(module_level)))
+    derivative(np.ones(3))
+    (program,) = derivative.programs()
     assert "custom_rules.py" in str(program.trace.graph)
     assert "custom_jvp" in str(traced(module_level))
     assert program.cost().flops is not None
-    assert slope.explain() is not None
+    assert derivative.explain() is not None
 
 
 def traced(f):
@@ -673,8 +673,8 @@ def test_a_pickle_carries_the_rule_or_refuses_the_derivative():
 def test_a_jitted_function_with_a_rule_inside_travels():
     cloudpickle = pytest.importorskip("cloudpickle")
     f = doubled()
-    slope = jit(grad(total(f)))
-    again = pickle.loads(cloudpickle.dumps(slope))
+    derivative = jit(grad(total(f)))
+    again = pickle.loads(cloudpickle.dumps(derivative))
     np.testing.assert_allclose(again(np.array([0.3])), 2 * np.cos([0.3]))
 
 

@@ -33,12 +33,12 @@ def bisect(f, x):
     return (low + high) / 2
 
 
-def by_slope(g, y):
+def by_derivative(g, y):
     return y / g(np.ones_like(y))
 
 
 def root(a):
-    return custom_root(lambda x: x**3 - a, a, bisect, by_slope)
+    return custom_root(lambda x: x**3 - a, a, bisect, by_derivative)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -106,7 +106,7 @@ def test_a_root_that_a_callback_finds():
         def solve(f, x):
             return pure_callback(np.cbrt, ShapeDtypeStruct(a.shape, a.dtype), a)
 
-        return custom_root(lambda x: x**3 - a, a, solve, by_slope)
+        return custom_root(lambda x: x**3 - a, a, solve, by_derivative)
 
     check_grads(solution, (np.array([1.0, 2.0]),), order=2)
     check_grads(vmap(solution), (np.array([[1.0, 2.0], [3.0, 4.0]]),), order=1)
@@ -115,7 +115,7 @@ def test_a_root_that_a_callback_finds():
 def test_aux_and_guesses_have_no_derivative():
     def solution(a, guess):
         x, steps = custom_root(
-            lambda x: x - a, guess, lambda f, x: (x - f(x), {"residual": np.sum(f(x))}), by_slope, has_aux=True
+            lambda x: x - a, guess, lambda f, x: (x - f(x), {"residual": np.sum(f(x))}), by_derivative, has_aux=True
         )
         return x, steps["residual"]
 
@@ -123,8 +123,8 @@ def test_aux_and_guesses_have_no_derivative():
     x, residual = jit(solution)(a, guess)
     np.testing.assert_array_equal(x, a)
     assert residual == 5.0
-    slopes = grad(lambda a, g: np.sum(solution(a, g)[0]) + solution(a, g)[1], argnums=(0, 1))(a, guess)
-    np.testing.assert_array_equal(slopes, [[1.0, 1.0], [0.0, 0.0]])
+    derivatives = grad(lambda a, g: np.sum(solution(a, g)[0]) + solution(a, g)[1], argnums=(0, 1))(a, guess)
+    np.testing.assert_array_equal(derivatives, [[1.0, 1.0], [0.0, 0.0]])
     assert solution(a, guess)[1] == 5.0
 
 
@@ -160,12 +160,12 @@ def test_batches_of_linear_equations():
 
 
 def test_one_trace_serves_every_size():
-    slope = jit(grad(lambda a, b: np.sum(dense(a, b) ** 2)))
+    derivative = jit(grad(lambda a, b: np.sum(dense(a, b) ** 2)))
     for n in SIZES:
         a, b = matrix(n), np.linspace(1, 2, n)
         x = np.linalg.solve(a, b)
-        np.testing.assert_allclose(slope(a, b), -2 * np.outer(np.linalg.solve(a.T, x), x), atol=1e-12)
-    assert slope.cache_info().traces == 1
+        np.testing.assert_allclose(derivative(a, b), -2 * np.outer(np.linalg.solve(a.T, x), x), atol=1e-12)
+    assert derivative.cache_info().traces == 1
 
 
 def test_symmetric_equations_need_one_solver():
@@ -228,13 +228,14 @@ def test_a_function_that_is_not_linear_is_refused_in_reverse_mode():
 
 
 WRONG = {
-    "tree of f": (lambda a: custom_root(lambda x: (x, x), a, bisect, by_slope), "f gives the structure"),
-    "shape of f": (lambda a: custom_root(lambda x: np.sum(x), a, bisect, by_slope), r"f gives a result of .*\[\]"),
-    "dtype of f": (lambda a: custom_root(lambda x: x > 0, a, bisect, by_slope), "f gives a result of type bool"),
-    "solution": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: (x,), by_slope), "solve gives a solution of"),
-    "shape of the solution": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: x[1:], by_slope), "solve gives"),
+    "tree of f": (lambda a: custom_root(lambda x: (x, x), a, bisect, by_derivative), "f gives the structure"),
+    "shape of f": (lambda a: custom_root(lambda x: np.sum(x), a, bisect, by_derivative), r"f gives a result of .*\[\]"),
+    "dtype of f": (lambda a: custom_root(lambda x: x > 0, a, bisect, by_derivative), "f gives a result of type bool"),
+    "solution": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: (x,), by_derivative), "solve gives a solution"),
+    "shape of the solution": (
+        lambda a: custom_root(lambda x: x - a, a, lambda f, x: x[1:], by_derivative), "solve gives"),
     "tangent": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: a, lambda g, y: y[1:]), "tangent_solve gives"),
-    "no aux": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: x, by_slope, True), "not a pair"),
+    "no aux": (lambda a: custom_root(lambda x: x - a, a, lambda f, x: x, by_derivative, True), "not a pair"),
     "matvec": (lambda a: custom_linear_solve(lambda x: x[1:], a, lambda mv, b: b, symmetric=True), "matvec gives"),
     "x": (lambda a: custom_linear_solve(lambda x: x, a, lambda mv, b: b[1:], symmetric=True), "solve gives"),
 }  # fmt: skip
@@ -250,9 +251,9 @@ def test_what_does_not_fit_is_named_with_its_line(case):
 
 def test_non_functions_and_non_arrays_are_refused():
     for wrong in (
-        lambda: custom_root(1, 1.0, bisect, by_slope),
+        lambda: custom_root(1, 1.0, bisect, by_derivative),
         lambda: custom_linear_solve(lambda x: x, 1.0, None),
-        lambda: jit(lambda: custom_root(lambda x: x, "text", bisect, by_slope))(),
+        lambda: jit(lambda: custom_root(lambda x: x, "text", bisect, by_derivative))(),
         lambda: jit(lambda: custom_linear_solve(lambda x: x, "text", bisect))(),
     ):
         with pytest.raises(ArgumentError):

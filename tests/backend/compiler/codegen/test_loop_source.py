@@ -83,10 +83,10 @@ def test_loops_in_branches_in_loops(optimize):
     x = np.random.default_rng(1).normal(size=(6, 3))
     for got, wanted in zip(jit(run, optimize=optimize)(x), by_hand(x), strict=True):
         np.testing.assert_allclose(got, wanted)
-    slope = jit(grad(lambda x: np.sum(run(x)[0])), optimize=optimize)(x)
+    derivative = jit(grad(lambda x: np.sum(run(x)[0])), optimize=optimize)(x)
     direction = np.random.default_rng(2).normal(size=x.shape)
     difference = (np.sum(by_hand(x + 1e-6 * direction)[0]) - np.sum(by_hand(x - 1e-6 * direction)[0])) / 2e-6
-    np.testing.assert_allclose(np.sum(slope * direction), difference, rtol=1e-6)
+    np.testing.assert_allclose(np.sum(derivative * direction), difference, rtol=1e-6)
 
 
 @BOTH

@@ -277,13 +277,13 @@ def test_collapsed_axes(name, threads, rng):
     function = DEEP[name]
     loss = lambda *args: np.sum(np.sin(function(*args)) * 0.7)
     with tiled(5, threads=threads):
-        program, slope = jit(function), anyshape.grad(loss, argnums=(0, 1, 2, 3))
+        program, derivative = jit(function), anyshape.grad(loss, argnums=(0, 1, 2, 3))
         for b, n, d in ((1, 9, 4), (2, 7, 3), (4, 4, 4), (3, 1, 8), (1, 1, 12), (5, 6, 1)):
             args = [rng.normal(size=s) for s in ((b, n, d), (d,), (b, 1, d), (n,), (b, n, 1))]
             strided = np.repeat(args[0], 2, axis=0)[::2]
             for x in (args[0], strided, np.asfortranarray(args[0])):
                 np.testing.assert_allclose(program(x, *args[1:]), function(x, *args[1:]), rtol=1e-12, atol=1e-13)
-            got = slope(*args)
+            got = derivative(*args)
             with untiled():
                 expected = anyshape.grad(loss, argnums=(0, 1, 2, 3))(*args)
             for g, e in zip(got, expected, strict=True):
@@ -338,11 +338,11 @@ def test_derivatives_of_a_value_read_along_two_axes(rng):
         return np.sum(np.tanh(m * v) * np.sin(v)[:, None] + m @ m)
 
     with tiled():
-        slope = jit(anyshape.grad(loss, argnums=(0, 1)))
-        got = {n: slope(square(rng, n), vector(np.random.default_rng(n), n)) for n in (1, 6, 7)}
+        derivative = jit(anyshape.grad(loss, argnums=(0, 1)))
+        got = {n: derivative(square(rng, n), vector(np.random.default_rng(n), n)) for n in (1, 6, 7)}
     rng = np.random.default_rng(20240117)
     with untiled():
-        slope = jit(anyshape.grad(loss, argnums=(0, 1)))
-        for n, slopes in got.items():
-            for g, e in zip(slopes, slope(square(rng, n), vector(np.random.default_rng(n), n)), strict=True):
+        derivative = jit(anyshape.grad(loss, argnums=(0, 1)))
+        for n, derivatives in got.items():
+            for g, e in zip(derivatives, derivative(square(rng, n), vector(np.random.default_rng(n), n)), strict=True):
                 np.testing.assert_allclose(g, e, rtol=1e-11)

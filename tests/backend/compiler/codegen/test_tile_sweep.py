@@ -264,13 +264,13 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng):
         y = np.sin(x) * x
         return np.sum(y), np.sum(y, axis=0), np.sum(y, axis=1), np.sum(y * y, axis=0) / np.sum(y)
 
-    step, slope = jit(sums), anyshape.grad(lambda x: sums(x)[0])
+    step, derivative = jit(sums), anyshape.grad(lambda x: sums(x)[0])
     for n in (1 << 14, 50001):
         x = rng.normal(size=(n, 5))
         runs = []
         for threads in (1, 2, 3, 4, 2, 1):
             with tiled(1 << 14, 1 << 13, threads):
-                runs.append([*step(x), slope(x)])
+                runs.append([*step(x), derivative(x)])
         for others in runs[1:]:
             for a, b in zip(runs[0], others, strict=True):
                 assert np.array_equal(a, b)

@@ -295,7 +295,7 @@ def test_specializations_serve_every_pattern_from_one_trace(small_tiles):
     def function(x, y, z):
         return np.sum(np.tanh(x + y) * z), x * y * z
 
-    slope = jit(anyshape.grad(lambda x, y, z: function(x, y, z)[0], argnums=(0, 1, 2)))
+    derivative = jit(anyshape.grad(lambda x, y, z: function(x, y, z)[0], argnums=(0, 1, 2)))
     value = jit(function)
     rng = np.random.default_rng(3)
     for n in (0, 1, 2, 7):
@@ -304,9 +304,9 @@ def test_specializations_serve_every_pattern_from_one_trace(small_tiles):
             xs = [rng.normal(size=s) for s in shapes]
             for got, expected in zip(value(*xs), function(*xs), strict=True):
                 np.testing.assert_allclose(got, expected, rtol=1e-12)
-            for g, x in zip(slope(*xs), xs, strict=True):
+            for g, x in zip(derivative(*xs), xs, strict=True):
                 assert g.shape == x.shape
-    assert value.cache_info().traces == slope.cache_info().traces == 1
+    assert value.cache_info().traces == derivative.cache_info().traces == 1
     with pytest.raises(ValueError, match=r"x\.shape\[0\] \(2\) must equal y\.shape\[0\] \(3\), or one"):
         value(np.ones(2), np.ones(3), np.ones(3))
     assert value(np.ones(2), np.ones(2), np.ones(1))[1].tolist() == [1, 1]

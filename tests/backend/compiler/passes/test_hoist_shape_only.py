@@ -81,12 +81,12 @@ def test_derivatives_through_cached_masks():
     step = anyshape.jit(anyshape.value_and_grad(loss))
     for n in (0, 1, 2, 5, 2, 40, 5):
         x = np.random.default_rng(n).normal(size=(n, 3))
-        value, slope = step(x)
+        value, derivative = step(x)
         mask, w = np.tri(n, dtype=bool), np.arange(n)
         y = np.where(mask, x @ x.T, 0.5)
         assert np.allclose(value, np.sum(np.tanh(y) * w))
         ct = np.where(mask, (1 - np.tanh(y) ** 2) * w, 0)
-        np.testing.assert_allclose(slope, (ct + ct.T) @ x, atol=1e-10)
+        np.testing.assert_allclose(derivative, (ct + ct.T) @ x, atol=1e-10)
     assert step.cache_info().traces == 1
 
 

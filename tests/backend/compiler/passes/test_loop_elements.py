@@ -140,7 +140,7 @@ def test_blocks_of_any_length_give_what_trips_give(name, reverse, monkeypatch):
         last, ys = run(w, h, xs)
         return np.sum(np.sin(last)) + sum(np.sum(y * np.cos(np.arange(3.0)).sum()) for y in _flat(ys))
 
-    f, slope, plain = jit(run), jit(grad(loss, (0, 1, 2))), jit(grad(loss, (0, 1, 2)), optimize="off")
+    f, derivative, plain = jit(run), jit(grad(loss, (0, 1, 2))), jit(grad(loss, (0, 1, 2)), optimize="off")
     for length in (0, 1, 2, 7, 20):
         h, xs = RNG.normal(size=3), RNG.normal(size=(length, 3))
         if length:
@@ -148,7 +148,7 @@ def test_blocks_of_any_length_give_what_trips_give(name, reverse, monkeypatch):
             for got, want in zip(leaves(f(W, h, xs)), leaves(expected), strict=True):
                 assert got.dtype == want.dtype
                 np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
-        for got, want in zip(slope(W, h, xs), plain(W, h, xs), strict=True):
+        for got, want in zip(derivative(W, h, xs), plain(W, h, xs), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-10)
 
 

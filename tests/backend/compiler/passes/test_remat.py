@@ -39,7 +39,7 @@ def arguments(n, layers=5):
     return RNG.normal(size=(n, WIDTH)), [RNG.normal(size=(WIDTH, WIDTH)) / 5 for _ in range(layers)]
 
 
-def slope(limit, function=loss):
+def derivative(limit, function=loss):
     return grad(jit(function, max_bytes=limit), argnums=(0, 1))
 
 
@@ -60,10 +60,10 @@ def bound(function, n, layers=5):
 
 def test_a_call_over_the_limit_runs_in_less_memory_with_the_same_bits():
     x, ws = arguments(N)
-    plain = slope(WHOLE)
+    plain = derivative(WHOLE)
     wanted = plain(x, ws)
     limit = int(0.8 * bound(plain, N))
-    less = slope(limit)
+    less = derivative(limit)
     for _ in range(2):
         for a, b in zip(leaves(less(x, ws)), leaves(wanted), strict=True):
             np.testing.assert_array_equal(a, b, strict=True)
@@ -74,10 +74,10 @@ def test_a_call_over_the_limit_runs_in_less_memory_with_the_same_bits():
 
 
 def test_one_plan_serves_every_size_and_small_calls_keep_everything():
-    plain = slope(WHOLE)
+    plain = derivative(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
-    less = slope(int(0.8 * bound(plain, N)))
+    less = derivative(int(0.8 * bound(plain, N)))
     for n in (N, 0, 1, 2, 5, 17, N - 1, N + 7):
         x, ws = arguments(n)
         for a, b in zip(leaves(less(x, ws)), leaves(plain(x, ws)), strict=True):
@@ -88,7 +88,7 @@ def test_one_plan_serves_every_size_and_small_calls_keep_everything():
 def test_an_error_names_the_bytes_with_and_without_rematerialisation():
     x, ws = arguments(N)
     with pytest.raises(MemoryLimitError, match="where values are computed again, and max_bytes is 1000000") as caught:
-        slope(1_000_000)(x, ws)
+        derivative(1_000_000)(x, ws)
     assert 1_000_000 < caught.value.again < caught.value.needed
     table = jit(lambda x: np.sum(np.outer(x, x)), max_bytes=1000)
     with pytest.raises(MemoryLimitError) as caught:
@@ -142,12 +142,12 @@ def chain(x):
 
 def test_a_call_takes_as_many_segments_as_its_limit_needs():
     x = np.linspace(0, 1, 20_000)
-    (value, slope), used = anyshape.value_and_grad(chain)(x), []
+    (value, derivative), used = anyshape.value_and_grad(chain)(x), []
     for limit in (100 * x.nbytes, 30 * x.nbytes):  # the derivative of a plain chain takes 128 arrays
         less = anyshape.value_and_grad(jit(chain, max_bytes=limit))
         for _ in range(2):
             np.testing.assert_array_equal(less(x)[0], value)
-            np.testing.assert_allclose(less(x)[1], slope, rtol=1e-12)
+            np.testing.assert_allclose(less(x)[1], derivative, rtol=1e-12)
         used.append(measured(less.programs()[0].run, [x])[0])
         assert used[-1] <= limit + SLACK
     assert used[1] < 0.5 * used[0]
@@ -177,10 +177,10 @@ def test_callbacks_sorts_and_gathers_are_not_recomputed():
 
 
 def test_a_profile_shows_the_plan_that_runs():
-    plain = slope(WHOLE)
+    plain = derivative(WHOLE)
     x, ws = arguments(N)
     plain(x, ws)
-    less = slope(int(0.8 * bound(plain, N)))
+    less = derivative(int(0.8 * bound(plain, N)))
     tanh = []
     for f in (plain, less):
         rows = anyshape.profile(f, repeat=1, file=io.StringIO())(x, ws).rows
@@ -190,9 +190,9 @@ def test_a_profile_shows_the_plan_that_runs():
 
 def test_threads_share_one_plan():
     x, ws = arguments(N)
-    plain = slope(WHOLE)
+    plain = derivative(WHOLE)
     wanted = leaves(plain(x, ws))
-    less, results = slope(int(0.8 * bound(plain, N))), []
+    less, results = derivative(int(0.8 * bound(plain, N))), []
 
     def run():
         results.append(leaves(less(x, ws)))

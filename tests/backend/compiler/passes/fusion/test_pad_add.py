@@ -109,15 +109,15 @@ def test_sums_equal_numpys(name, dtype, rank):
 
 @pytest.mark.parametrize("make", [variation, curvature])
 def test_derivatives_of_differences(make):
-    slope = anyshape.grad(make)
+    derivative = anyshape.grad(make)
     product = jit(lambda x, v: anyshape.hvp(make, (x,), (v,)))
     for n in [n for n in SIZES if n > 1]:
         x, v = np.random.default_rng(n).standard_normal((2, n))
-        for f, xs in ((slope, (x,)), (product, (x, v))):
+        for f, xs in ((derivative, (x,)), (product, (x, v))):
             got = f(*xs)
             same(got, *evaluate(f.programs()[0].graph, xs))
-        np.testing.assert_allclose(product(x, v), (slope(x + v) - slope(x - v)) / 2, atol=1e-9)
-    assert any(s.op is add_part_op for s in slope.programs()[0].plan.steps)
+        np.testing.assert_allclose(product(x, v), (derivative(x + v) - derivative(x - v)) / 2, atol=1e-9)
+    assert any(s.op is add_part_op for s in derivative.programs()[0].plan.steps)
 
 
 def test_arguments_are_not_written_to():

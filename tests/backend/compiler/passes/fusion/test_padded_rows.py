@@ -126,12 +126,12 @@ def test_gradients_of_slices(function, shape):
             x = rng.normal(size=shape(n))
             for k in (0, 1, n // 2, n):
                 got = gradient(x, np.int64(k))
-                slope = np.zeros_like(x)
+                derivative = np.zeros_like(x)
                 if function is loss:
-                    slope[:k] = np.sin(2 * x[:k])
+                    derivative[:k] = np.sin(2 * x[:k])
                 else:
-                    slope[k:-1] = np.exp(x[k:-1]) * (np.cos(x[k:-1]) - np.sin(x[k:-1]))
-                np.testing.assert_allclose(got, slope, rtol=1e-12, atol=1e-14)
+                    derivative[k:-1] = np.exp(x[k:-1]) * (np.cos(x[k:-1]) - np.sin(x[k:-1]))
+                np.testing.assert_allclose(got, derivative, rtol=1e-12, atol=1e-14)
 
 
 def test_rows_written_in_place_take_no_array_of_their_own():

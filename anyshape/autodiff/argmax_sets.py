@@ -1,4 +1,4 @@
-"""The elements that attain an extreme, which share its derivative equally.
+"""Argmax and argmin sets: the elements that equal an extreme, which share its derivative equally.
 
 NumPy's extremes are NaN where an element is NaN. The derivative is then NaN in each element, in both modes: a number
 would hide that the result depends on no number.
@@ -16,8 +16,8 @@ BELOW_MAX: Comparison = ew.lt
 ABOVE_MIN: Comparison = ew.gt
 
 
-def attains(x: Any, extreme: Any, misses: Comparison) -> Any:
-    """Return a mask of the elements that attain an extreme of their shape; NaN is attained by all.
+def in_argmax_set(x: Any, extreme: Any, misses: Comparison) -> Any:
+    """Return a mask of the elements that equal an extreme of their shape: its argmax or argmin set; all for NaN.
 
     `misses` is BELOW_MAX or ABOVE_MIN.
     """
