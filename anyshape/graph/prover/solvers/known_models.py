@@ -24,6 +24,7 @@ from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 
 _MODELS = 32
+_NUMBERS = 4  # of claims, which sizes of a first model are
 _FIRST_MODELS = 5  # stay first: the sizes of the call, or the initial models
 
 
@@ -42,9 +43,10 @@ class KnownModels:
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
 
     def all(self) -> list[Model]:
-        """Return the models; try the initial ones if there are none."""
+        """Return the models; try the initial ones if there are none, and sizes that claims state as numbers."""
         if not self._models:
-            for model in initial_models():
+            numbers = dict.fromkeys([n for c in self._claims for n in (c.left, c.right) if isinstance(n, int)])
+            for model in initial_models([n for n in numbers if n > 1][:_NUMBERS]):
                 self.add(model)
         return self._models
 

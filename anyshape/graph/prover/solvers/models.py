@@ -46,8 +46,8 @@ class Model(Assignment):
         return size
 
 
-def initial_models() -> list[Model]:
-    """Return models to begin with: all sizes alike, rising, falling, ones, and as small as possible."""
+def initial_models(numbers: Sequence[int] = ()) -> list[Model]:
+    """Return models to begin with: all sizes alike, rising, falling, ones, as small as possible, and these numbers."""
     rules: list[Callable[[int], int]] = [
         lambda i: 6,
         lambda i: 7 + 2 * i,
@@ -55,7 +55,7 @@ def initial_models() -> list[Model]:
         lambda i: 1,
         lambda i: 0,
     ]
-    return [Model(make=rule) for rule in rules]
+    return [Model(make=rule) for rule in (*rules, *map(_always, numbers))]
 
 
 def separating_models(claim: Claim, facts: Sequence[Claim]) -> Iterator[Model]:
