@@ -35,7 +35,7 @@ class Pushed(NamedTuple):
 
 
 class Replay(dict[Value, Any]):
-    """The environment of a replay: for each value of a graph the value that stands for it.
+    """Environment of a replay: for each value of a graph the value that stands for it.
 
     Each replay makes new run-time sizes. Assertions about them are required again, as soon as their sizes exist.
 

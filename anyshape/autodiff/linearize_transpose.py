@@ -18,7 +18,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LinearMap:
-    """The derivative at a point: a graph whose first inputs are tangents, in which it is linear, then residuals.
+    """Derivative at a point: a graph whose first inputs are tangents, in which it is linear, then residuals.
 
     `live` gives for each output of the function the output of the graph that is its tangent; None: zero.
     """

@@ -1,4 +1,4 @@
-"""The tables of derivative and batching rules, and the verbs that fill them.
+"""Tables of derivative and batching rules, and the verbs that fill them.
 
 A verb fills JVP and transpose together, so the two cannot drift. VJPs are derived from them.
 
@@ -36,7 +36,7 @@ SHIFTS: OpTable[Rule | None] = OpTable("shift", "autodiff/rules")
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A linear input of an op that is transposed: its array type is known, its value is not."""
+    """Linear input of an op that is transposed: its array type is known, its value is not."""
 
     meta: TensorMeta
 
@@ -47,7 +47,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """An output of a batching rule that is the same for all examples, and has no axis for them."""
+    """Output of a batching rule that is the same for all examples, and has no axis for them."""
 
     value: Any
 

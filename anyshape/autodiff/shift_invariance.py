@@ -26,7 +26,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Change:
-    """The effect of d on a value: `times` d is added or, if it `scales`, it is multiplied by exp(d) to the `times`.
+    """Effect of d on a value: `times` d is added or, if it `scales`, it is multiplied by exp(d) to the `times`.
 
     `axes` are the axes of the value along which the axes of d lie.
     """
@@ -37,7 +37,7 @@ class Change:
 
 
 class _NotProved(Exception):
-    """No rule tells the change of a value."""
+    """Raised where no rule tells the change of a value."""
 
 
 Rule = Callable[["ShiftAnalysis", Node, list[Change | None]], Change]

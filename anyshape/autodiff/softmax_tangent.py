@@ -1,4 +1,4 @@
-"""The tangent of softmax quotients: exponentials divided by their own sum, however a program writes a softmax.
+"""Tangent of softmax quotients: exponentials divided by their own sum, however a program writes a softmax.
 
 With a tangent u of z, the tangent of y = exp(z) / sum(exp(z)) is y (u - sum(y u)). This has fewer steps than the rules
 of exp, sum and quotient in turn. It reads y alone, and no part of it can overflow.
@@ -22,7 +22,7 @@ Makers = Mapping[Value, Node]
 
 
 class SoftmaxQuotient(NamedTuple):
-    """The quotient of exp(`exponent`) and its sum along `axes`."""
+    """Quotient of exp(`exponent`) and its sum along `axes`."""
 
     exponent: Value
     axes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The naive evaluator, which defines the meaning of a graph: every plan must give the same."""
+"""Naive evaluator, which defines the meaning of a graph: every plan must give the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: anyshape demo | show | explain | profile | check."""
+"""Command line: anyshape demo | show | explain | profile | check."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EPILOG = """examples:
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose errors take one line."""
+    """Argument parser whose errors take one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")

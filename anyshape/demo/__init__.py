@@ -1,1 +1,1 @@
-"""The main job: a small language model trained on paragraphs of their natural lengths, from one trace."""
+"""Main job: a small language model trained on paragraphs of their natural lengths, from one trace."""

@@ -1,4 +1,4 @@
-"""A causal self-attention language model in plain NumPy, which knows nothing of tracing or gradients.
+"""Causal self-attention language model in plain NumPy, which knows nothing of tracing or gradients.
 
 The same functions run eagerly on NumPy arrays. `n`, the number of tokens, is whatever the paragraph has.
 """

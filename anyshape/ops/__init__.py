@@ -1,4 +1,4 @@
-"""The primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
+"""Primitives of programs. Operands are traced arrays, or NumPy arrays outside of a trace."""
 
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.contraction import dot_general, einsum

@@ -27,7 +27,7 @@ AT_MOST = "<="
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A function as a param: it takes arrays and returns a sequence of arrays. Nothing else in a graph is not data."""
+    """Function as a param: it takes arrays and returns a sequence of arrays. Nothing else in a graph is not data."""
 
     function: Callable[..., Any]
     name: str
@@ -74,12 +74,12 @@ def _name_sizes_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
 
 
 def _is_callback(node: Node, param: Any) -> bool:
-    """A function. Files cannot hold one."""
+    """Accept a function. Files cannot hold one."""
     return isinstance(param, Callback)
 
 
 def _are_results(node: Node, param: Any) -> bool:
-    """A dtype and extents for each result."""
+    """Accept a dtype and extents for each result."""
     return all(isinstance(dtype, np.dtype) and all(_is_entry(node, e) for e in entries) for dtype, entries in param)
 
 

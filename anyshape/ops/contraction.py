@@ -153,7 +153,7 @@ def _path_flops(a: Applied) -> Size:
 
 
 def _is_equation(node: Node, param: Any) -> bool:
-    """A product with one label for each axis of each operand."""
+    """Accept a product with one label for each axis of each operand."""
     if not isinstance(param, str) or not is_product(param):
         return False
     return [len(labels) for labels in terms_of(param)[0]] == [v.meta.rank for v in node.inputs]

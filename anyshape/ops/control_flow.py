@@ -113,7 +113,7 @@ def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...
 
 
 def _are_branches(node: Node, param: Any) -> bool:
-    """One or more subgraphs."""
+    """Accept one or more subgraphs."""
     return isinstance(param, tuple) and bool(param) and all(kinds.graph(node, g) for g in param)
 
 

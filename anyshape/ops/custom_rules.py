@@ -34,7 +34,7 @@ Levels: TypeAlias = tuple[tuple[bool, ...], ...]
 
 
 class CustomRule:
-    """A rule of the user as a param. Rules are equal if their keys are; subclasses hold the functions.
+    """Rule of the user as a param. Rules are equal if their keys are; subclasses hold the functions.
 
     `name` is the name of the function that has the rule. The last `captured` arguments are values that the rule closes
     over: their tangents play no part. `is_independent`: the results do not depend on how the function
@@ -57,7 +57,7 @@ class CustomRule:
 
     @property
     def key(self) -> Any:
-        """A key that is equal for equal rules."""
+        """Key that is equal for equal rules."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -86,7 +86,7 @@ class CustomRule:
 
 
 class ClosedOver(CustomRule):
-    """The missing rule of a function for a value that it closes over: an error, where a derivative depends on it."""
+    """Missing rule of a function for a value that it closes over: an error, where a derivative depends on it."""
 
     def __init__(self, function: str, name: str) -> None:
         self.function = function
@@ -109,7 +109,7 @@ def _argument_type(ctx: ShapeGuardContext, x: TensorMeta) -> TensorMeta:
 def _result_types(
     ctx: ShapeGuardContext, *operands: TensorMeta, rule: CustomRule | str, count: int, levels: Levels
 ) -> TensorMeta | tuple[TensorMeta, ...]:
-    """The first `count` operands are arguments; `levels`, outermost first, say which have the axis of a vmap."""
+    """Return the types behind `count` arguments; `levels`, outermost first, say which have the axis of a vmap."""
     results = operands[count:]
     return results if len(results) > 1 else results[0]
 
@@ -122,13 +122,13 @@ def _tangent_types(
     depth: int,
     results: tuple[tuple[np.dtype, tuple[Size, ...]], ...],
 ) -> TensorMeta | tuple[TensorMeta, ...]:
-    """The first `count` operands are tangents, the others residuals; all have the axes of `depth` vmaps in front."""
+    """Derive the results of `count` tangents, then residuals; all have the axes of `depth` vmaps in front."""
     metas = tuple([TensorMeta(dtype, tuple([ctx.resolve(size) for size in sizes])) for dtype, sizes in results])
     return metas if len(metas) > 1 else metas[0]
 
 
 def _is_rule(node: Node, param: Any) -> bool:
-    """A rule of the user, or the name of its function, where a file has dropped the rule."""
+    """Accept a rule of the user, or the name of its function, where a file has dropped the rule."""
     return isinstance(param, (CustomRule, str))
 
 
@@ -138,7 +138,7 @@ def _are_levels(node: Node, param: Any) -> bool:
 
 
 def _are_results(node: Node, param: Any) -> bool:
-    """A dtype and sizes for each result."""
+    """Accept a dtype and sizes for each result."""
     return all(isinstance(dtype, np.dtype) and kinds.sizes(node, sizes) for dtype, sizes in param)
 
 

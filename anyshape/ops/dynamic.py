@@ -115,7 +115,7 @@ def _dynamic_update_slice_type(
 
 
 def _is_limit(node: Node, param: Any) -> bool:
-    """A size, or None for no limit."""
+    """Accept a size, or None for no limit."""
     return param is None or kinds.size(node, param)
 
 

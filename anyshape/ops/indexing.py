@@ -69,7 +69,7 @@ def _takes_indexed_axes(node: Node, params: dict[str, Any]) -> bool:
 
 
 def _puts_at_indexed_axes(node: Node, params: dict[str, Any]) -> bool:
-    """One axis of the result, and its size, per index array; the updates have the axes of the indices."""
+    """Accept an axis of the result, and its size, per index array; the updates have the axes of the indices."""
     updates, index, count = node.inputs[0].meta.rank, node.inputs[1].meta.rank, len(node.inputs) - 1
     rank = updates - index + len(params["axes"])
     return index <= updates and len(params["sizes"]) == count and kinds.are_increasing_axes(params["axes"], count, rank)

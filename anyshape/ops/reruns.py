@@ -36,7 +36,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class Operands(NamedTuple):
-    """The operands of a rerun, or their types: of the loop, its checkpoint slots, and of the scan."""
+    """Operands of a rerun, or their types: of the loop, its checkpoint slots, and of the scan."""
 
     loop: Sequence[Any]
     slots: Sequence[Any]

@@ -37,7 +37,7 @@ def _permute_type(ctx: ShapeGuardContext, x: TensorMeta, order: TensorMeta, *, a
 def _searchsorted_type(
     ctx: ShapeGuardContext, row: TensorMeta, values: TensorMeta, *, side: str, batch: int
 ) -> TensorMeta:
-    """The first `batch` axes of both operands are batch axes; the row has one more axis."""
+    """Check that both operands have `batch` batch axes first, and the row one more axis."""
     if row.dtype != values.dtype:
         raise ctx.bad_dtype(f"operands are {row.dtype} and {values.dtype}", "convert them to one dtype with astype")
     if row.rank != batch + 1:
@@ -46,7 +46,7 @@ def _searchsorted_type(
 
 
 def _bisection_steps(a: Applied) -> Size:
-    """A row of n elements has n + 1 positions for a value."""
+    """Count the steps: a row of n elements has n + 1 positions for a value."""
     row, values = a.inputs
     return expr.mul(elements(values), ceil_log2(expr.add(row[-1], 1)))
 

@@ -49,7 +49,7 @@ def trace_subgraphs(
 
 
 class _Traced:
-    """A body that was traced: its builder, its results, and the conditions of its subgraph."""
+    """Body that was traced: its builder, its results, and the conditions of its subgraph."""
 
     def __init__(self, outer: Builder, body: Body, arguments: Sequence[TensorMeta], held: Condition | None) -> None:
         self.builder = Builder(outer.scope, parent=outer, handle=outer.handle, whole=True)

@@ -1,4 +1,4 @@
-"""A traced program: its graph, its plans and the function that runs it."""
+"""Traced program: its graph, its plans and the function that runs it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class Program:
-    """One trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
+    """Trace, ready to run at every shape that satisfies its conditions. Prints as its graph; pickles.
 
     It is a function like any other: called while another one is traced, it becomes part of that trace. `graph` is the
     traced graph after passes. `plan` runs at all sizes, and `plan_for` returns the plan that runs at some sizes.

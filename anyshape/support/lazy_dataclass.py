@@ -40,7 +40,7 @@ else:
 
 
 class _Declaration:
-    """The fields that a class and its bases declare, by name, with their defaults.
+    """Fields that a class and its bases declare, by name, with their defaults.
 
     Classes hold it under the name that the standard library reads fields from.
     """

@@ -58,7 +58,7 @@ class _Clock:
 
 
 class phase:
-    """A part of a first call, such as "tracing loss": a context manager that counts the ops in its block."""
+    """Part of a first call, such as "tracing loss": a context manager that counts the ops in its block."""
 
     __slots__ = ("clock", "ops", "outer", "text")
     outer: phase | None

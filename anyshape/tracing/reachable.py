@@ -66,7 +66,7 @@ def reachable(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 class Walk:
-    """Everything that a function reaches: `things` with their paths, the `holders` of them, and code objects."""
+    """Walk over what a function reaches: `things` with their paths, the `holders` of them, and code objects."""
 
     def __init__(self, function: Callable[..., Any] | Roots) -> None:
         self.things: list[tuple[str, Any]] = []

@@ -60,7 +60,7 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(SymbolicScope().read(self.shape) if isinstance(self.shape, str) else self.shape)
 
 

@@ -99,7 +99,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One comparison: its worst entry, and the error that is accepted for it."""
+    """Comparison: its worst entry, and the error that is accepted for it."""
 
     check: str
     mode: str
@@ -160,7 +160,7 @@ class Checker:
 
 
 class _Level:
-    """A function of some order and its two derivatives; `next_order` holds the same for these derivatives."""
+    """Function of some order and its two derivatives; `next_order` holds the same for these derivatives."""
 
     def __init__(
         self, f: Callable[..., Any], name: str, order: int, last: int, modes: Sequence[str], tolerance: Tolerance

@@ -55,7 +55,7 @@ _LOG = logging.getLogger("anyshape.trace")
 
 
 class Jitted:
-    """A function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
+    """Function that is traced once per structure, dtypes and ranks of its arguments, and runs at every size.
 
     Called while another function is traced, it becomes part of that trace.
 

@@ -33,7 +33,7 @@ from anyshape.tracing.trace import Trace, as_value, is_inexact
 
 @dataclass(frozen=True, eq=False)
 class LinearMapSpec:
-    """The value-free part of a linear map: its graph, pytrees and array types. One per trace of the function.
+    """Value-free part of a linear map: its graph, pytrees and array types. One per trace of the function.
 
     `xs` and `ys` are the metadata of all inputs and outputs of the function; `wrt` are the inputs that have tangents.
     `live` maps each output of the function to an output of `graph`, or to None if its tangent is zero.
@@ -164,7 +164,7 @@ def active_depth() -> int:
 
 
 class LinearizedFunction:
-    """A linear map at a point: `push` maps tangents of the primals, `pull` cotangents of the value."""
+    """Linear map at a point: `push` maps tangents of the primals, `pull` cotangents of the value."""
 
     def __init__(self, shape: LinearMapSpec, values: Sequence[Any]) -> None:
         self.shape, self.values = shape, list(values)

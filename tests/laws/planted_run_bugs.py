@@ -83,7 +83,7 @@ RUN_BUGS = (
         "anyshape/backend/compiler/passes/fusion/merge_groups.py",
         "self.paths.is_separated(i, j, last) or self.paths.is_separated(j, i, last)",
         "self.paths.is_separated(j, i, last)",
-        (PASSES + "test_fuse.py", "-k", "could_be_one"),
+        (PASSES + "fusion/test_fuse.py", "-k", "could_be_one"),
     ),
     Bug(
         "the offset of a view counts elements",
@@ -118,21 +118,21 @@ RUN_BUGS = (
         "anyshape/backend/compiler/passes/fusion/pad_add.py",
         "return zero and alone",
         "return alone",
-        (PASSES + "test_pad_add.py", "-k", "ones"),
+        (PASSES + "fusion/test_pad_add.py", "-k", "ones"),
     ),
     Bug(
         "pads of negative zeros are folded into sums",
         "anyshape/backend/compiler/passes/fusion/pad_add.py",
         'params["value"] == 0 and not np.signbit(np.real(params["value"]))',
         'params["value"] == 0',
-        (PASSES + "test_pad_add.py", "-k", "negative_zeros"),
+        (PASSES + "fusion/test_pad_add.py", "-k", "negative_zeros"),
     ),
     Bug(
         "a folded pad starts where it should end",
         "anyshape/backend/compiler/passes/fusion/pad_add.py",
         '("low", both[0]), ("high", both[1])',
         '("low", both[1]), ("high", both[0])',
-        (PASSES + "test_pad_add.py", "-k", "numpys and value"),
+        (PASSES + "fusion/test_pad_add.py", "-k", "numpys and value"),
     ),
     # -- memory and generated functions
     Bug(

@@ -1,4 +1,4 @@
-"""The batching rules of every op, one file per family. Importing this package fills the table."""
+"""Batching rules of every op, one file per family. Importing this package fills the table."""
 
 from anyshape.autodiff.batching import (
     callback,

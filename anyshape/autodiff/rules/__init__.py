@@ -1,4 +1,4 @@
-"""The JVP and transpose rules of every op, one file per family. Importing this package fills the tables."""
+"""JVP and transpose rules of every op, one file per family. Importing this package fills the tables."""
 
 from anyshape.autodiff.rules import (
     callback,

@@ -139,7 +139,7 @@ def _tangent_transpose(ctx, cts, *xs, rule, count, depth, results, sources=()):
 
 
 def _pass_to_results(ctx, cts, *xs, rule, count, levels):
-    """A function that a rule applies to tangents is linear in them itself: its own operations are transposed."""
+    """Pass cotangents to the results: a rule is linear in tangents, so its own operations are transposed."""
     return *[None] * count, *(cts if isinstance(cts, list) else [cts])
 
 

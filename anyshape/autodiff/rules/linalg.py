@@ -86,7 +86,7 @@ def _inv_jvp(ctx, tangents, out, a):
 
 
 def _det_jvp(ctx, tangents, out, a):
-    """Jacobi's formula: the derivative is the trace of adj(A) dA, also where A is singular."""
+    """Return the trace of adj(A) dA, also where A is singular (Jacobi's formula)."""
     (t,) = tangents
     rank = ctx.rank(a)
     return reduce_sum(ew.mul(_swapped(ctx, la.adjugate(a)), t), (rank - 2, rank - 1))
@@ -103,7 +103,7 @@ def _adjugate_jvp(ctx, tangents, out, a):
 
 
 def _slogdet_jvp(ctx, tangents, out, a):
-    """The logarithm of the determinant has derivative tr(A^-1 dA), whose imaginary part turns the sign."""
+    """Return tr(A^-1 dA), the derivative of the logarithm; its imaginary part turns the sign."""
     sign, _ = out
     derivative = _trace(ctx, la.solve(a, tangents[0]))
     if a.dtype.kind != "c":
@@ -156,13 +156,13 @@ def _real_diagonal(ctx, a):
 
 
 def _eigvals_jvp(ctx, tangents, out, a):
-    """Giles (2008), section 3.1: the diagonal of V^-1 dA V."""
+    """Return the diagonal of V^-1 dA V (Giles 2008, section 3.1)."""
     _, vectors = la.eig(a)
     return _diagonal(ctx, _in_basis(ctx, vectors, tangents[0]))
 
 
 def _eig_jvp(ctx, tangents, out, a):
-    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN: they are not differentiable.
+    """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN.
 
     LAPACK scales each vector to norm 1 and turns its largest element to the real axis. Both hold for the derivatives:
     what scales and turns is taken off.
@@ -195,7 +195,7 @@ def _of_largest(ctx, x, vectors):
 
 
 def _eigh_jvp(ctx, tangents, out, a, *, lower):
-    """Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN: they are not differentiable."""
+    """Return tangents by Giles (2008), section 3.1. Eigenvectors of equal eigenvalues have derivative NaN."""
     values, vectors = out
     inner = _product(ctx, _adjoint(ctx, vectors), _product(ctx, _hermitian_part(ctx, tangents[0]), vectors))
     turn = ew.mul(_as(a, _gaps(ctx, values)), inner)
@@ -215,9 +215,10 @@ def _svdvals_jvp(ctx, tangents, out, a):
 
 
 def _svd_jvp(ctx, tangents, out, a, *, full):
-    """Townsend, "Differentiating the singular value decomposition", 2016; vectors of equal values have derivative NaN.
+    """Differentiate by Townsend (2016). Vectors of equal singular values have derivative NaN.
 
-    So have vectors beyond the shorter side of a full decomposition, as they may turn freely.
+    So have vectors beyond the shorter side of a full decomposition, as they may turn freely. The formulas are from
+    "Differentiating the singular value decomposition".
     """
     (t,) = tangents
     u, s, vh = out
@@ -310,7 +311,7 @@ def _first_columns(ctx, x, count):
 
 
 def _pinv_jvp(ctx, tangents, out, a, cutoff):
-    """Golub and Pereyra, 1973: the derivative where the rank stays as it is."""
+    """Differentiate by Golub and Pereyra (1973), where the rank stays as it is."""
     t = tangents[0]
     if t is None:
         return None

@@ -1,4 +1,4 @@
-"""The table of traits: one row per op with everything that passes, the memory bound and code generation need.
+"""Table of traits: one row per op with everything that passes, the memory bound and code generation need.
 
 The rows stand in `backend/compiler/traits/`, one module per family. An op without a row is an error, never a default.
 """
@@ -63,7 +63,7 @@ MEMORY_BOUND = ElementTime(0.4, 0.2)  # reading and writing take all the time
 
 
 class Tiling(NamedTuple):
-    """How an op runs tile by tile along a parallel axis.
+    """Way in which an op runs tile by tile along a parallel axis.
 
     `rows` finds the parallel axis of a step. `collapse` tells whether further axes may be part of it; None: never.
     `combine` joins the partial results of tiles where the op reduces along the parallel axis; None: it cannot.
@@ -75,7 +75,7 @@ class Tiling(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """An op that is arithmetic on strides: `apply(view, new_shape, **params)` gives the view of its result.
+    """Op that is arithmetic on strides: `apply(view, new_shape, **params)` gives the view of its result.
 
     `weight` is its cost in plain views. `follows_pad` says that it may come after a pad in one padded view. `admits`
     tells whether the params of a step allow all this.
@@ -103,7 +103,7 @@ NO_ALGEBRA = Algebra(identities=(), commutative=False, silent=False)
 
 
 class Traits(NamedTuple):
-    """Everything that the compiler knows of an op besides its shape rule and its kernel. No field has a default.
+    """Row of all that the compiler knows of an op besides its shape rule and its kernel. No field has a default.
 
     - `elementwise`: each element of the result depends on one element of each operand, with NumPy's broadcasting.
     - `alias`: the memory of the result.

@@ -51,7 +51,7 @@ def bytes_at(size: Size, sizes: Mapping[str, int]) -> int:
 
 @dataclass(frozen=True)
 class Peak:
-    """The most bytes that are live at once, and the step that needs them; `size` is None where it is not known."""
+    """Largest number of live bytes, and the step that needs them; `size` is None where it is not known."""
 
     size: Size | None
     step: Step | None
@@ -59,7 +59,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit of the bytes of a run.
+    """Limit of the bytes of a run.
 
     - `needed`: the bound of what the plan takes, over the sizes of its inputs; None where it is not known.
     - `recompute`: for the sizes of a call, a function that recomputes values, if there is one, and its bytes.
@@ -147,7 +147,7 @@ class _Memory:
 
 
 class _Highest:
-    """The largest of sizes. Each candidate is kept that no other is proved to be at least as large as in every call."""
+    """Largest of sizes. Each candidate is kept that no other is proved to be at least as large as in every call."""
 
     def __init__(self) -> None:
         self.candidates: list[tuple[Size, Step | None]] = [(0, None)]

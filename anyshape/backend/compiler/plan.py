@@ -1,4 +1,4 @@
-"""A plan: a graph lowered to straight-line steps on named slots. Frozen data; nothing is left to decide but sizes.
+"""Plan: a graph lowered to straight-line steps on named slots. Frozen data; nothing is left to decide but sizes.
 
 Sizes in a plan are value-side expressions over the variables of the program, read off the inputs when a call starts.
 """
@@ -26,7 +26,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A scalar operand that is known when the plan is made."""
+    """Scalar operand that is known when the plan is made."""
 
     value: Any
     dtype: np.dtype
@@ -43,7 +43,7 @@ Slot = str | Literal
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One kernel call: it reads slots and names its results.
+    """Kernel call: it reads slots and names its results.
 
     - `metas`, `results`: metadata of operands and results. The choice of a kernel depends on them.
     - `sources`: slots whose axes `params` refer to by position, because these sizes have no name.
@@ -129,7 +129,7 @@ def sizes_of_body(body: Plan, operands: Sequence[TensorMeta]) -> dict[DimVar, Si
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A fusion group: steps that a call may run a tile of rows at a time.
+    """Fusion group: steps that a call may run a tile of rows at a time.
 
     - `rows`: the size of the parallel axis, which is the first axis of every value that has it.
     - `parallel_operands`: for each step, which operands have the parallel axis. Any other is read whole by each tile.

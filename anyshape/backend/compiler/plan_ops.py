@@ -17,7 +17,7 @@ PLAN_OPS: dict[str, PlanOp] = {}
 
 
 class PlanOp(Op):
-    """A primitive of plans. Where the kernel of a view returns None, the fallback of the step runs."""
+    """Primitive of plans. Where the kernel of a view returns None, the fallback of the step runs."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The NumPy kernels of every op, one file per family. Importing this package fills the kernel table.
+"""NumPy kernels of every op, one file per family. Importing this package fills the kernel table.
 
 Ops guarantee that operands have the dtypes and sizes that the shape rule accepted, and that params are not symbolic.
 Kernels must return the dtype and shape that the rule promised, never write to an operand except `out`, and check

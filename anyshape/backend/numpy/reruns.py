@@ -17,7 +17,7 @@ from anyshape.ops.reruns import rerun_op, split_operands
 
 
 class _Loop:
-    """The loop that runs again: its operands, and its trips one by one."""
+    """Loop that runs again: its operands, and its trips one by one."""
 
     def __init__(self, function_of, graph, start, operands, reverse, slots):
         self.graph, self.start, self.operands, self.reverse, self.slots = graph, start, operands, reverse, slots

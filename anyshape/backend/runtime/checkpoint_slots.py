@@ -18,7 +18,7 @@ Carries = Sequence[Any]
 
 
 class Slots:
-    """The slots of a loop that runs, each with the carries before a trip. Carries that change size stand in lists.
+    """Slots of a loop that runs, each with the carries before a trip. Carries that change size stand in lists.
 
     Each slot has a level. A slot may be given up once a later one has a higher level.
     """
@@ -68,7 +68,7 @@ class Slots:
 
 
 class FilledSlots:
-    """The slots that a loop has filled, on the way back."""
+    """Slots that a loop has filled, on the way back."""
 
     def __init__(self, trips: np.ndarray, parts: Sequence[Any], changes: Sequence[bool], owned: bool) -> None:
         """Take what `Slots` gives. Where it is `owned`, free slots are filled in place."""

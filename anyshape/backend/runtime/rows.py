@@ -13,7 +13,7 @@ _ADVICE = "let all branches give results of equal sizes"
 
 
 class Rows:
-    """The rows of one batch, in their order, and what the branches gave for them so far."""
+    """Rows of one batch, in their order, and what the branches gave for them so far."""
 
     __slots__ = ("chosen", "count", "index", "is_whole", "positions", "totals")
 

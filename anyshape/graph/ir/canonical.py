@@ -1,4 +1,4 @@
-"""The key by which graphs are compared: equal for two traces of the same function.
+"""Key by which graphs are compared: equal for two traces of the same function.
 
 Reads graphs without importing them, as `printer` does, so that a graph can compare itself.
 """

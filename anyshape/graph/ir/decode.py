@@ -50,7 +50,7 @@ _DTYPES = {
 
 
 class Malformed(Exception):
-    """The data are no graph, with the reason; the caller adds where they come from."""
+    """Data are no graph, with the reason; the caller adds where they come from."""
 
 
 # -- readers of plain data
@@ -142,7 +142,7 @@ def decode_graph(document: Any, arrays: Sequence[np.ndarray], tick: Callable[[],
 
 @dataclass(frozen=True, slots=True)
 class _Subgraph:
-    """A subgraph, the number of its nodes with all nodes of its own subgraphs, and the depth of these.
+    """Subgraph, the number of its nodes with all nodes of its own subgraphs, and the depth of these.
 
     A file can share a subgraph, so a few short graphs could stand for any number of nodes.
     """

@@ -61,7 +61,7 @@ def encode_graph(graph: Graph) -> tuple[dict[str, Any], list[np.ndarray]]:
 
 
 class _Subgraphs:
-    """The documents of the subgraphs of a graph, each once, those that others refer to first."""
+    """Documents of the subgraphs of a graph, each once, those that others refer to first."""
 
     def __init__(self) -> None:
         self.documents: list[dict[str, Any]] = []

@@ -25,7 +25,7 @@ Params: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class Op:
-    """A primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Tables keyed by it hold the rest.
+    """Primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Tables keyed by it hold the rest.
 
     - `family`: the name of the modules that define it, in every folder.
     - `mints`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
@@ -70,7 +70,7 @@ _IDS = itertools.count()
 
 
 class Value:
-    """One array of a program. Values are compared by identity; `id` orders and names them."""
+    """Array of a program. Values are compared by identity; `id` orders and names them."""
 
     __slots__ = ("id", "meta")
 
@@ -83,7 +83,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """One application of an op. `sources` are read for shapes alone; op-local leaves index inputs, then sources."""
+    """Application of an op. `sources` are read for shapes alone; op-local leaves index inputs, then sources."""
 
     op: Op
     inputs: tuple[Value, ...]
@@ -101,7 +101,7 @@ class Node:
 
 
 class HasParams(Protocol):
-    """A node of a graph, or a step of a plan."""
+    """Node of a graph, or a step of a plan."""
 
     @property
     def op(self) -> Op: ...
@@ -112,7 +112,7 @@ class HasParams(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DimSource:
-    """The source of a variable's value: an op-local expression over the inputs of the graph.
+    """Source of a variable's value: an op-local expression over the inputs of the graph.
 
     `read` is the binding by which a call solves for it; None: the expression itself.
     """
@@ -124,7 +124,7 @@ class DimSource:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A program: inputs, constants, nodes in topological order, outputs and conditions.
+    """Program: inputs, constants, nodes in topological order, outputs and conditions.
 
     - `constants`: arrays that it closes over, by reference.
     - `dims`: the source of each dimension variable.
@@ -145,23 +145,23 @@ class Graph:
 
     @cached_property
     def numbering(self) -> dict[Value, int]:
-        """The number of each value, in order of appearance."""
+        """Number of each value, in order of appearance."""
         values = [*self.inputs, *[v for v, _ in self.constants], *[v for n in self.nodes for v in n.outputs]]
         return {v: i for i, v in enumerate(values)}
 
     @cached_property
     def subgraphs(self) -> dict[Node, tuple[Graph, ...]]:
-        """The subgraphs of each node that has any."""
+        """Subgraphs of each node that has any."""
         return {node: inner for node in self.nodes if (inner := subgraphs(node))}
 
     @cached_property
     def runtime(self) -> dict[DimVar, tuple[Value, int]]:
-        """The run-time sizes, each with the first value that has it, and the axis."""
+        """Run-time sizes, each with the first value that has it, and the axis."""
         return runtime_sizes(self.nodes)
 
     @cached_property
     def results(self) -> tuple[TensorMeta, ...]:
-        """The array types of the outputs for a caller, who knows run-time sizes by their bounds alone."""
+        """Array types of the outputs for a caller, who knows run-time sizes by their bounds alone."""
         if not self.runtime:
             return tuple([v.meta for v in self.outputs])
         bounds = self.runtime_bounds
@@ -170,7 +170,7 @@ class Graph:
 
     @cached_property
     def runtime_bounds(self) -> dict[Leaf, ShapeExtent]:
-        """The strongest extent over sizes of inputs for each run-time size. Older facts come first."""
+        """Strongest extent over sizes of inputs for each run-time size. Older facts come first."""
         bounds: dict[Leaf, ShapeExtent] = {}
         for variable in self.runtime:
             bounds[variable] = Unknown() if variable.upper is None else UpperBound(variable.upper)

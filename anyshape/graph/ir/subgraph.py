@@ -91,7 +91,7 @@ def _with_shared_inputs(
 
 
 class _Parts:
-    """The inputs of a finished graph by kind: arguments, captures by inner value, and size carriers by variable."""
+    """Inputs of a finished graph by kind: arguments, captures by inner value, and size carriers by variable."""
 
     def __init__(self, graph: Graph, captures: Sequence[Traced]) -> None:
         visible = graph.inputs[: len(graph.inputs) - graph.hidden]
@@ -154,7 +154,7 @@ class _Parts:
         )
 
     def _stated(self, condition: Condition) -> Condition:
-        """A fact about a run-time size of an enclosing graph is a constraint on an input here."""
+        """Return a fact about a run-time size of an enclosing graph as a constraint on an input, others as they are."""
         own = not self.graph.runtime.keys().isdisjoint(condition.claim.variables())
         return condition if own or condition.kind != "fact" else replace(condition, kind="constraint")
 
@@ -226,7 +226,7 @@ def assertions_at(
 
 
 class _Sizes:
-    """The sizes of a subgraph in terms of the operands of a node."""
+    """Sizes of a subgraph in terms of the operands of a node."""
 
     def __init__(
         self,

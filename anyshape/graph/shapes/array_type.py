@@ -18,7 +18,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The axis has exactly this size in every run."""
+    """Axis has exactly this size in every run."""
 
     size: Size
 
@@ -28,7 +28,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """The axis has at most this size in every run."""
+    """Axis has at most this size in every run."""
 
     size: Size
 
@@ -38,7 +38,7 @@ class UpperBound:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The axis may have any size."""
+    """Axis may have any size."""
 
     def __repr__(self) -> str:
         return "?"
@@ -175,24 +175,24 @@ def short_dtype(dtype: np.dtype) -> str:
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """The array type of a value: dtype and extents, derived by the shape rule of its op."""
+    """Array type of a value: dtype and extents, derived by the shape rule of its op."""
 
     dtype: np.dtype
     extents: tuple[ShapeExtent, ...]
 
     @property
     def rank(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self.extents)
 
     @property
     def meta(self) -> TensorMeta:
-        """The array type itself, so that a context takes array types like values."""
+        """Array type itself, so that a context takes array types like values."""
         return self
 
     @cached_property
     def sizes(self) -> tuple[Size, ...] | None:
-        """The sizes of all axes, or None unless every extent is exact."""
+        """Sizes of all axes, or None unless every extent is exact."""
         exact = tuple([e.size for e in self.extents if isinstance(e, Exact)])
         return exact if len(exact) == len(self.extents) else None
 

@@ -1,4 +1,4 @@
-"""The window through which shape rules, derivative rules and passes see shapes: `ShapeGuardContext`.
+"""Window through which shape rules, derivative rules and passes see shapes: `ShapeGuardContext`.
 
 The scope records each answer with the rule that relies on it. Errors for a missing exact size are made here alone.
 """
@@ -18,7 +18,7 @@ from anyshape.graph.sizes.expr import DimExpr, DimVar, InputAxis, Leaf, Size
 
 
 class HasMeta(Protocol):
-    """A value, a handle of one, or an array type."""
+    """Value, a handle of one, or an array type."""
 
     @property
     def meta(self) -> TensorMeta: ...

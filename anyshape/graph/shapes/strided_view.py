@@ -61,7 +61,7 @@ class View:
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """Number of axes."""
         return len(self.shape)
 
     def numel(self) -> Size:
@@ -70,7 +70,7 @@ class View:
 
     @property
     def windows(self) -> Mask:
-        """The window of valid indices along each axis."""
+        """Window of valid indices along each axis."""
         return self.mask if self.mask is not None else tuple([(0, size) for size in self.shape])
 
     def at(self, sizes: Mapping[DimVar, Size]) -> View:

@@ -24,7 +24,7 @@ Same = Callable[[Size, Size], bool]  # proves that two sizes are equal
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The sizes, strides and windows of axes."""
+    """Sizes, strides and windows of axes."""
 
     shape: Sizes
     strides: Sizes
@@ -32,7 +32,7 @@ class Layout:
 
 
 class _NotStrided(Exception):
-    """No strides or no windows express the new shape; `failed`, `axes` and `why` are arguments of ViewError."""
+    """Raised where no strides or no windows express the new shape; `failed`, `axes` and `why` are for ViewError."""
 
     def __init__(self, failed: str, axes: tuple[int, ...], why: str) -> None:
         self.failed, self.axes, self.why = failed, axes, why

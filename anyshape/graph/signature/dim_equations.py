@@ -45,7 +45,7 @@ _MAX_POWER = 8  # of a variable and of targets, where products are solved
 
 @dataclass(frozen=True, slots=True)
 class SizeBinding:
-    """The equation that gives a variable at a call: `divisor * variable == target`, or `curve == target`.
+    """Equation that gives a variable at a call: `divisor * variable == target`, or `curve == target`.
 
     The target is over input sizes and variables that are bound before. The curve is over the variable too: a strictly
     increasing polynomial, or quotient of one, from `low` up to `high`.
@@ -167,7 +167,7 @@ def solve_dims(
 
 @dataclass(slots=True)
 class _Sum:
-    """An equation as a sum of terms with unknowns on the left, and everything else in the target."""
+    """Equation as a sum of terms with unknowns on the left, and everything else in the target."""
 
     terms: Terms
     target: Size
@@ -181,7 +181,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Product:
-    """An equation as a product: the factors with unknowns, by their powers, times a known size are the target."""
+    """Equation as a product: the factors with unknowns, by their powers, times a known size are the target."""
 
     factors: dict[Atom, int]
     known: Size

@@ -1,4 +1,4 @@
-"""The conditions of a finished program: drop implied ones, and compile the guards into one predicate.
+"""Conditions of a finished program: drop implied ones, and compile the guards into one predicate.
 
 A guard may be dropped only if conditions that are checked before it imply it. Where a later assertion fails, Python
 would have taken another path first. An assertion may be dropped if any others imply it, since one of those fails too.

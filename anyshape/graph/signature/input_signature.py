@@ -1,4 +1,4 @@
-"""The signature of a program: the declared sizes of its inputs, and the bindings of its variables."""
+"""Signature of a program: the declared sizes of its inputs, and the bindings of its variables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Signature:
-    """The array types and integer values of the inputs of a program, and the bindings of its variables.
+    """Array types and integer values of the inputs of a program, and the bindings of its variables.
 
     `values` are the sizes that scalar integer inputs give by their value, by position. Errors leave out inputs without
     a name, which are not the caller's.
@@ -31,12 +31,12 @@ class Signature:
 
     @cached_property
     def declared_sizes(self) -> dict[InputSize, Size]:
-        """The declared size of each axis and of each integer value."""
+        """Declared size of each axis and of each integer value."""
         return dict(input_axes(self.metas, dict(self.values)))
 
     @cached_property
     def sources(self) -> dict[DimVar, tuple[InputSize, ...]]:
-        """The input sizes that each variable is computed from, directly or through other variables."""
+        """Input sizes that each variable is computed from, directly or through other variables."""
         sources: dict[DimVar, tuple[InputSize, ...]] = {}
         for binding in self.bindings:
             used = [leaf for size in binding.sizes() for leaf in leaves_of(size) if leaf is not binding.variable]
@@ -52,7 +52,7 @@ class Signature:
 
     @cached_property
     def size_names(self) -> SizeNames:
-        """The names of sizes in errors."""
+        """Names of sizes in errors."""
         return size_names(self.bindings, self.names)
 
     def violated(self, condition: Condition, *sizes: int) -> NoReturn:

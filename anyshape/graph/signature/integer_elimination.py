@@ -17,12 +17,12 @@ MAX_WORK = 4_000_000  # operations on coefficients of one machine word: about a 
 
 
 class TooMuchWork(Exception):
-    """The elimination exceeds `MAX_WORK`. The caller words the error for the user."""
+    """Elimination exceeds `MAX_WORK`. The caller words the error for the user."""
 
 
 @dataclass(slots=True)
 class Row(Generic[Key]):
-    """One equation: the sum of coefficient * unknown equals the sum of factor * right-hand side.
+    """Equation: the sum of coefficient * unknown equals the sum of factor * right-hand side.
 
     `parts` maps the number of an equation to the factor of its right-hand side.
     """
@@ -32,7 +32,7 @@ class Row(Generic[Key]):
 
 
 class Elimination(Generic[Key]):
-    """A system in reduced form: the pivot of a row occurs in no other row, and `dependent` rows have no unknown.
+    """System in reduced form: the pivot of a row occurs in no other row, and `dependent` rows have no unknown.
 
     Unknowns in `last` become pivots only in rows without other unknowns. The rows therefore contain every equation
     among these unknowns alone. `work` counts operations and continues the count of an earlier elimination.

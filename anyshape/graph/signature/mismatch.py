@@ -1,4 +1,4 @@
-"""The error for a call whose sizes do not fit the signature: bind each variable again, up to the first mismatch.
+"""Error for a call whose sizes do not fit the signature: bind each variable again, up to the first mismatch.
 
 Generated code detects a mismatch fast and without words. This module then finds the words, slowly.
 """
@@ -30,7 +30,7 @@ def find_mismatch(signature: Signature, inputs: tuple[Any, ...]) -> SizeMismatch
 
 
 class _Call:
-    """The sizes of one call: all input sizes, and the variables that are bound so far."""
+    """Sizes of one call: all input sizes, and the variables that are bound so far."""
 
     def __init__(self, signature: Signature, inputs: tuple[Any, ...]) -> None:
         self.signature = signature
@@ -56,7 +56,7 @@ class _Call:
 
 
 class _Blamed(NamedTuple):
-    """An input size that does not fit, with the sizes that explain it."""
+    """Input size that does not fit, with the sizes that explain it."""
 
     call: _Call
     source: InputSize

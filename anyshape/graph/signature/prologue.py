@@ -1,4 +1,4 @@
-"""The prologue of a program as Python source: read sizes from the inputs, bind variables, and check the signature.
+"""Prologue of a program as Python source: read sizes from the inputs, bind variables, and check the signature.
 
 One generator serves programs and `compile_solver`, whose function takes shapes.
 """
@@ -30,11 +30,11 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 @dataclass(frozen=True)
 class Prologue(Signature):
-    """A signature with the checks that a call has to make."""
+    """Signature with the checks that a call has to make."""
 
     @cached_property
     def unproved_sizes(self) -> dict[InputSize, Size]:
-        """The input sizes that may differ from the declared ones: no binding computes a variable from them exactly."""
+        """Input sizes that may differ from the declared ones: no binding computes a variable from them exactly."""
         unproved = dict(self.declared_sizes)
         for binding in self.bindings:
             source = direct_input(binding)
@@ -54,7 +54,7 @@ class Prologue(Signature):
 
     @cached_property
     def unproved_bounds(self) -> list[tuple[SizeBinding, Bound, Bound]]:
-        """The bindings whose result may be out of range, with the lower and upper bounds that need a check."""
+        """Bindings whose result may be out of range, with the lower and upper bounds that need a check."""
         unproved = []
         for binding in self.bindings:
             v = binding.variable
@@ -100,7 +100,7 @@ def _computed_bounds(binding: SizeBinding) -> tuple[Bound, Bound]:
 
 
 class _Polynomial(NamedTuple):
-    """(sum of coefficient * v**power) // divisor, for the variable v of a binding."""
+    """Polynomial (sum of coefficient * v**power) // divisor, for the variable v of a binding."""
 
     coefficients: dict[int, int]  # by power; that of power 0 is always there
     divisor: int
@@ -339,7 +339,7 @@ def _guess(binding: SizeBinding, target: str) -> str:
 
 @dataclass(frozen=True)
 class Solver:
-    """A compiled prologue: it returns each size by its variable, or raises InputSizeError.
+    """Compiled prologue: it returns each size by its variable, or raises InputSizeError.
 
     Its arguments are the shapes of the inputs, an int for an integer value, or arrays. `run` returns the sizes in the
     order of `variables` and assumes the right ranks.

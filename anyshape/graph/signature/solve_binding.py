@@ -1,4 +1,4 @@
-"""The size of a variable at a call, from its binding and the sizes of the inputs."""
+"""Size of a variable at a call, from its binding and the sizes of the inputs."""
 
 from __future__ import annotations
 

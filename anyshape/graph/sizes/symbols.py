@@ -34,7 +34,7 @@ class Interned:
 
 
 class DimVar(Interned):
-    """An unknown size, with identity, name and bounds. Two variables of one name differ.
+    """Unknown size, with identity, name and bounds. Two variables of one name differ.
 
     A pickled variable keeps its identity. It prints as its `label`: its name, or a text that distinguishes it from
     another variable of that name.

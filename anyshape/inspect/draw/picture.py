@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything that a drawing shows of a program."""
+    """Content of a drawing of a program."""
 
     graph: Graph
     boxes: tuple[Box, ...]

@@ -137,7 +137,7 @@ class DecisionInfo:
 
 @dataclass(frozen=True)
 class ProgramInfo:
-    """One program of the cache.
+    """Program of the cache.
 
     - `because` says why it was traced, `retraces` for which calls it does not serve.
     - `stale` lists captured state that changed: the program serves no call any more.

@@ -14,7 +14,7 @@ _CHECKED = ("assertion", "constraint")
 
 
 class Fact(NamedTuple):
-    """One line: a statement, and a remark on it."""
+    """Line: a statement, and a remark on it."""
 
     text: str
     remark: str = ""
@@ -29,7 +29,7 @@ class Section(NamedTuple):
 
 
 class ProgramTable(NamedTuple):
-    """One program: its signature in parts, and the sections that are not empty."""
+    """Program: its signature in parts, and the sections that are not empty."""
 
     number: int
     head: str
@@ -39,7 +39,7 @@ class ProgramTable(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All of an explanation: a title, notes on a call, one table for each program, and evicted programs."""
+    """Explanation as tables: a title, notes on a call, one table for each program, and evicted programs."""
 
     title: str
     notes: list[str]

@@ -14,7 +14,7 @@ _WIDEST = {"result": 36, "step": 40, "line": 40}
 
 
 class Line(NamedTuple):
-    """One line of the table: its cells, its share of the time, and whether it belongs to a group above it."""
+    """Line of the table: its cells, its share of the time, and whether it belongs to a group above it."""
 
     cells: tuple[str, ...]
     share: float

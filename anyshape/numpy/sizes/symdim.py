@@ -190,7 +190,7 @@ class SymDim(Integer):
 
     @property
     def real(self) -> Any:
-        """The size itself."""
+        """Size itself."""
         return self
 
     numerator = real
@@ -202,7 +202,7 @@ class SymDim(Integer):
 
     @property
     def denominator(self) -> Any:
-        """One, as for any integer."""
+        """Denominator of an integer: 1."""
         return symdim(1, self.scope)
 
     def conjugate(self) -> Any:
@@ -323,7 +323,7 @@ class SizeComparison(SymDim):
 
     @property
     def expr(self) -> Any:  # type: ignore[override]
-        """1 where the claim holds, else 0."""
+        """Size that is 1 where the claim holds, else 0."""
         return self.claim.indicator()
 
     def __bool__(self) -> bool:

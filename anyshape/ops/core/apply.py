@@ -30,7 +30,7 @@ Operand: TypeAlias = Traced | np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """The call of a kernel in generated code: names of the operands and of the result, and facts about them.
+    """Call of a kernel in generated code: names of the operands and of the result, and facts about them.
 
     - `out`: the name of an array to write the result into, for kernels that take one.
     - `text`: gives the source of a size or of a tuple of sizes.
@@ -52,7 +52,7 @@ class CallSite:
 
 
 class Kernel(NamedTuple):
-    """How an op runs: `run(*arrays, **params)` on arrays and ints that its shape rule has accepted.
+    """Implementation of an op: `run(*arrays, **params)` on arrays and ints that its shape rule has accepted.
 
     The other fields make it faster:
 

@@ -33,7 +33,7 @@ _MAX_EXHAUSTIVE = 5  # operands up to which all paths are compared
 
 
 class PathChoice(NamedTuple):
-    """A path, and whether it is proved to be cheapest at all sizes."""
+    """Path, and whether it is proved to be cheapest at all sizes."""
 
     path: Path
     settled: bool

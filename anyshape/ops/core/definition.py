@@ -1,4 +1,4 @@
-"""The definition of an op: its shape rule, what a legal node of it holds, and what one application costs.
+"""Definition of an op: its shape rule, what a legal node of it holds, and what one application costs.
 
 `define` takes all of it at once, so that no op lacks a part. Each family module in `ops/` defines its ops with it.
 """
@@ -31,7 +31,7 @@ PROBE_ZEROS: Probe = np.zeros
 
 
 class Definition(NamedTuple):
-    """The nodes of an op that are legal, for graphs of unknown origin. Shape rules check the rest.
+    """Nodes of an op that are legal, for graphs of unknown origin. Shape rules check the rest.
 
     - `operands`: the least and the greatest number of operands.
     - `params`: for each parameter, the test of its value.

@@ -1,4 +1,4 @@
-"""The cost of one application of an op, counted in elements: operations, elements read, elements written.
+"""Cost of one application of an op, counted in elements: operations, elements read, elements written.
 
 One operation on one element counts as one, whatever the operation and the dtype:
 
@@ -45,7 +45,7 @@ Formula: TypeAlias = Callable[[Applied], Size]
 
 
 class OpCost(NamedTuple):
-    """How an op is counted. `reads_first` gives the elements that are read of the first operand, where not all are.
+    """Count of an op. `reads_first` gives the elements that are read of the first operand, where not all are.
 
     `bound`: `flops` is an upper bound, as for an op that runs one of several subgraphs.
     """
@@ -56,7 +56,7 @@ class OpCost(NamedTuple):
 
 
 class CeilLog2(DimVar):
-    """The leaf of a cost that stands for the smallest k >= 0 with 2**k >= `of`, which is no polynomial of sizes."""
+    """Leaf of a cost that stands for the smallest k >= 0 with 2**k >= `of`, which is no polynomial of sizes."""
 
     __slots__ = ("of",)
     _made: WeakValueDictionary[DimExpr, CeilLog2] = WeakValueDictionary()

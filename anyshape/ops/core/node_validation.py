@@ -63,7 +63,7 @@ def _wrong_dtype(node: Node) -> str:
 
 
 class _Exact:
-    """A param as a key that distinguishes 1, 1.0 and True."""
+    """Param as a key that distinguishes 1, 1.0 and True."""
 
     __slots__ = ("key", "param")
 

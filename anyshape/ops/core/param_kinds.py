@@ -19,7 +19,7 @@ MAX_ORDER = 1000  # of special functions and decimals: kernels take that many st
 
 
 def size(node: Node, param: Any) -> bool:
-    """An int of 64 bits, or an expression over axes that the operands have."""
+    """Accept an int of 64 bits, or an expression over axes that the operands have."""
     if isinstance(param, DimExpr):
         metas = [v.meta for v in node.operands]
         return all(
@@ -30,22 +30,22 @@ def size(node: Node, param: Any) -> bool:
 
 
 def sizes(node: Node, param: Any) -> bool:
-    """A tuple of sizes."""
+    """Accept a tuple of sizes."""
     return isinstance(param, tuple) and len(param) <= MAX_RANK and all(size(node, s) for s in param)
 
 
 def axis(node: Node, param: Any) -> bool:
-    """An axis of the first operand."""
+    """Accept an axis of the first operand."""
     return type(param) is int and 0 <= param < node.inputs[0].meta.rank
 
 
 def axes(node: Node, param: Any) -> bool:
-    """Different axes of some array; the joint check of the op says which."""
+    """Accept different axes of some array; the joint check of the op says which."""
     return are_different_axes(param, MAX_RANK)
 
 
 def pair_of_axes(node: Node, param: Any) -> bool:
-    """Equally many axes of either operand."""
+    """Accept equally many axes of either operand."""
     if not isinstance(param, tuple) or len(param) != 2:
         return False
     ranks = [v.meta.rank for v in node.inputs]
@@ -53,37 +53,37 @@ def pair_of_axes(node: Node, param: Any) -> bool:
 
 
 def flag(node: Node, param: Any) -> bool:
-    """A bool."""
+    """Accept a bool."""
     return type(param) is bool
 
 
 def count(node: Node, param: Any) -> bool:
-    """An int that is not negative."""
+    """Accept an int that is not negative."""
     return type(param) is int and param >= 0
 
 
 def order(node: Node, param: Any) -> bool:
-    """The order of a function in a sequence of functions."""
+    """Accept the order of a function in a sequence of functions."""
     return type(param) is int and 0 <= param <= MAX_ORDER
 
 
 def text(node: Node, param: Any) -> bool:
-    """A string."""
+    """Accept a string."""
     return isinstance(param, str)
 
 
 def dtype(node: Node, param: Any) -> bool:
-    """A NumPy dtype."""
+    """Accept a NumPy dtype."""
     return isinstance(param, np.dtype)
 
 
 def number(node: Node, param: Any) -> bool:
-    """A literal number."""
+    """Accept a literal number."""
     return has_type(param, (bool, int, float, complex, np.longdouble, np.clongdouble))
 
 
 def graph(node: Node, param: Any) -> bool:
-    """A subgraph."""
+    """Accept a subgraph."""
     return isinstance(param, Graph)
 
 

@@ -1,4 +1,4 @@
-"""How containers, arrays, buffers and references hold others, for the walk over what a function reaches."""
+"""Contents of containers, arrays, buffers and references, for the walk over what a function reaches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anyshape.tracing.captured.holders import SMALL, UNBOUND, Namespace, Unwatch
 
 
 class Visitor(Protocol):
-    """A walk, as the functions see it that open one value of it."""
+    """Walk, as the functions see it that open one value of it."""
 
     unwatched: list[Unwatched]
 

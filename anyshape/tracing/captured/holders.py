@@ -1,4 +1,4 @@
-"""How objects hold others: one record for each way to read what an object, a container or a variable holds."""
+"""Holders of objects: one record for each way to read what an object, a container or a variable holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = 4096  # bytes of an array that is compared by content
 
 
 class Holder(NamedTuple):
-    """One thing that holds others: how it is read (`kind`), the path to it, itself, and the names that matter.
+    """Thing that holds others: how it is read (`kind`), the path to it, itself, and the names that matter.
 
     - "variables" and "attributes" are names in a namespace: of globals, and of an object, a class or a module.
     - "keys" are the names in the namespace of an object or a class, "fields" attributes by `attrgetter`.
@@ -43,7 +43,7 @@ class Roots(dict[str, Any]):
 
 
 class Unwatched(NamedTuple):
-    """One thing whose changes are not noticed: the path to it, and why."""
+    """Thing whose changes are not noticed: the path to it, and why."""
 
     label: str
     why: str

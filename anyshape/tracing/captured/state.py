@@ -28,7 +28,7 @@ _STATES: weakref.WeakSet[CapturedState] = weakref.WeakSet()
 
 
 class CapturedState:
-    """Everything that one function reads besides its arguments; `version` counts the changes from outside."""
+    """State that one function reads besides its arguments; `version` counts the changes from outside."""
 
     def __init__(self, function: Callable[..., Any] | Roots, name: str) -> None:
         self.function, self.name = function, name

@@ -69,7 +69,7 @@ class Watch:
 
     @property
     def things(self) -> Sequence[tuple[str, Any]]:
-        """Every object that is reached, with its path."""
+        """Objects that are reached, each with its path."""
         return self._things
 
     def readings(self) -> Iterator[tuple[Holder, Sequence[Any]]]:

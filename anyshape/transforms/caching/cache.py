@@ -30,7 +30,7 @@ _MAX_STALE = 16  # entries of earlier captured state whose programs may serve ag
 
 
 class CacheEntry:
-    """A program in the cache.
+    """Program in the cache.
 
     - `sizes` are the sizes of the call that it was traced for, `reasons` why no other entry served that call.
     - `reliance_log` holds the size queries of the trace.
@@ -91,7 +91,7 @@ class CacheEntry:
 
     @property
     def states(self) -> list[CapturedState]:
-        """Everything that the program depends on besides arguments: of the function, and of static arguments."""
+        """States that the program depends on besides arguments: of the function, and of static arguments."""
         return [state for state in (self.state, self.static_state) if state is not None]
 
     def is_made_by(self, trace: Trace, visible: frozenset[int]) -> bool:

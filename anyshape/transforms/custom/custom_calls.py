@@ -58,7 +58,7 @@ def line_of(function: Any) -> SourceLine | None:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A tree of values: its structure, and for each leaf what it is, as operands of a node hold the values alone.
+    """Tree of values: its structure, and for each leaf what it is, as operands of a node hold the values alone.
 
     Sizes travel as axes of size carriers, so that they mean the same in another trace.
     """
@@ -68,7 +68,7 @@ class Bundle:
 
     @property
     def key(self) -> Any:
-        """A key that is equal for equal bundles."""
+        """Key that is equal for equal bundles."""
         return self.tree, freeze(tuple([part for _, part in self.leaves])), tuple([role for role, _ in self.leaves])
 
     def fill(self, operands: Sequence[Any]) -> Any:
@@ -136,7 +136,7 @@ class Captures:
 
     @property
     def key(self) -> Any:
-        """A key that is equal for the same objects."""
+        """Key that is equal for the same objects."""
         return freeze(self.objects), self.held.key
 
     def __reduce__(self) -> Any:
@@ -194,7 +194,7 @@ def check_arguments(name: str, args: Sequence[Any], advice: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a function: their structure, and the kind of each."""
+    """Results of a function: their structure, and the kind of each."""
 
     tree: Any
     kinds: tuple[type | None, ...]
@@ -205,7 +205,7 @@ class Results:
 
     @property
     def key(self) -> Any:
-        """A key that is equal for equal results."""
+        """Key that is equal for equal results."""
         return self.tree, self.kinds
 
     def path(self, i: int) -> str:
@@ -229,7 +229,7 @@ def results_of(name: str, result: Any) -> tuple[Results, list[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Giver:
-    """A function of the user that gives values for a function: how messages name both, and its line."""
+    """Function of the user that gives values for a function: how messages name both, and its line."""
 
     function: str
     rule: str
@@ -337,7 +337,7 @@ def by_position(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[
         problem = "has no position, and rules get arguments by position"
         raise ArgumentError(name, next(iter(bound.kwargs)), problem, "declare it before `*`, or close over it")
     if (getattr(function, "__module__", None) or "").partition(".")[0] not in ("numpy", "anyshape"):
-        bound.apply_defaults()  # those of NumPy's functions are no arrays
+        bound.apply_defaults()  # defaults of NumPy's functions are no arrays
     return list(bound.args)
 
 

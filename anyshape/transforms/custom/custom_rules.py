@@ -42,7 +42,7 @@ from anyshape.transforms.function_pickle import reduce_function
 
 
 class CustomFunction:
-    """A function with a derivative rule of its own; subclasses hold the rule."""
+    """Function with a derivative rule of its own; subclasses hold the rule."""
 
     kind = ""
     op: Op
@@ -66,7 +66,7 @@ class CustomFunction:
 
     @property
     def shown(self) -> str:
-        """The function as messages name it."""
+        """Function as messages name it."""
         return f"{self.kind}({self.name})"
 
     def rule(self, captures: Captures, arguments: Bundle, results: Results) -> CustomRule:
@@ -164,7 +164,7 @@ def _remake(kind: type[CustomFunction], function: Any, nondiff_argnums: Any, *ru
 
 
 class CustomJVP(CustomFunction):
-    """A function whose rule gives tangents, which serves every transform."""
+    """Function whose rule gives tangents, which serves every transform."""
 
     kind = "custom_jvp"
     op = custom_jvp_op
@@ -205,7 +205,7 @@ class CustomJVP(CustomFunction):
 
 
 class _JVPRule(CustomRule):
-    """The rule of custom_jvp at one call."""
+    """Rule of custom_jvp at one call."""
 
     def __init__(self, owner: CustomJVP, captures: Captures, arguments: Bundle, results: Results) -> None:
         self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
@@ -300,7 +300,7 @@ def custom_jvp(function: Callable[..., Any] | None = None, nondiff_argnums: Sequ
 
 
 class CustomVJP(CustomFunction):
-    """A function whose rule gives cotangents, for reverse mode."""
+    """Function whose rule gives cotangents, for reverse mode."""
 
     kind = "custom_vjp"
     op = custom_vjp_op
@@ -332,7 +332,7 @@ class CustomVJP(CustomFunction):
 
 
 class _VJPRule(CustomRule):
-    """The rule of custom_vjp at one call."""
+    """Rule of custom_vjp at one call."""
 
     def __init__(self, owner: CustomVJP, captures: Captures, arguments: Bundle, results: Results) -> None:
         self.function, self.captures, self.arguments, self.results = owner, captures, arguments, results
@@ -362,7 +362,7 @@ class _VJPRule(CustomRule):
 
 
 class _Pullback(CustomRule):
-    """The backward rule of custom_vjp at one call, with what it holds besides arrays.
+    """Backward rule of custom_vjp at one call, with what it holds besides arrays.
 
     `inside` are residuals that are functions, with the values that they close over.
     """

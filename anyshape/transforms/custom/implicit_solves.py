@@ -170,7 +170,7 @@ def is_fixed(x: Any) -> bool:
 
 
 class _RootRule(CustomRule):
-    """The derivative of a root in what its equations capture."""
+    """Derivative of a root in what its equations capture."""
 
     is_independent = True
 
@@ -272,7 +272,7 @@ class _Solver:
 
 
 class _SolveRule(CustomRule):
-    """The derivative of a solution of linear equations in the right sides, and in what the equations capture."""
+    """Derivative of a solution of linear equations in the right sides, and in what the equations capture."""
 
     is_independent = True
 

@@ -30,7 +30,7 @@ Marks = Sequence[tuple[int, Step]]  # steps, each with the number of lines befor
 
 @dataclass(frozen=True)
 class Chunked:
-    """The lines of a function that calls chunks, and the chunks."""
+    """Lines of a function that calls chunks, and the chunks."""
 
     lines: list[str]
     marks: list[tuple[int, Step]]
@@ -61,7 +61,7 @@ def _indent(line: str) -> int:
 
 
 class _Cutting:
-    """A function that is cut into regions: the lines that stay, and chunks.
+    """Function that is cut into regions: the lines that stay, and chunks.
 
     - `kept`: the lines that stay, by their positions. A chunk stands as its number, with the indentation of its call.
     - `chunks`: the positions of the lines of each chunk.

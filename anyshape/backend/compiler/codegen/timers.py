@@ -22,7 +22,7 @@ READINGS, ROUNDS = 100, 30  # of the measurement of what a reading costs
 
 
 class Share(NamedTuple):
-    """One thread's share of a group: the number of tiles it ran, and the seconds that each step took."""
+    """Share of one thread in a group: the number of tiles it ran, and the seconds that each step took."""
 
     thread: int
     tiles: int

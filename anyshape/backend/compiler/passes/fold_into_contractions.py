@@ -44,7 +44,7 @@ def fold_into_contractions(
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand of a contraction with the labels of its axes."""
+    """Operand of a contraction with the labels of its axes."""
 
     slot: str
     meta: TensorMeta
@@ -53,7 +53,7 @@ class _Operand:
 
 @dataclass(frozen=True)
 class _Contraction:
-    """Two operands and the labels of the axes of the result, which is the result of the step `last`."""
+    """Pair of operands and the labels of the axes of the result, which is the result of the step `last`."""
 
     operands: tuple[_Operand, _Operand]
     out: Labels

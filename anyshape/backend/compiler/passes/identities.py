@@ -57,7 +57,7 @@ def times_minus_one(s: Simplifier, node: Node) -> Replacement:
 
 
 def scaled_twice(s: Simplifier, node: Node) -> Replacement:
-    """a * (2**k * x) = (a * 2**k) * x: for k >= 0 and |a| >= 1 the inner product is exact, or both overflow."""
+    """Rewrite a * (2**k * x) to (a * 2**k) * x: for k >= 0 and |a| >= 1 the product is exact, or both overflow."""
     for factor, value in (node.inputs, node.inputs[::-1]):
         inner, outer = s.made_by(value, ew.mul_op), s.literal(factor)
         if inner is None or s.uses[value] != 1 or not isinstance(outer, float) or not abs(outer) >= 1:

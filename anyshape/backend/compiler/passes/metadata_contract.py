@@ -1,4 +1,4 @@
-"""The metadata contract: guarantees that each consumer of metadata needs, as a table. The pages show it, tests hold it.
+"""Metadata contract: guarantees that each consumer of metadata needs, as a table. The pages show it, tests hold it.
 
 A pass queries a `ShapeGuardContext` under its name, for one of its declared fields. Where metadata guarantee less than
 it needs, it raises, defers to the run, or leaves the node as it is.
@@ -16,7 +16,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class Need(NamedTuple):
-    """A consumer, what it needs, and what it does; `queries` are (pass, field) pairs."""
+    """Consumer, what it needs, and what it does; `queries` are (pass, field) pairs."""
 
     consumer: str
     needs: str

@@ -1,4 +1,4 @@
-"""The order of passes: over graphs, and over the steps of plans with the tier that each belongs to."""
+"""Order of passes: over graphs, and over the steps of plans with the tier that each belongs to."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOG = logging.getLogger("anyshape.passes")
 
 
 class Tier(enum.Enum):
-    """How much work goes into a plan: a first plan takes one linear walk, an optimised one has all passes."""
+    """Amount of work that goes into a plan: a first plan takes one linear walk, an optimised one has all passes."""
 
     FIRST = "first"
     OPTIMISED = "optimised"
@@ -174,7 +174,7 @@ class PlanSteps:
 
 
 class PlanPass(NamedTuple):
-    """A pass over the steps of a plan: plans of its tier and above have it."""
+    """Pass over the steps of a plan: plans of its tier and above have it."""
 
     run: Callable[[PlanSteps], None]
     tier: Tier

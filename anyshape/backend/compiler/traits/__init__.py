@@ -1,4 +1,4 @@
-"""The traits of every op, one module per family. Importing this package fills the table."""
+"""Traits of every op, one module per family. Importing this package fills the table."""
 
 from anyshape.backend.compiler.traits import (
     callback,

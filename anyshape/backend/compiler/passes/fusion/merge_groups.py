@@ -39,7 +39,7 @@ def merge_groups(
 
 
 class _PartGraph:
-    """The parts that are left, by their numbers, and the paths between them."""
+    """Parts that are left, by their numbers, and the paths between them."""
 
     def __init__(
         self, parts: Sequence[Part], outputs: Collection[str], runtime: Collection[DimVar], liveness: Liveness

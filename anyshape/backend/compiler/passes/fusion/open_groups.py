@@ -18,7 +18,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(eq=False)
 class OpenGroup:
-    """A group that further steps may join.
+    """Group that further steps may join.
 
     - `number`: groups are closed in the order of their numbers.
     - `entries`: its steps with their positions and parallel axes, in any order.
@@ -91,7 +91,7 @@ def _union(a: set[str], b: set[str]) -> set[str]:
 
 
 class OpenGroups:
-    """The groups that are open, by their numbers and by the slots that they make or read."""
+    """Groups that are open, by their numbers and by the slots that they make or read."""
 
     def __init__(self) -> None:
         self.opened = 0

@@ -12,7 +12,7 @@ LEAST_WORK, WORK_PER_PART = 200_000, 64  # edges that all searches may follow: t
 
 
 class PartPaths:
-    """The dependence graph of the parts of a plan, by their numbers; each part has a larger number than what it needs.
+    """Dependence graph of the parts of a plan, by their numbers; each part has a larger number than what it needs.
 
     - `readers`, `needs`: the parts that depend on each, and the parts that it depends on.
     - `below`: for each part, the range of the places in the forest of what stands below it, itself first.

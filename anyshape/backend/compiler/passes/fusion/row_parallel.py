@@ -21,7 +21,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 
 
 class ParallelAxis(NamedTuple):
-    """The parallel axis of a step.
+    """Parallel axis of a step.
 
     - `rows`: its size.
     - `operands`: which operands have it.
@@ -96,7 +96,7 @@ def elementwise(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 
 def reduction(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """The operand has the rows; a reduction along them is carried."""
+    """Take the rows from the operand; a reduction along them is carried."""
     rows = analysis.rows_of(step.metas[0])
     if rows is None:
         return None
@@ -130,7 +130,7 @@ def reshape(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 
 def broadcast_in_dim(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """The operand has the rows where its first axis is the first of the result and is not stretched."""
+    """Take the rows from the operand where its first axis is the first of the result and is not stretched."""
     rows, own = analysis.rows_of(step.results[0]), analysis.rows_of(step.metas[0])
     if rows is None:
         return None
@@ -170,7 +170,7 @@ def transpose(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
 
 
 def pad(analysis: RowAnalysis, step: Step) -> ParallelAxis | None:
-    """The operand has the rows, where a pad adds rows before and after them and nothing else."""
+    """Take the rows from the operand, where a pad adds rows before and after them and nothing else."""
     rows, params = analysis.rows_of(step.metas[0]), dict(step.params)
     plain = all(size == 0 for size in (*params["interior"], *params["low"][1:], *params["high"][1:]))
     return ParallelAxis(rows, (True,), padded=True) if rows is not None and plain else None
