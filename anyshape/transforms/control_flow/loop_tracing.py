@@ -26,6 +26,7 @@ from anyshape.ops.creation import full
 from anyshape.ops.subgraph_call import trace_subgraphs
 from anyshape.tracing.pytrees import flatten, function_name, order_of_leaves, result_paths, structure_text, unflatten
 from anyshape.tracing.trace import as_value, kind_of, run_traced, standing_for
+from anyshape.transforms.control_flow.sizes_ahead import sizes_ahead
 from anyshape.transforms.control_flow.subgraph_results import ResultType, like_returned, made_at, promoted_type
 from anyshape.transforms.custom.custom_calls import line_of
 
@@ -60,6 +61,8 @@ class CarryLoop:
             bodies = [*[self._test(test) for test in tests], self._body(step)]
             graphs, further = trace_subgraphs(bodies, [*self._metas(), *own], names)
             if self.variables == before and not self.promotions:
+                inputs = [*self._metas(), *own]
+                graphs, further = sizes_ahead(graphs, inputs, further, names, len(self.carries))
                 self._check_extra(graphs[-1])
                 return graphs, further
             for i, result in self.promotions.items():
