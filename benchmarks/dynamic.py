@@ -1,4 +1,4 @@
-"""Sizes that depend on data, beside NumPy written by hand: a slice whose end changes, a mask, an embedding."""
+"""Run-time sizes, beside NumPy written by hand: a slice whose end changes, a mask, an embedding."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def too_much(needed: int | None, limit: int, sizes: Mapping[str, int], again: in
 
 
 def data_dependent(asked: str, sizes: Mapping[str, str]) -> str:
-    """Return that a question was asked about sizes that depend on data, with what makes each."""
+    """Return that a question was asked about run-time sizes, with what makes each."""
     makers = " and ".join([f"{name} ({maker})" for name, maker in sizes.items()])
     return f"{asked} was asked, and {makers} depends on data: it is not known while tracing"
 

@@ -54,7 +54,7 @@ class ConcretizationError(AnyshapeError, TypeError):
 
 
 class DataDependentSizeError(ConcretizationError):
-    """Raised where Python decides on sizes that depend on data; `sizes` says which operation makes each."""
+    """Raised where Python decides on run-time sizes; `sizes` says which operation makes each."""
 
     def __init__(self, asked: str, sizes: Mapping[str, str], where: object = None) -> None:
         self.asked, self.sizes, self.value, self.where = asked, dict(sizes), ", ".join(sizes), where

@@ -1,4 +1,4 @@
-"""Define NumPy's functions whose results have data-dependent sizes: positions, selections and distinct elements.
+"""Define NumPy's functions whose results have run-time sizes: positions, selections and distinct elements.
 
 Each such result gets a fresh symbolic dimension.
 """

@@ -1,4 +1,4 @@
-"""Callbacks, Python functions that run inside a program, and names for sizes that depend on data.
+"""Callbacks, Python functions that run inside a program, and names for run-time sizes.
 
 Nothing is known of a callback but the dtypes and extents that it promises.
 """

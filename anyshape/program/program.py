@@ -240,7 +240,7 @@ class Program:
 
     @cached_property
     def outputs(self) -> dict[str, ShapeDtypeStruct]:
-        """Description of each result by its path, `result['loss']`; sizes that depend on data have their bounds."""
+        """Description of each result by its path, `result['loss']`; run-time sizes have their bounds."""
         paths = result_paths(self.trace.out_tree)
         return {p: described(meta, self._scope) for p, meta in zip(paths, self.graph.results, strict=True)}
 

@@ -80,7 +80,7 @@ def _is_readable(call: Call, solved: set[DimVar]) -> bool:
 @restores_thread
 def specialised(graph: Graph, groups: Sequence[Group], ones: frozenset[Size]) -> Graph:
     """Return the graph for calls in which exactly `ones`, of the sizes that broadcast together, are 1."""
-    runtime = graph.runtime.keys()  # the replay makes new data-dependent sizes and states their conditions again
+    runtime = graph.runtime.keys()  # the replay makes new run-time sizes and states their conditions again
     scope = Scope(conditions=[c for c in graph.conditions if runtime.isdisjoint(c.claim.variables())])
     _restate_equalities(scope, _assume_pattern(scope, groups, ones))
     builder = Builder(scope, handle=Array, values=dict(graph.values))

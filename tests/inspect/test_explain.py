@@ -529,7 +529,7 @@ def test_sizes_that_depend_on_data_are_explained():
     explanation = anyshape.explain(chosen)(np.ones(3), np.ones(3))
     assert "count" in str(explanation) and json.dumps(explanation.to_dict()) and explanation.reliances
     text = str(anyshape.explain(lambda x: x[x > 0])(np.ones(3)))
-    assert "is known of sizes that depend on data" in text and "must hold" not in text
+    assert "is known of run-time sizes" in text and "must hold" not in text
     console = Console(record=True, width=120, file=io.StringIO())
     console.print(explanation)
     assert "count" in console.export_text()

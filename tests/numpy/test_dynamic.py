@@ -1,4 +1,4 @@
-"""Test sizes that depend on data: traced slice bounds, sizes by value, checks, bad input and random programs."""
+"""Test run-time sizes: traced slice bounds, sizes by value, checks, bad input and random programs."""
 
 import copy
 import itertools

@@ -207,7 +207,7 @@ class Plan:
 
     - `dims`: how a call finds the variables.
     - `values`: inputs that give a size by their value.
-    - `runtime`: sizes that depend on data. The first step that makes an array of such a size defines it.
+    - `runtime`: run-time sizes. The first step that makes an array of one defines it.
     - `copied`: outputs that may share memory with an input, a constant or each other. They are copied.
     - `hoisted`: shape-only steps. Their results that other steps read are cached for calls of the same sizes.
     """

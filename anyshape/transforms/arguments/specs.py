@@ -192,7 +192,7 @@ def trace(function: Callable[..., Any]) -> Callable[..., traced_program.Program]
 def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the tree of ShapeDtypeStruct of the result without computing it, for arrays or ShapeDtypeStructs.
 
-    A shape with data-dependent sizes is a text with their bounds, "<=n, 3".
+    A shape with run-time sizes is a text with their bounds, "<=n, 3".
 
     >>> import numpy as np
     >>> eval_shape(np.matmul, ShapeDtypeStruct("n, k"), ShapeDtypeStruct("k, 3", np.float32))

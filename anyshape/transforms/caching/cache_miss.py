@@ -137,7 +137,7 @@ def broken_claims(program: Program, names: DisplayNames, arrays: Sequence[Any]) 
     """List the assertions and constraints of a program that a call breaks, so that it is an error."""
     now = compile_prologue(program.prologue, arrays=True)(*arrays)  # raises for broken declarations, like a call
     stated = [c for c in program.graph.conditions if c.kind in ("assertion", "constraint")]
-    known = [c.claim for c in stated if all(v in now for v in c.claim.variables())]  # excludes data-dependent sizes
+    known = [c.claim for c in stated if all(v in now for v in c.claim.variables())]  # excludes run-time sizes
     broken = [claim for claim in known if not _holds(claim, now)]
     return [f"{names.claim(claim)} does not hold for {names.values(claim.variables(), now)}" for claim in broken]
 

@@ -143,7 +143,7 @@ class _PlanSource(StepSource):
         names = {"_fail": self.prologue.violated, "_array": np.array, "_guard_failed": GUARD_FAILED}
         super().__init__(size_locals, names | dict(plan.constants))
         self.checks = checks_enabled()
-        self.undefined = set(plan.runtime)  # sizes that depend on data, until a step defines them
+        self.undefined = set(plan.runtime)  # run-time sizes, until a step defines them
         self.unchecked = self._checked_conditions()  # conditions, until their sizes are defined
         self.variables = self._needed_variables()
         self.bound = self.variables  # the ones with a local in the function that is written
@@ -283,7 +283,7 @@ class _PlanSource(StepSource):
             self.lines.append(f"if not ({test}): _fail({arguments})")
 
     def _define_sizes(self, step: Step) -> None:
-        """Write the locals of the sizes that depend on data and that a result of the step is the first to have."""
+        """Write the locals of the run-time sizes that a result of the step is the first to have."""
         defined = False
         for slot, meta in zip(step.outputs, step.results, strict=True):
             for variable, axis in meta.variable_axes():

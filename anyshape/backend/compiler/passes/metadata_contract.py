@@ -105,7 +105,7 @@ CONTRACT = (
     Need(
         "products of several operands",
         "exact sizes; without them the product is refused",
-        "sizes that depend on data count as default sizes in the choice of a contraction path",
+        "run-time sizes count as default sizes in the choice of a contraction path",
     ),
     Need(
         "fusion",

@@ -144,7 +144,7 @@ class PlanSteps:
         self, steps: Sequence[Step], outputs: Sequence[Slot], scope: Scope, read: Collection[DimVar], runtime: Any
     ) -> None:
         self.steps, self.outputs, self.scope = list(steps), outputs, scope
-        self.read, self.runtime = read, runtime  # variables that inputs bind, and sizes that depend on data
+        self.read, self.runtime = read, runtime  # variables that inputs bind, and run-time sizes
         self.hoisted: list[Step] = []
         self.parts: Sequence[Step | Group] = ()  # steps and groups in the order of the run, once they are made
 
