@@ -1,6 +1,7 @@
 """Plans that take less memory, for calls that would otherwise exceed `max_bytes`.
 
-First, each trip of a loop computes its element values itself. Then values are rematerialised.
+First, each trip of a loop computes its element values itself. Then loops get checkpoint slots: one for each trip, or as
+many as fit. Then values are rematerialised.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 
 from anyshape.backend.compiler.codegen.execute import Run
+from anyshape.backend.compiler.passes.pipeline import optimize
 from anyshape.backend.compiler.passes.remat import rematerialise
 from anyshape.backend.compiler.peak_memory import bytes_at, peak_bytes
 from anyshape.backend.compiler.plan import Plan
@@ -18,6 +20,7 @@ from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes.expr import Size
 from anyshape.inspect import cost
 from anyshape.support.fork_lock import Lock
+from anyshape.support.packages import loop_slots
 
 _LOG = logging.getLogger("anyshape.passes")
 _SEGMENTS = (1, 2, 4, 8, 16)  # into which the first part of a program is cut; more of them keep more and peak less
@@ -78,10 +81,38 @@ class MemoryLimitedPlans:
         """Yield graphs that may take less memory, each with how it does."""
         if self.graph.subgraphs and self.searches == 1:
             yield "without blocks of trips", self.graph
+        yield from self._graphs_with_slots(sizes)
         for segments in _SEGMENTS:
             graph = rematerialise(self.graph, lambda meta: self._bytes_of(meta, sizes), segments)
             if graph is not None:
                 yield f"with rematerialisation ({segments} segments)", graph
+
+    def _graphs_with_slots(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Graph]]:
+        """Yield graphs whose loops have a checkpoint slot for each trip, as many as fit, and one.
+
+        Memory grows with the number of slots, nearly in proportion.
+        """
+        lengths = [cost.bound(self.graph, pair.length) for pair in loop_slots.pairs_of(self.graph)]
+        trips = [bytes_at(length, sizes) for length in lengths if length is not None]
+        if not trips:
+            return
+        make = lambda count: optimize(loop_slots.with_slots(self.graph, count, self._has_known_length))
+        most, one = max(1, *trips), make(1)
+        every = make(most)
+        yield f"with {most} checkpoint slots", every
+        low, high = self._peak(one, sizes), self._peak(every, sizes)
+        if low is not None and high is not None and low < self.limit < high:
+            count = 1 + (self.limit - low) * (most - 1) // (high - low)
+            yield f"with {count} checkpoint slots", make(count)
+        yield "with one checkpoint slot", one
+
+    def _has_known_length(self, pair: loop_slots.Pair) -> bool:
+        return cost.bound(self.graph, pair.length) is not None
+
+    def _peak(self, graph: Graph, sizes: Mapping[str, int]) -> int | None:
+        """Return the bytes that a graph takes at these sizes, None where they have no known bound."""
+        size = cost.bound(graph, peak_bytes(self.lower(graph), self.threads).size)
+        return None if size is None else bytes_at(size, sizes)
 
     def _bytes_of(self, meta: TensorMeta, sizes: Mapping[str, int]) -> int | None:
         """Return the bytes of a value, or None if they have no known bound."""

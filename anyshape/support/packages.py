@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
     from anyshape.program import file as program_file
+    from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
     from anyshape.program import pytree_json as pytree_json
     from anyshape.transforms import profiler as profiler
@@ -125,6 +126,7 @@ else:
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     value_flow = Package("anyshape.autodiff.value_flow")
+    loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
     explanation = Package("anyshape.transforms.caching.explanation")  # reports

@@ -92,7 +92,7 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
         after = [add_tangents(total, cts.captured[i]) for total, i in zip(sums, summed, strict=True)]
         added = [[ct for ct in kind if ct is not None] for kind in (cts.elements, cts.pieces)]
         graph = builder.finish([*carries, *after, *added[0], *stacks.added, *added[1]], loop.body.name)
-    return _with_last_inputs_at(graph, len(metas.carries), len(sums)), cts.map(lambda ct: ct is not None), products
+    return with_last_inputs_at(graph, len(metas.carries), len(sums)), cts.map(lambda ct: ct is not None), products
 
 
 def _cotangent_types(loop: Loop, pulled: Inputs, live: Outputs) -> Inputs:
@@ -102,7 +102,7 @@ def _cotangent_types(loop: Loop, pulled: Inputs, live: Outputs) -> Inputs:
     return Inputs([_after(loop, m) for m in pulled.carries], flagged(outputs.stacked, live.stacked), joined, [])
 
 
-def _with_last_inputs_at(graph: Graph, position: int, count: int) -> Graph:
+def with_last_inputs_at(graph: Graph, position: int, count: int) -> Graph:
     """Return a graph that is not yet closed with so many of its last inputs at a position."""
     first, last = graph.inputs[: len(graph.inputs) - count], graph.inputs[len(graph.inputs) - count :]
     return replace(graph, inputs=(*first[:position], *last, *first[position:]))
