@@ -55,7 +55,7 @@ def check_total(program, namespace=anp):
         assert jitted.cache_info().traces == 1, f"{program}\n{jitted.cache_info()}"
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(programs())
 def test_one_trace_gives_what_numpy_gives_at_every_size(program):
     check_total(program)
@@ -68,7 +68,7 @@ def test_one_trace_gives_what_numpy_gives_at_every_size_slow(program):
     check_total(program)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", [*range(75), *[pytest.param(s, marks=pytest.mark.slow) for s in range(75, 150)]])
 def test_seeded_programs_give_what_numpy_gives(seed):
     """Programs that shrinking never touches: long ones, the same in every run."""
     check_total(seeded_program(seed, length=12))
@@ -215,7 +215,7 @@ def check_gradient(program):
         assert loss.cache_info().traces == 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(programs(**SMOOTH))
 def test_gradients_agree_with_differences_at_every_size(program):
     check_gradient(program)
@@ -268,7 +268,7 @@ def check_vmap(program, share):
         assert mapped.cache_info().traces == 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(programs(length=5), st.integers(0, 2))
 def test_vmap_equals_a_loop_at_every_size(program, share):
     check_vmap(program, share)
@@ -363,7 +363,7 @@ def check_closed(program, names):
 NESTS = st.lists(st.sampled_from(sorted(LAYERS)), min_size=2, max_size=3).map(tuple)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(programs(smooth=True, dtypes=FLOATS, length=4), NESTS)
 def test_transforms_nest_in_any_order(program, names):
     check_closed(program, names)

@@ -70,9 +70,7 @@ def arrays(rng, operand_shapes, dtype):
     return [np.asarray(x > 0 if dtype == "bool" else x).astype(dtype) for x in values]
 
 
-@settings(max_examples=120)
-@given(equations(), st.sampled_from(DTYPES), st.integers(0, 1000))
-def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
+def check_values(made, dtype, seed):
     terms, broad, equation = made
     written = equation.partition("->")[0].split(",")
     jitted = anyshape.jit(lambda *xs: np.einsum(equation, *xs))
@@ -91,8 +89,19 @@ def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
 
 
 @settings(max_examples=60)
-@given(equations(), st.integers(0, 1000))
-def test_derivatives_are_those_of_a_multilinear_map(made, seed):
+@given(equations(), st.sampled_from(DTYPES), st.integers(0, 1000))
+def test_one_trace_equals_numpy_at_every_size(made, dtype, seed):
+    check_values(made, dtype, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600)
+@given(equations(), st.sampled_from(DTYPES), st.integers(0, 1000))
+def test_one_trace_equals_numpy_at_every_size_slow(made, dtype, seed):
+    check_values(made, dtype, seed)
+
+
+def check_derivatives(made, seed):
     """The tangent is a sum over operands, each replaced by its tangent in turn; vjp is the transpose."""
     terms, broad, equation = made
     written = equation.partition("->")[0].split(",")
@@ -111,6 +120,19 @@ def test_derivatives_are_those_of_a_multilinear_map(made, seed):
         left, right = np.sum(weights * derivative), sum(np.sum(g * t) for g, t in zip(grads, ts, strict=True))
         assert abs(left - right) <= 1e-9 * (1 + np.sum(np.abs(weights * derivative)))
     assert forward.cache_info().traces == backward.cache_info().traces == 1
+
+
+@settings(max_examples=30)
+@given(equations(), st.integers(0, 1000))
+def test_derivatives_are_those_of_a_multilinear_map(made, seed):
+    check_derivatives(made, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(equations(), st.integers(0, 1000))
+def test_derivatives_are_those_of_a_multilinear_map_slow(made, seed):
+    check_derivatives(made, seed)
 
 
 @pytest.mark.parametrize(

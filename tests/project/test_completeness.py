@@ -167,7 +167,7 @@ def graphs():
     for family, row in rows():
         for sizes in few_combinations(row):
             xs = arrays_of(row, sizes, row.dtypes[0])
-            jitted = anyshape.jit(lambda *a, row=row: row.function(anp, *a))
+            jitted = anyshape.jit(lambda *a, row=row: row.function(anp, *a), optimize="off")  # plans are not read
             if not is_error(outcome(jitted, *xs)):
                 yield family, row, jitted.programs()[0].graph
                 break

@@ -21,6 +21,12 @@ from tests.laws.sweep import arrays_of, few_combinations, is_error, label, outco
 ROWS = rows()
 
 
+@pytest.fixture(autouse=True)
+def first_plans_only(monkeypatch):
+    """Graphs are read, and no plan: the sweeps of tests/laws run optimised plans of every row."""
+    monkeypatch.setattr(anyshape.config, "optimize", "off")
+
+
 def check_programs(jitted):
     for program in jitted.programs():
         check_graph(program.trace.graph)
