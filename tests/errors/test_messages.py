@@ -781,6 +781,25 @@ def test_an_error_of_a_call_pickles():
     assert str(pickle.loads(pickle.dumps(error)).operands[0]) == "f64[n, 4]"
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sum(x, axis="q"),
+        lambda x: [anyshape.vmap(lambda y: y, in_axes=3)(x)],
+        lambda x: anyshape.grad(lambda y: y)(x),
+        lambda x: anyshape.pure_callback(np.sin, "w", x),
+    ],
+)
+def test_a_wrong_argument_inside_a_trace_has_its_line(function):
+    """The transforms raise it, in a call that the user's line makes."""
+    error = fails(errors.ArgumentError, r" at test_messages.py:\d+\n  ", jit(function), np.ones(3))
+    assert error.where.line >= function.__code__.co_firstlineno and error.where.file == __file__
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again.where), str(again)) == (str(error.where), str(error))
+    outside = fails(errors.ArgumentError, "not a scalar", anyshape.grad(lambda x: x), np.ones(3))
+    assert outside.where is None
+
+
 def test_a_size_that_python_asks_for_is_reported_once_per_line(caplog):
     filled = anyshape.jit(lambda x: np.zeros(x.shape[0]) + x)
     with caplog.at_level("WARNING", logger="anyshape.guards"):
