@@ -16,6 +16,7 @@ _NUMPY_NAMES = {
     "complex": "astype",
     "cond_each": "cond",
     "rerun": "scan",
+    "slice_update": "x[...] = v",
     "while": "while_loop",
     "while_each": "while_loop",
     "convert": "astype",
@@ -102,19 +103,16 @@ def quoted(where: object) -> str:
     return f" by {expression}" if expression else ""
 
 
-def in_place(asked: str, instead: str, where: object) -> tuple[str, str]:
-    """Return an assignment that a traced array refuses, and what to write instead, in the words of the user's line."""
+def in_place(asked: str, where: object) -> tuple[str, str]:
+    """Return an assignment in the words of the user's line, and the name of the array that it writes to."""
     expression = getattr(where, "expression", "")
     if not expression:
-        return asked, instead
-    target, _, key = expression.removesuffix(_ASSIGNED).partition("[")
-    if is_assignment(where):
-        return expression, f"{target} = {target}.at[{key[:-1]}].set(...)" if target.isidentifier() else instead
+        return asked, "x"
+    target = expression.removesuffix(_ASSIGNED).partition("[")[0]
     assigned = re.fullmatch(_IN_PLACE, expression)
     if assigned is not None:
-        target, operator, value = assigned.groups()
-        return expression, f"{target} = {target} {operator} {value}"
-    return expression, instead
+        target = assigned[1]
+    return expression, target if target.isidentifier() else "x"
 
 
 def is_assignment(where: object) -> bool:

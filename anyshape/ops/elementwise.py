@@ -310,13 +310,23 @@ gap_op, gap = binary("gap", "x - y, and 0 where both are the same infinity.")
 
 
 def real(x: Any) -> Any:
-    """Return the real part of x; x itself if it is real."""
-    return _real(x) if x.dtype.kind == "c" else x
+    """Return the real part of x, a view; x itself if it is real."""
+    if x.dtype.kind != "c":
+        return x
+    part = _real(x)
+    if not isinstance(part, Traced):
+        return part
+    return part.view_of(x, real, lambda base, new: make_complex(new, imag(base)), "real")
 
 
 def imag(x: Any) -> Any:
-    """Return the imaginary part of x; zeros if it is real."""
-    return _imag(x) if x.dtype.kind == "c" else lift(0, x)
+    """Return the imaginary part of x, a view; zeros if it is real."""
+    if x.dtype.kind != "c":
+        return lift(0, x)
+    part = _imag(x)
+    if not isinstance(part, Traced):
+        return part
+    return part.view_of(x, imag, lambda base, new: make_complex(real(base), new), "imag")
 
 
 def conj(x: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from anyshape.graph.ir.builder import Reader, Traced, Writer
 from anyshape.graph.ir.graph import Node
 from anyshape.graph.prover.constraints import Claim, at_least
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
@@ -62,6 +63,17 @@ def _rev_type(ctx: ShapeGuardContext, x: TensorMeta, *, axes: tuple[int, ...]) -
     return x
 
 
+def _slice_update_type(
+    ctx: ShapeGuardContext, x: TensorMeta, part: TensorMeta, *, starts: tuple[Size, ...], steps: tuple[Size, ...]
+) -> TensorMeta:
+    """Replace the elements start, start + step, ... along each axis, as many as `part` has."""
+    if not x.rank == part.rank == len(starts) == len(steps):
+        raise ctx.fail("an update needs a part of as many axes, and a start and a step for each")
+    if x.dtype != part.dtype:
+        raise ctx.bad_dtype(f"the part is {part.dtype}, the array {x.dtype}", "convert it with astype")
+    return x
+
+
 def _pad_type(
     ctx: ShapeGuardContext,
     x: TensorMeta,
@@ -112,6 +124,12 @@ def _slice_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) ->
     return claims
 
 
+def _slice_update_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
+    """Claim that every element exists."""
+    sizes = tuple([ctx.exact(node.inputs[1], axis, field="starts") for axis in range(len(params["starts"]))])
+    return _slice_claims(ctx, node, params | {"sizes": sizes})
+
+
 def _pad_claims(ctx: ShapeGuardContext, node: Node, params: dict[str, Any]) -> list[Claim]:
     return [at_least(amount, 0) for name in ("low", "high", "interior") for amount in params[name]]
 
@@ -156,6 +174,15 @@ slice_op = define(
     probe=None,
     cost=PICKS,
 )
+slice_update_op = define(
+    "slice_update",
+    _slice_update_type,
+    params={"starts": kinds.sizes, "steps": kinds.sizes},
+    jointly=lambda node, params: {len(param) for param in params.values()} == {node.inputs[0].meta.rank},
+    claims=_slice_update_claims,
+    probe=None,
+    cost=MOVES,
+)
 rev_op = define(
     "rev",
     _rev_type,
@@ -186,10 +213,18 @@ concatenate_op = define(
 )
 
 
+def viewed(result: Any, x: Operand, read: Reader, write: Writer | None, key: Any, certain: bool = True) -> Any:
+    """Return a result that is a view of x; see `Traced.view_of`. Views of plain arrays are NumPy's own."""
+    if isinstance(result, Traced) and isinstance(x, Traced):
+        return result.view_of(x, read, write, key, certain)
+    return result
+
+
 def broadcast_in_dim(x: Operand, shape: Sequence[Size], axes: Sequence[int]) -> Any:
     """Return x with axis i as axis axes[i] of an array of this shape, repeated along all other axes."""
     local, sources = localise(tuple(shape), (x,))
-    return apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=tuple(axes))
+    result = apply(broadcast_in_dim_op, x, sources=sources, shape=local, axes=tuple(axes))
+    return viewed(result, x, lambda base: broadcast_in_dim(base, shape, axes), None, ("broadcast_in_dim", axes))
 
 
 def broadcast_to(x: Operand, shape: Sequence[Size]) -> Any:
@@ -213,14 +248,47 @@ def reshape(x: Operand, shape: Sequence[Size]) -> Any:
     if new == old:
         return x
     local, sources = localise(new, (x,))
-    return apply(reshape_op, x, sources=sources, shape=local)
+    result = apply(reshape_op, x, sources=sources, shape=local)
+    return viewed(
+        result,
+        x,
+        lambda base: reshape(base, new),
+        lambda base, part: reshape(part, old),
+        ("reshape", new),
+        certain=splits_axes(old, new),
+    )
+
+
+def splits_axes(old: Sequence[Size], new: Sequence[Size]) -> bool:
+    """Return whether a reshape splits axes alone: each axis becomes a run of new ones, and axes of size 1 come or go.
+
+    Such a reshape needs no copy, whatever the strides. One that is not known to do so may need one.
+    """
+    rest = [s for s in new if not (has_type(s, int) and s == 1)]
+    for size in [s for s in old if not (has_type(s, int) and s == 1)]:
+        product: Size = 1
+        while rest and product != size:
+            product = expr.mul(product, rest.pop(0))
+        if product != size:
+            return False
+    return not rest
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> Any:
     """Return x with its axes in this order, reversed by default."""
     rank = meta_of(x).rank
     order = tuple(range(rank)[::-1]) if axes is None else tuple(axes)
-    return x if order == tuple(range(rank)) else apply(transpose_op, x, axes=order)
+    if order == tuple(range(rank)):
+        return x
+    result, back = apply(transpose_op, x, axes=order), _inverse(order)
+    return viewed(
+        result, x, lambda base: transpose(base, order), lambda base, part: transpose(part, back), ("transpose", order)
+    )
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that undoes another one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
@@ -230,8 +298,25 @@ def strided(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Se
     starts, sizes = tuple(starts), tuple(sizes)
     if meta.sizes == sizes and all(has_type(s, int) and s == 1 for s in steps):
         return x  # all elements of an axis in order can only start at 0
-    (starts, sizes, steps), sources = localise((starts, sizes, steps), (x,))
-    return apply(slice_op, x, sources=sources, starts=starts, sizes=sizes, steps=steps)
+    (local_starts, local_sizes, local_steps), sources = localise((starts, sizes, steps), (x,))
+    result = apply(slice_op, x, sources=sources, starts=local_starts, sizes=local_sizes, steps=local_steps)
+    return viewed(
+        result,
+        x,
+        lambda base: strided(base, starts, sizes, steps),
+        lambda base, part: slice_update(base, part, starts, steps),
+        ("slice", starts, sizes, steps),
+    )
+
+
+def slice_update(x: Operand, part: Operand, starts: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
+    """Return x with `part` in place of the elements start, start + step, ...; the caller ensures that they exist."""
+    meta = meta_of(x)
+    steps = (1,) * meta.rank if steps is None else tuple(steps)
+    if meta.sizes == meta_of(part).sizes and all(has_type(s, int) and s == 1 for s in steps):
+        return part  # all elements of each axis in order can only start at 0
+    (starts, steps), sources = localise((tuple(starts), steps), (x, part))
+    return apply(slice_update_op, x, part, sources=sources, starts=starts, steps=steps)
 
 
 def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[Size] | None = None) -> Any:
@@ -249,7 +334,10 @@ def slice(x: Operand, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequ
 
 def rev(x: Operand, axes: Sequence[int]) -> Any:
     """Return x with the elements along the axes in reverse order."""
-    return apply(rev_op, x, axes=tuple(sorted(axes))) if axes else x
+    if not axes:
+        return x
+    backwards = apply(rev_op, x, axes=tuple(sorted(axes)))
+    return viewed(backwards, x, lambda base: rev(base, axes), lambda base, part: rev(part, axes), ("rev", axes))
 
 
 def pad(
@@ -262,7 +350,7 @@ def pad(
     for amount in (a for group in amounts for a in group):
         ctx.require(at_least(amount, 0), f"a pad of {amount} is negative")
     if all(has_type(a, int) and a == 0 for group in amounts for a in group):
-        return x
+        return copied(x)
     return pad_unchecked(x, *amounts, value=value)
 
 
@@ -277,7 +365,12 @@ def pad_unchecked(
 
 def concatenate(operands: Sequence[Operand], axis: int) -> Any:
     """Return the operands joined along an axis that they have."""
-    return operands[0] if len(operands) == 1 else apply(concatenate_op, *operands, axis=axis)
+    return copied(operands[0]) if len(operands) == 1 else apply(concatenate_op, *operands, axis=axis)
+
+
+def copied(x: Operand) -> Any:
+    """Return x as an array that shares no memory; see `Traced.as_copy`."""
+    return x.as_copy() if isinstance(x, Traced) else x
 
 
 def expand(x: Operand, axes: Sequence[int]) -> Any:

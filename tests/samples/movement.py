@@ -5,6 +5,14 @@ from tests.samples.sample import Sample
 S = Sample
 MIXED = ("float64", "float32", "complex128", "int32", "bool")
 
+
+def assigned(x, statement, v):
+    """A copy of x, named y, after a statement that writes to it."""
+    names = {"y": x.copy(), "v": v}
+    exec(statement, names)
+    return names["y"]
+
+
 SAMPLES = [
     # -- shapes
     S("broadcast_to", lambda np, x, y: np.broadcast_to(x, y.shape) * y, ("n", "m, n"), ops=("broadcast_in_dim",)),
@@ -40,6 +48,17 @@ SAMPLES = [
     S("flipud", lambda np, x: np.flipud(x), ("m, n",)),
     S("rot90", lambda np, x: (np.rot90(x), np.rot90(x, 2), np.rot90(x, 3), np.rot90(x, -4)), ("m, n",)),
     S("rot90, axes", lambda np, x: np.rot90(x, 1, (2, 0)), ("m, n, 2",)),
+    # -- assignment
+    S(
+        "assign to a slice",
+        lambda np, x, y: assigned(x, "y[1:-1] = v", y[1:-1]),
+        ("n, 2", "n, 2"),
+        ops=("slice_update",),
+        dtypes=MIXED,
+    ),
+    S("assign to every second row", lambda np, x, y: assigned(x, "y[::2, 1:] = v", y), ("m, n", "")),
+    S("assign to a row, backwards", lambda np, x, y: assigned(x * x, "y[0, ::-1] *= v", y), ("2, n", "n")),
+    S("assign through a transpose", lambda np, x, y: assigned(x, "y.T[1:] += v", y), ("n, m", "n")),
     # -- joining
     S("concatenate", lambda np, x, y: np.concatenate([x, y, x]), ("m, 2", "n, 2"), ops=("concatenate",), dtypes=MIXED),
     S("concatenate, last axis", lambda np, x, y: np.concatenate((x, y), axis=-1), ("m, n", "m, 3")),

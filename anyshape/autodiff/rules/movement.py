@@ -3,7 +3,7 @@
 import numpy as np
 
 from anyshape.autodiff import shift_invariance as shifts
-from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift
+from anyshape.autodiff.rule_tables import JVPS, TRANSPOSES, Linear, linear, no_shift, shift, zeros_like
 from anyshape.graph.shapes.shape_rules import dilated_size
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -25,6 +25,24 @@ def _slice_back(ctx, ct, x, *, starts, sizes, steps, sources=()):
 
 
 linear(mv.slice_op, _slice_back)
+
+
+def _slice_update_jvp(ctx, tangents, out, x, part, **params):
+    """Update the tangent of the array; what has no tangent counts as zeros."""
+    array, changed = (zeros_like(ctx, v) if t is None else t for t, v in zip(tangents, (x, part), strict=True))
+    return apply(mv.slice_update_op, array, changed, **params)
+
+
+def _slice_update_transpose(ctx, ct, x, part, *, starts, steps, sources=()):
+    """Give the part its elements of the cotangent, and the array the others."""
+    starts, steps = ctx.bind(starts, field="starts"), ctx.bind(steps, field="steps")
+    of_array = mv.slice_update(ct, zeros_like(ctx, part), starts, steps) if isinstance(x, Linear) else None
+    of_part = mv.strided(ct, starts, ctx.shape(part), steps) if isinstance(part, Linear) else None
+    return of_array, of_part
+
+
+JVPS[mv.slice_update_op] = _slice_update_jvp
+TRANSPOSES[mv.slice_update_op] = _slice_update_transpose
 linear(mv.rev_op, lambda ctx, ct, x, *, axes: mv.rev(ct, axes))
 
 
@@ -82,4 +100,4 @@ TRANSPOSES[mv.concatenate_op] = _concatenate_transpose
 shift(mv.transpose_op, shifts.transpose)
 shift(mv.broadcast_in_dim_op, shifts.broadcast_in_dim)
 shift(mv.reshape_op, shifts.reshape)
-no_shift(mv.slice_op, mv.rev_op, mv.pad_op, mv.concatenate_op)
+no_shift(mv.slice_op, mv.slice_update_op, mv.rev_op, mv.pad_op, mv.concatenate_op)

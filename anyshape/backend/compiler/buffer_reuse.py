@@ -35,9 +35,11 @@ class BufferReuse:
             self._note_aliases(step)
         # functions of the user may keep their operands
         retaining = [step for step in steps if runs_user_code(step)]
+        self.retained = {self.base.get(slot, slot) for step in retaining for slot in step.inputs}
         self.shared = self._shared_by(retaining)
         # what a kernel consumes, it hands to nobody
         self.unconsumable = self._shared_by([step for step in retaining if not KERNELS[step.op].consumes])
+        self.memory_use = self._last_uses_of_memory()
 
     def _shared_by(self, steps: Sequence[Step]) -> set[Slot]:
         """Return the slots whose memory others share, or functions that these steps call."""
@@ -52,6 +54,13 @@ class BufferReuse:
         self.base[step.outputs[0]] = self.base.get(source, source)
         if alias is Alias.STRETCHED_VIEW or source in self.stretched:
             self.stretched.add(step.outputs[0])
+
+    def _last_uses_of_memory(self) -> dict[Slot, int]:
+        """Return for each slot that is no view the last use of its memory, by the slot or by a view of it."""
+        last = dict(self.last_use)
+        for view, base in self.base.items():
+            last[base] = max(last.get(base, len(self.steps)), self.last_use[view])
+        return last
 
     def copied(self) -> tuple[bool, ...]:
         """Tell of each output whether it may share memory with an input, a constant or an earlier output.
@@ -81,13 +90,28 @@ class BufferReuse:
                 owned[position] = self._owned_operands(step, dying)
             for slot in [s for s in dying if s in step.inputs and self._is_reusable(s)]:
                 free.add(slot, self._key(self.metas[slot]))
-            buffer = free.take(self._key(step.results[0]), dying) if KERNELS[step.op].out else None
+            buffer = self._updated(position, step)
+            if buffer is not None:
+                free.remove([buffer])
+            elif KERNELS[step.op].out:
+                buffer = free.take(self._key(step.results[0]), dying)
             if buffer is not None:
                 reuse[position] = buffer
             elif not TRAITS[step.op].alias.may_share:
                 free.drop_up_to(max([self.ctx.rank(m) for m in step.results]), dying)
             free.remove(self.internal.get(step.outputs[0], ()))
         return _with_owned(self._with_drops(reuse), owned)
+
+    def _updated(self, position: int, step: Step) -> str | None:
+        """Return the first operand if the step writes a part of it, and nobody reads its memory later.
+
+        Views of it may have been read before. None of them may be what is written: it is read meanwhile.
+        """
+        slot = step.inputs[0] if step.inputs else None
+        if not TRAITS[step.op].updates or not isinstance(slot, str) or slot not in self.fresh or slot in self.retained:
+            return None
+        others = [self.base.get(other, other) for other in step.inputs[1:]]
+        return slot if self.memory_use[slot] == position and slot not in others else None
 
     def _dying(self, position: int, step: Step) -> list[str]:
         """Return the slots with their last use here."""

@@ -114,6 +114,7 @@ class Traits(NamedTuple):
     - `algebra`: how it is simplified.
     - `recomputable`: rematerialisation may run it twice.
     - `runs_user_code`: its kernel calls a Python function of the user.
+    - `updates`: the result is the first operand with a part written, in place where nobody reads that later.
     - `inlines`: the param whose subgraphs are lowered to plans of their own, which generated code writes inline.
     """
 
@@ -126,6 +127,7 @@ class Traits(NamedTuple):
     algebra: Algebra
     recomputable: bool
     runs_user_code: bool
+    updates: bool
     inlines: str
 
 
@@ -140,6 +142,7 @@ OPAQUE = Traits(
     algebra=NO_ALGEBRA,
     recomputable=False,
     runs_user_code=False,
+    updates=False,
     inlines="",
 )
 

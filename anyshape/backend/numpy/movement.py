@@ -51,6 +51,34 @@ def _inline_slice(site):
     return [f"{site.target} = {site.operands[0]}{_key([_part(site, *part) for part in parts])}"]
 
 
+def _slice_update(x, part, out=None, *, starts, steps):
+    if out is part:  # a whole axis backwards reads what it overwrites
+        part = part.copy()
+    if out is None:
+        out = x.copy()
+    elif out is not x:
+        np.copyto(out, x)
+    out[_parts(starts, part.shape, steps)] = part
+    return out
+
+
+def _inline_slice_update(site):
+    """Write the part into the array itself where its memory is free, else into a copy."""
+    (x, part), out = site.operands, site.out or site.target
+    if out == part:
+        return None
+    lines = []
+    if site.out is None:
+        lines.append(f"{out} = {x}.copy()")
+    elif out != x:
+        lines.append(f"{site.bind(np.copyto)}({out}, {x})")
+    sizes = [site.metas[i].sizes or [None] * site.metas[0].rank for i in (1, 0)]
+    counts = [f"{part}.shape[{axis}]" if n is None else n for axis, n in enumerate(sizes[0])]
+    parts = zip(site.params["starts"], counts, site.params["steps"], sizes[1], strict=True)
+    lines.append(f"{out}{_key([_part(site, *part) for part in parts])} = {part}")
+    return lines if out == site.target else [*lines, f"{site.target} = {out}"]
+
+
 def _inline_rev(site):
     parts = ["::-1" if axis in site.params["axes"] else ":" for axis in range(site.metas[0].rank)]
     return [f"{site.target} = {site.operands[0]}{_key(parts)}"]
@@ -171,6 +199,7 @@ kernel(mv.broadcast_in_dim_op, _broadcast_in_dim, inline=_inline_broadcast)
 kernel(mv.reshape_op, lambda x, *, shape: x.reshape(shape), inline=_inline_reshape)
 kernel(mv.transpose_op, lambda x, *, axes: x.transpose(axes), inline=_inline_transpose)
 kernel(mv.slice_op, lambda x, **key: x[_parts(**key)], specialise=_slice_case, inline=_inline_slice)
+kernel(mv.slice_update_op, _slice_update, out=True, inline=_inline_slice_update)
 kernel(mv.rev_op, lambda x, *, axes: x[_rev_key(x.ndim, axes)], specialise=_rev_case, inline=_inline_rev)
 kernel(mv.pad_op, _pad, inline=_inline_pad)
 kernel(po.add_part_op, _add_part, out=True, inline=_inline_add_part)

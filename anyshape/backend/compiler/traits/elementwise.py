@@ -26,6 +26,7 @@ ELEMENTWISE = Traits(
     algebra=NO_ALGEBRA,
     recomputable=True,
     runs_user_code=False,
+    updates=False,
     inlines="",
 )
 SILENT = ELEMENTWISE._replace(algebra=NO_ALGEBRA._replace(silent=True))
