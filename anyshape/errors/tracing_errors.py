@@ -48,7 +48,7 @@ class ConcretizationError(AnyshapeError, TypeError):
         self.asked, self.value, self.where = asked, value, where
         self.instead = instead or "write a choice with np.where, or move this code outside the traced function"
         if messages.is_assignment(where):
-            self.instead = "build the array with np.where or np.stack instead of writing to one"
+            self.instead = "make the array from a traced one, as in np.zeros_like(x): NumPy's cannot hold the value"
         problem = f"{asked} needs the value of a traced array {value}, which is not known while tracing"
         super().__init__(f"{messages.written(where, asked)}{problem}{messages.at(where)}\n  {self.instead}")
 
@@ -144,12 +144,15 @@ class CarryMismatchError(AnyshapeError, TypeError):
 
 
 class MutationError(AnyshapeError, TypeError):
-    """Raised for a change of a traced array in place."""
+    """Raised for a write to memory that a program may not change: of an argument, of a constant, of a read-only view.
 
-    def __init__(self, asked: str, instead: str, where: object = None) -> None:
-        self.asked, self.instead, self.where = asked, instead, where
-        written, instead = messages.in_place(asked, instead, where)
-        super().__init__(f"{written}: a traced array cannot be changed in place{messages.at(where)}\n  write {instead}")
+    `{x}` in `instead` stands for the array as the user's line names it.
+    """
+
+    def __init__(self, asked: str, problem: str, instead: str, where: object = None) -> None:
+        written, target = messages.in_place(asked, where)
+        self.asked, self.problem, self.instead, self.where = asked, problem, instead.replace("{x}", target), where
+        super().__init__(f"{written}: {problem}{messages.at(where)}\n  {self.instead}")
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):

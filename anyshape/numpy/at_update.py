@@ -1,7 +1,7 @@
 """Define `x.at[key].set(v)` and its siblings: arrays with a part replaced or changed.
 
-They stand for `x[key] = v`, which a program cannot do in place. Each key that can be read can be written. Where updates
-name one element several times, `set` leaves the last one in C order, and the others accumulate.
+They are `x[key] = v` without a change of x. Each key that can be read can be written. Where updates name one element
+several times, `set` leaves the last one in C order, and the others accumulate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.errors import MutationError, UnsupportedFunctionError
+from anyshape.errors import MutationError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy import elementwise
 from anyshape.numpy.creation import asarray
@@ -45,14 +45,14 @@ class _At:
     def __init__(self, x: Any) -> None:
         self.x = x
 
-    def __getitem__(self, key: Any) -> _Indexed:
-        return _Indexed(self.x, key)
+    def __getitem__(self, key: Any) -> Indexed:
+        return Indexed(self.x, key)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise MutationError("x.at[...] = v", "x = x.at[...].set(v)", user_line())
+        raise MutationError("x.at[...] = v", "an update is a new array", "write x = x.at[...].set(v)", user_line())
 
 
-class _Indexed:
+class Indexed:
     """Part of an array that a key names. Each method returns a new array.
 
     `mode` decides about an index out of range:
@@ -76,7 +76,8 @@ class _Indexed:
         """Return x with this part replaced; of updates to one element the last in C order stays."""
         mask = mask_alone(self.key)
         if mask is not None and _stretches(self.x, mask, values):
-            return ew.select(_like(self.x, mask), mv.broadcast_to(_cast(self.x, values, "set"), sizes(self.x)), self.x)
+            new = mv.broadcast_to(in_dtype_of(self.x, values, "set"), sizes(self.x))
+            return ew.select(_like(self.x, mask), new, self.x)
         return self._scatter("set", values, mode, unique_indices)
 
     def add(
@@ -91,7 +92,7 @@ class _Indexed:
         """Return x with values subtracted from this part."""
         if self.x.dtype.kind == "b":
             raise context_of("at").bad_dtype("bools cannot be subtracted", "convert them with astype(int)")
-        negative = ew.neg(_cast(self.x, values, "subtract"))
+        negative = ew.neg(in_dtype_of(self.x, values, "subtract"))
         return self.add(negative, mode=mode, unique_indices=unique_indices)
 
     def multiply(
@@ -137,7 +138,7 @@ class _Indexed:
         """Return x with this part replaced by a function of it, applied once to the part as a whole."""
         mask = mask_alone(self.key)
         if mask is not None:
-            return ew.select(_like(self.x, mask), _cast(self.x, function(self.x), "apply"), self.x)
+            return ew.select(_like(self.x, mask), in_dtype_of(self.x, function(self.x), "apply"), self.x)
         clipped = "clip" if _mode(mode, _WRITE) == "drop" else mode  # what is read there is not written
         return self.set(function(self.get(mode=clipped)), mode=mode, unique_indices=unique_indices)
 
@@ -174,7 +175,7 @@ class _Indexed:
         mask = mask_alone(self.key)
         if mask is None or not _stretches(self.x, mask, values):
             return self._scatter(kind, values, mode, unique)
-        mask, values = _like(self.x, mask), mv.broadcast_to(_cast(self.x, values, kind), sizes(self.x))
+        mask, values = _like(self.x, mask), mv.broadcast_to(in_dtype_of(self.x, values, kind), sizes(self.x))
         if neutral == 1:
             return function(self.x, ew.select(mask, values, ew.lift(1, self.x)))
         return ew.select(mask, function(self.x, values), self.x)
@@ -182,7 +183,7 @@ class _Indexed:
     def _factors(self, values: Any, mode: Any, unique: bool) -> Any:
         """Return an array of ones with this part multiplied by the values."""
         ones = ew.lift(1, self.x)
-        return _Indexed(ones, self.key).multiply(values, mode=mode, unique_indices=unique)
+        return Indexed(ones, self.key).multiply(values, mode=mode, unique_indices=unique)
 
     def _scatter(self, kind: str, values: Any, mode: Any, unique: bool) -> Any:
         """Return x with the values written to this part by one scatter."""
@@ -195,7 +196,7 @@ class _Indexed:
         return written if key.x is self.x else mv.reshape(written, sizes(self.x))
 
 
-def _key(part: _Indexed, mode: str) -> Key:
+def _key(part: Indexed, mode: str) -> Key:
     """Return the parsed key of a part."""
     return Key(part.x, part.key if isinstance(part.key, tuple) else (part.key,), mode == "error")
 
@@ -208,7 +209,7 @@ def _mode(mode: Any, known: dict[Any, str]) -> str:
     return known[mode]
 
 
-def _cast(x: Any, values: Any, kind: str) -> Any:
+def in_dtype_of(x: Any, values: Any, kind: str) -> Any:
     """Return values in the dtype of x.
 
     As in NumPy, `set` may drop fractions, and nothing drops an imaginary part.
@@ -235,7 +236,7 @@ def _fits(values: Any, source: np.dtype, target: np.dtype) -> bool:
 
 def _updates(x: Any, values: Any, target: Target, kind: str) -> Any:
     """Return values in the shape that the key reads, in the order of the elements, for a scatter."""
-    updates = _cast(x, values, kind)
+    updates = in_dtype_of(x, values, kind)
     while meta_of(updates).rank > len(target.shape) and sizes(updates)[0] == 1:
         updates = mv.drop(updates, (0,))  # as in NumPy, leading axes of one element are no axes
     stretched = mv.broadcast_to(updates, target.shape)
@@ -276,7 +277,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
         return _put_on_grid(x, index, values, put_axis)
     updated = [*shape[:put_axis], index_shape[put_axis], *shape[put_axis + 1 :]]
     positions = ga.from_start(mv.broadcast_to(index, updated), shape[put_axis])
-    updates = mv.broadcast_to(_cast(x, values, "set"), updated)
+    updates = mv.broadcast_to(in_dtype_of(x, values, "set"), updated)
     windows = ga.Windows((), (put_axis,), (put_axis,), rank, others, others)
     return ga.scatter_windows("set", x, positions, updates, windows)
 
@@ -285,28 +286,4 @@ def _put_on_grid(x: Any, index: Any, values: Any, axis: int) -> Any:
     """Return `put_along_axis` for indices that broadcast against x on the other axes."""
     grid = [mv.expand(iota(n), [j for j in range(meta_of(x).rank) if j != i]) for i, n in enumerate(sizes(x))]
     grid[axis] = index
-    return _Indexed(x, tuple(grid)).set(values)
-
-
-def _mutating(call: str, instead: str) -> Callable[..., Any]:
-    """Build the refusal of a NumPy function that writes into its first argument."""
-
-    def function(*args: Any, **kwargs: Any) -> NoReturn:
-        if isinstance(next(iter((*args, *kwargs.values()))), Traced):
-            raise MutationError(call, instead, user_line())
-        name = call.partition("(")[0].replace("np.", "numpy.")
-        raise UnsupportedFunctionError(name, "traced values for an array that is not", "use x.at", user_line())
-
-    return function
-
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.put_along_axis: _mutating(
-        "np.put_along_axis(x, i, v, axis)", "x = anyshape.numpy.put_along_axis(x, i, v, axis), which gives a new array"
-    ),
-    np.put: _mutating("np.put(x, i, v)", "x = x.ravel().at[i].set(v).reshape(x.shape)"),
-    np.place: _mutating("np.place(x, mask, v)", "x = x.at[mask].set(v)"),
-    np.putmask: _mutating("np.putmask(x, mask, v)", "x = np.where(mask, v, x)"),
-    np.copyto: _mutating("np.copyto(x, v)", "x = x.at[...].set(v)"),
-    np.fill_diagonal: _mutating("np.fill_diagonal(x, v)", "x = np.where(np.eye(*x.shape, dtype=bool), v, x)"),
-}
+    return Indexed(x, tuple(grid)).set(values)

@@ -19,6 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.joining import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
 from anyshape.numpy.operands import promotion
+from anyshape.numpy.operands.own_memory import owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
     as_traced,
@@ -70,13 +71,14 @@ def array(
 ) -> Any:  # fmt: skip
     """Return `object` as an array of its own dtype or of `dtype`, with at least `ndmin` axes.
 
-    Nested lists may hold traced arrays, which are stacked. For traced arrays `copy`, `order`, `subok` and `like` have
-    no effect. NumPy's `ndmax` is not taken.
+    Nested lists may hold traced arrays, which are stacked. For traced arrays `order`, `subok` and `like` have no
+    effect. NumPy's `ndmax` is not taken.
     """
     if not is_traced(object):
         return np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin)
     x = asarray(object, dtype)
-    return mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
+    result = mv.expand(x, range(max(ndmin - x.meta.rank, 0)))
+    return owned(result, object) if copy else result
 
 
 @makes_array
@@ -91,18 +93,21 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None) -> Any:
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """Return `a` as a contiguous array with at least one axis.
 
-    Traced arrays have no memory layout. NumPy's `like` is not taken.
+    A traced array is a view of its operand if that is contiguous, which may not be known. NumPy's `like` is not taken.
     """
-    return array(a, dtype, ndmin=1) if is_traced(a) else np.ascontiguousarray(a, dtype)
+    if not is_traced(a):
+        return np.ascontiguousarray(a, dtype)
+    x = as_traced(array(a, dtype, ndmin=1, copy=False))
+    return mv.viewed(x.unshared(), x, lambda base: base, lambda base, part: part, ("contiguous",), certain=False)
 
 
 @makes_array
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """Return a copy of `a`; a value of a program never changes, so a traced array is returned itself."""
+    """Return a copy of `a`."""
     if not is_traced(a):
         return np.copy(a, order, subok)
     choice_of("copy", "order", order, ORDERS)
-    return asarray(a)
+    return as_traced(a).as_copy(is_contiguous=order == "C")
 
 
 # -- filled ------------------------------------------------------------------------------------------------------
@@ -113,7 +118,7 @@ def _filled(shape: Any, value: Any, dtype: np.dtype) -> Any:
     target = new_shape(shape, "full")
     if has_type(value, (int, float, complex, np.generic)):
         return cr.full(target, np.full(1, value, dtype)[0], dtype)  # cast as NumPy does, with its warnings
-    return mv.broadcast_to(cast_operand(value, dtype), target)
+    return owned(mv.broadcast_to(cast_operand(value, dtype), target), value)
 
 
 @makes_array
@@ -342,7 +347,6 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """Return coordinate arrays for the grid of the given vectors, as a tuple.
 
     With indexing "xy" the first two axes are exchanged; `sparse` gives arrays that broadcast to the grid.
-    For traced arrays `copy` has no effect.
     """
     if not is_traced(*xi):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
@@ -355,7 +359,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         mv.reshape(x, [sizes(x)[0] if axis == own_axis else 1 for axis in range(len(xi))])
         for x, own_axis in zip(flat, order, strict=True)
     ]
-    return tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
+    grid = tuple(open_grid) if sparse else broadcast_arrays(*open_grid)
+    return owned(grid, *xi) if copy else grid
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:

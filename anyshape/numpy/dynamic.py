@@ -119,7 +119,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     none = cr.full((), 0, _POSITION)
     start = ew.minimum(first, whole) if "f" in trim.lower() else none
     stop = ew.maximum(ew.add(last, cr.full((), 1, _POSITION)), none) if "b" in trim.lower() else whole
-    return dy.slice_at(x, (start,), (dy.runtime_size(ew.sub(stop, start), n),))
+    size = dy.runtime_size(ew.sub(stop, start), n)
+    part = dy.slice_at(x, (start,), (size,))
+    return mv.viewed(part, x, lambda base: dy.slice_at(base, (start,), (size,)), None, ("trim_zeros", trim))
 
 
 # -- distinct elements ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.numpy.operands.own_memory import owned
 from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
@@ -109,7 +110,7 @@ def power(*args: Any, **options: Any) -> Any:
     A traced integer to a negative literal power raises DTypeError while tracing, where NumPy raises ValueError.
     With a traced operand the options besides `dtype` keep their defaults.
     """
-    return _power(np.power, args, options)
+    return owned(_power(np.power, args, options), *args)
 
 
 @signed_as(ufunc_signature(np.float_power))
@@ -119,7 +120,7 @@ def float_power(*args: Any, **options: Any) -> Any:
     x1 and x2 broadcast to the shape of the result. Dtypes follow `numpy.float_power`, and `dtype` chooses the loop.
     With a traced operand the other options keep their defaults.
     """
-    return _power(np.float_power, args, options)
+    return owned(_power(np.float_power, args, options), *args)
 
 
 pow = power
@@ -409,4 +410,5 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     if asarray(x).dtype.kind == "c" and target.kind not in "cb":
         text = "Casting complex values to real discards the imaginary part"
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=2)
-    return cast_operand(x, target, "astype")
+    result = cast_operand(x, target, "astype")
+    return owned(result, x) if copy else result

@@ -54,7 +54,9 @@ def getitem(x: Any, key: Any) -> Any:
         return x[key]
     keys = key if isinstance(key, tuple) else (key,)
     part = Key(as_traced(x), keys).read()
-    return as_arrays(part) if any(k is Ellipsis for k in keys) else part
+    if any(k is Ellipsis for k in keys):
+        return as_arrays(part)
+    return part if part.is_array else part.unshared()
 
 
 # -- take -------------------------------------------------------------------------------------------------------
@@ -148,7 +150,8 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     count = expr.maximum(expr.minimum(rows - down, columns - right), 0)
     flat = mv.reshape(x, (*outer, total))
     zeros, ones = [0] * len(outer), [1] * len(outer)
-    return mv.strided(flat, (*zeros, start), (*outer, count), (*ones, columns + 1))
+    part = mv.strided(flat, (*zeros, start), (*outer, count), (*ones, columns + 1)).unshared()
+    return mv.viewed(part, as_traced(a), lambda base: diagonal(base, offset, axis1, axis2), None, ("diagonal", k, i, j))
 
 
 def diag(v: Any, k: Any = 0) -> Any:

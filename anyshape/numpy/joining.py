@@ -14,6 +14,7 @@ from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
+from anyshape.numpy.operands.own_memory import makes_copy
 from anyshape.numpy.operands.promotion import (
     CASTINGS,
     as_traced,
@@ -139,6 +140,7 @@ def column_stack(tup: Any) -> Any:
     return concatenate([mv.transpose(atleast_2d(x)) if x.meta.rank < 2 else x for x in operands], 1)
 
 
+@makes_copy
 @makes_array
 def block(arrays: Any) -> Any:
     """Return an array assembled from nested lists of blocks.

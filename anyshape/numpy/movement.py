@@ -14,6 +14,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.own_memory import makes_copy, owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
     as_traced,
@@ -81,14 +82,16 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 
     Sizes may be symbolic, and one may be -1. Where the number of elements is not known to fit, each call checks it.
     Order "A" asks for the memory layout. A traced array of two axes or more has none, which raises
-    UnsupportedFunctionError. `copy` has no effect.
+    UnsupportedFunctionError. The result is a view where NumPy gives one, and an array of its own with `copy`.
     """
     if not is_traced(a, shape):
         return np.reshape(a, shape, order=order)
     x = as_traced(a)
     if _order_of("reshape", x, order, ("C", "F", "A")) == "C":
-        return mv.reshape(x, shape_of(shape, "reshape"))
-    return mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
+        result = mv.reshape(x, shape_of(shape, "reshape"))
+    else:
+        result = mv.transpose(mv.reshape(mv.transpose(x), shape_of(shape, "reshape")[::-1]))
+    return owned(result, x) if copy else result
 
 
 def _order_of(name: str, x: Any, order: Any, choices: Sequence[str]) -> str:
@@ -323,6 +326,7 @@ def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (tuple, list)) else [values]
 
 
+@makes_copy
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Return an array with its elements shifted along axes; those shifted beyond the end come in at the start.
 
@@ -348,6 +352,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return x
 
 
+@makes_copy
 @makes_array
 def tile(A: Any, reps: Any) -> Any:
     """Return an array repeated `reps` times along each axis; repetitions and sizes may be symbolic."""
@@ -362,6 +367,7 @@ def tile(A: Any, reps: Any) -> Any:
     return mv.reshape(stretched, [n * s for n, s in zip(times, shape, strict=True)])
 
 
+@makes_copy
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Return an array with each element repeated along an axis; None flattens it first.
 

@@ -12,6 +12,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.movement import atleast_1d
+from anyshape.numpy.operands.own_memory import makes_copy
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
@@ -93,7 +94,7 @@ def _accumulated(
             return restore_axes(reduce(_behind(first, x, axes), (0,)), axes, keepdims)
         return combine(restore_axes(reduce(x, axes) if axes else x, axes, keepdims), first)
 
-    return publish(function, name, __name__, f"{summary}\n\n{_SUM_DOC}")
+    return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_SUM_DOC}")
 
 
 def _behind(first: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -146,7 +147,7 @@ def _extreme(
         first = start_value(name, initial, x.dtype)  # before the elements: of two zeros or NaNs the order counts
         return combine(first, restore_axes(reduce(x, axes, empty=True), axes, keepdims))
 
-    return publish(function, name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
+    return publish(makes_copy(function), name, __name__, f"{summary}\n\n{_EXTREME_DOC}")
 
 
 max = amax = _extreme(

@@ -11,6 +11,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
 from anyshape.numpy.operands.index_parser import fit_mask
+from anyshape.numpy.operands.own_memory import makes_copy
 from anyshape.numpy.operands.promotion import (
     asarray,
     cast_operand,
@@ -118,6 +119,7 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 # -- limits
 
 
+@makes_copy
 def clip(
     a: Any, a_min: Any = ABSENT, a_max: Any = ABSENT, out: Any = None, *, min: Any = ABSENT, max: Any = ABSENT,
     **kwargs: Any,

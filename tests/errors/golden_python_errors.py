@@ -116,8 +116,8 @@ def iteration():
 
 
 @mistake(
-    """x[0] = ...: a traced array cannot be changed in place at model.py
-  write x = x.at[0].set(...)"""
+    """x[0] = ...: the array is an argument at model.py
+  write x = x.copy() before"""
 )
 def assignment():
     def clear(x):
@@ -128,8 +128,8 @@ def assignment():
 
 
 @mistake(
-    """x += 1.0: a traced array cannot be changed in place at model.py
-  write x = x + 1.0"""
+    """x += 1.0: the array is an argument at model.py
+  write x = x.copy() before"""
 )
 def addition_in_place():
     def shift(x):
@@ -141,7 +141,7 @@ def addition_in_place():
 
 @mistake(
     """y[0] = ...: float() needs the value of a traced array f64[], which is not known while tracing at model.py
-  build the array with np.where or np.stack instead of writing to one"""
+  make the array from a traced one, as in np.zeros_like(x): NumPy's cannot hold the value"""
 )
 def assignment_to_a_concrete_array():
     def fill(x):

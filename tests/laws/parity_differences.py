@@ -28,7 +28,7 @@ WANTED = (
         "^refused: (DTypeError|ArgumentError)|^error class|TypeError: (unsupp|'.*' not supp)|^structure",
         "programs hold numbers, no objects and no text",
     ),
-    D("copyto|fill_diagonal|np.place|np.put", "MutationError", "a traced array is never written to"),
+    D("copyto|fill_diagonal|np.place|np.put", "MutationError", "programs leave their arguments as they are"),
     D(
         "strides|flags|base|data|ctypes|coords|flat.index|x.flat$",
         REFUSED,

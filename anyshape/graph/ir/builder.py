@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from anyshape.support.freezing import freeze
 from anyshape.support.interruption import is_thread_state
 from anyshape.support.progress import count_op
 
+Reader: TypeAlias = Callable[[Any], Any]
+Writer: TypeAlias = Callable[[Any, Any], Any]
 _LOG = logging.getLogger("anyshape.shapes")
 
 
@@ -55,6 +57,24 @@ class Traced:
 
     def as_ndarray(self) -> Traced:
         """Return a handle of the value that stands for an array, also without axes."""
+        return self
+
+    def unshared(self) -> Traced:
+        """Return a handle of the present value, which later writes to an array do not change."""
+        return self
+
+    def as_copy(self) -> Traced:
+        """Return a handle of the value that stands for an array of its own, where NumPy makes a copy."""
+        return self
+
+    def view_of(
+        self, base: Traced, read: Reader, write: Writer | None, key: Any = None, certain: bool = True
+    ) -> Traced:
+        """Return this handle, which stands for a view of `base`.
+
+        `read(base)` gives the view, and `write(base, part)` gives the base with another part in place of the view.
+        A view without `write` is read-only. Only handles that users write to remember all this.
+        """
         return self
 
     def leaked(self) -> LeakedTracerError:
@@ -131,7 +151,7 @@ class Builder:
             raise x.leaked()
         self.parent.adopt(x)
         inner = Value(x.value.meta)
-        self.captured[x.value] = (x, inner)
+        self.captured[x.value] = (x.unshared(), inner)
         return inner
 
     def define_dim(self, variable: DimVar, size: Size, read: SizeBinding | None = None) -> None:

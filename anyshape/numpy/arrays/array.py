@@ -21,17 +21,26 @@ from anyshape.errors import (
     UnhashableError,
     UnsupportedFunctionError,
 )
-from anyshape.graph.ir.builder import Builder, Traced, record_hidden, record_refusal, user_line
+from anyshape.graph.ir.builder import (
+    Builder,
+    Reader,
+    Traced,
+    Writer,
+    active,
+    record_hidden,
+    record_refusal,
+    user_line,
+)
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.array_type import Exact
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
+from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     axes_or_sizes,
     binary,
     from_sizes,
-    in_place,
     method,
     missing,
     mutating,
@@ -40,7 +49,10 @@ from anyshape.numpy.arrays.array_methods import (
     weakly,
 )
 from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
+from anyshape.numpy.arrays.memory import Memory, View, alias, refresh, share
 from anyshape.numpy.arrays.memory_layout import MemoryAttributes
+from anyshape.numpy.arrays.writes import in_place
+from anyshape.numpy.operands.own_memory import owned
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
 from anyshape.numpy.operands.zero_d import alike
 from anyshape.numpy.sizes.shape_tuple import as_shape
@@ -71,7 +83,7 @@ class Array(MemoryAttributes, Traced):
     NumPy's results without axes are, or for an ndarray: such a one is an NDArray.
     """
 
-    __slots__ = ("exact", "weak")
+    __slots__ = ("__weakref__", "exact", "memory", "owner", "views", "weak")
     __array_priority__ = 2000
 
     def __new__(cls, builder: Builder, value: Value, *options: Any) -> Array:
@@ -81,6 +93,9 @@ class Array(MemoryAttributes, Traced):
     def __init__(self, builder: Builder, value: Value, weak: bool = False, exact: Any = None) -> None:
         self.builder, self.value = builder, value  # as Traced does, without a call of it
         self.weak, self.exact = weak, exact
+        self.memory: Memory | None = None  # with others who share it
+        self.views: tuple[View, ...] = ()  # steps from the memory to this array
+        self.owner = active()  # the trace that made it
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -104,7 +119,26 @@ class Array(MemoryAttributes, Traced):
 
     def as_ndarray(self) -> Array:
         """Return a handle of the value that stands for an ndarray, also without axes."""
-        return NDArray(self.builder, self.value, False, self.exact)
+        return alias(NDArray(self.builder, self.value, False, self.exact), self)
+
+    def unshared(self) -> Array:
+        """Return a handle of the present value, which shares no memory."""
+        handle = object.__new__(NDArray if self.is_array else Array)
+        Array.__init__(handle, self.builder, self.value, self.weak, self.exact)
+        return handle
+
+    def as_copy(self, is_contiguous: bool = False) -> Array:
+        """Return an array of the present value with memory of its own, where NumPy copies."""
+        copy = self.unshared()
+        if self.is_array:
+            copy.memory = Memory(copy, is_contiguous=is_contiguous)
+        return copy
+
+    def view_of(self, base: Any, read: Reader, write: Writer | None, key: Any = None, certain: bool = True) -> Array:
+        """Return this handle, which shares memory with `base`; see `Traced.view_of`."""
+        if base.is_array or base.memory is not None:
+            share(self, base, View(read, write, key, certain))
+        return self
 
     def with_exact(self, exact: Any) -> Array:
         """Return a handle of the value that stands for a size, a quotient or a comparison of sizes."""
@@ -132,7 +166,7 @@ class Array(MemoryAttributes, Traced):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise MutationError("x.shape = s", "x = x.reshape(s)", user_line())
+        raise MutationError("x.shape = s", "a traced array keeps its shape", "write {x} = {x}.reshape(s)", user_line())
 
     @property
     def size(self) -> Any:
@@ -198,19 +232,19 @@ class Array(MemoryAttributes, Traced):
     tolist = valueless("tolist()")
     tobytes = valueless("tobytes()")
     view = valueless("view()")
-    sort = mutating("x.sort()", "x = np.sort(x)")
-    fill = mutating("x.fill(v)", "x = np.full_like(x, v)")
-    put = mutating("x.put(i, v)", "x = x.ravel().at[i].set(v).reshape(x.shape)")
-    resize = mutating("x.resize(shape)", "x = x.reshape(shape)")
+    sort = writes.sort
+    fill = writes.fill
+    put = writes.put
+    resize = mutating("x.resize(shape)", "write x = x.reshape(shape)")
     choose = missing("choose", "write np.select(conditions, choices)")
     argpartition = missing("argpartition", "write np.argsort(x)")
     dump = tofile = missing("tofile", "return the array, and write it outside the traced function")
     dumps = missing("dumps", "return the array, and write it outside the traced function")
-    partition = mutating("x.partition(k)", "x = np.sort(x)")
+    partition = writes.partition
     byteswap = missing("byteswap", "swap the bytes outside the traced function: programs compute in native byte order")
     getfield = missing("getfield", "read the field outside the traced function")
-    setfield = mutating("x.setfield(v, dtype)", "nothing: a traced array is never written to")
-    setflags = mutating("x.setflags()", "nothing: a traced array is never written to")
+    setfield = mutating("x.setfield(v, dtype)", "write to x.view of another dtype outside of the traced function")
+    setflags = mutating("x.setflags()", "leave it out: arrays of a program can be written to")
 
     # -- operators
 
@@ -266,10 +300,18 @@ class Array(MemoryAttributes, Traced):
         """Real part."""
         return NAMESPACE["real"](self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        writes.set_real(self, value)
+
     @property
     def imag(self) -> Any:
         """Imaginary part."""
         return NAMESPACE["imag"](self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        writes.set_imag(self, value)
 
     def transpose(self, *axes: Any) -> Any:
         """Return the array with its axes in this order, by default reversed."""
@@ -290,7 +332,11 @@ class Array(MemoryAttributes, Traced):
         if not np.can_cast(self.dtype, target, choice_of("astype", "casting", casting, CASTINGS)):
             why = f"cannot cast {self.dtype} to {target} by {casting!r}"
             raise DTypeError("astype", why, "name a wider dtype, or leave out casting", user_line())
-        return NAMESPACE["astype"](self, target)
+        return NAMESPACE["astype"](self, target, copy=copy)
+
+    def flatten(self, order: str = "C") -> Any:
+        """Return a copy of the elements along one axis."""
+        return owned(NAMESPACE["ravel"](self, order), self)
 
     def conj(self) -> Any:
         """Return the complex conjugate; a real array is its own."""
@@ -317,7 +363,6 @@ class Array(MemoryAttributes, Traced):
     cumprod = method("cumprod")
     cumsum = method("cumsum")
     diagonal = method("diagonal")
-    flatten = method("ravel")
     max = method("max")
     mean = method("mean")
     min = method("min")
@@ -344,7 +389,7 @@ class Array(MemoryAttributes, Traced):
     def copy(self, order: str = "C") -> Any:
         """Return a copy; a scalar is one itself."""
         choice_of("copy", "order", order, ORDERS)
-        return NAMESPACE["copy"](self) if self.is_array else self
+        return self.as_copy(is_contiguous=order == "C") if self.is_array else self
 
     __copy__ = copy
 
@@ -358,20 +403,27 @@ class Array(MemoryAttributes, Traced):
         return anyshape.numpy
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if any(o is not None for o in options.get("out") or ()):
-            raise MutationError(f"np.{ufunc.__name__}(..., out=x)", f"x = np.{ufunc.__name__}(...)", user_line())
+        if method == "at":
+            return writes.ufunc_at(ufunc, *inputs)
+        outs = options.pop("out", ())
+        where = options.pop("where", True) if outs and method == "__call__" else True
         function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
         if function is None:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
             raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
-        return function(*inputs, **options)
+        results = function(*inputs, **options)
+        return writes.all_into(outs, results, ufunc.__name__, where) if any(o is not None for o in outs) else results
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        counterpart = FUNCTIONS.get(function)
+        counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function)
         if counterpart is None:
             name = f"{function.__module__}.{function.__name__}"
             raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
-        return counterpart(*args, **kwargs)
+        if not isinstance(out := kwargs.get("out"), Traced):
+            return counterpart(*args, **kwargs)
+        return writes.into(
+            out, counterpart(*args, **{k: v for k, v in kwargs.items() if k != "out"}), function.__name__
+        )
 
 
 class NDArray(Array):
@@ -381,6 +433,8 @@ class NDArray(Array):
     __class__ = np.ndarray
     __getattribute__ = object.__getattribute__
     is_array = True
+    present: type
+    outdated: type
 
     def as_scalar(self) -> Array:
         """Return the array, or a handle that stands for a scalar if it has no axes."""
@@ -407,22 +461,36 @@ class NDArray(Array):
             yield self[i]
 
     __contains__ = valueless("`in`")
-    __setitem__ = mutating("x[...] = v", "x = x.at[i].set(v), which gives a new array")
-    __delitem__ = mutating("del x[...]", "the part to keep: x[:k]")
+    __setitem__ = writes.setitem
+    __delitem__ = mutating("del x[...]", "write the part to keep: x[:k]")
 
-    __iadd__ = in_place("+", operator.add)
-    __isub__ = in_place("-", operator.sub)
-    __imul__ = in_place("*", operator.mul)
-    __itruediv__ = in_place("/", operator.truediv)
-    __ifloordiv__ = in_place("//", operator.floordiv)
-    __imod__ = in_place("%", operator.mod)
-    __ipow__ = in_place("**", operator.pow)
-    __imatmul__ = in_place("@", operator.matmul)
-    __iand__ = in_place("&", operator.and_)
-    __ior__ = in_place("|", operator.or_)
-    __ixor__ = in_place("^", operator.xor)
-    __ilshift__ = in_place("<<", operator.lshift)
-    __irshift__ = in_place(">>", operator.rshift)
+    __iadd__ = in_place("+", "add")
+    __isub__ = in_place("-", "subtract")
+    __imul__ = in_place("*", "multiply")
+    __itruediv__ = in_place("/", "divide")
+    __ifloordiv__ = in_place("//", "floor_divide")
+    __imod__ = in_place("%", "remainder")
+    __ipow__ = in_place("**", "power")
+    __imatmul__ = in_place("@", "matmul")
+    __iand__ = in_place("&", "bitwise_and")
+    __ior__ = in_place("|", "bitwise_or")
+    __ixor__ = in_place("^", "bitwise_xor")
+    __ilshift__ = in_place("<<", "left_shift")
+    __irshift__ = in_place(">>", "right_shift")
+
+
+_BUILDER, _VALUE = (vars(Traced)[slot].__set__ for slot in Traced.__slots__)
+
+
+class OutdatedArray(NDArray):
+    """Array whose memory was written to through another one since it was read. Its next use reads its value again."""
+
+    __slots__ = ()
+    builder = property(lambda self: refresh(self, NDArray).builder, _BUILDER)
+    value = property(lambda self: refresh(self, NDArray).value, _VALUE)
+
+
+NDArray.present, NDArray.outdated = NDArray, OutdatedArray
 
 
 # Attributes that a scalar has for `hasattr` only if it is of some kinds

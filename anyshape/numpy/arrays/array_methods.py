@@ -12,6 +12,7 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.foreign_operands import compared, is_foreign
+from anyshape.numpy.arrays.writes import into
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.sizes.size_operands import check_divisor
@@ -22,7 +23,6 @@ from anyshape.support.true_types import has_type
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXACT = ("divide", *_COMPARISONS)
-_AT_METHODS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -115,26 +115,12 @@ def unary(name: str) -> Callable[..., Any]:
     return operate
 
 
-def in_place(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Return an in-place operator such as `x += y`.
-
-    NumPy changes an array in place, which a program cannot do, and rebinds a scalar, which it can.
-    """
-
-    def operate(self: Any, other: Any) -> Any:
-        if self.meta.rank:
-            part = f"; for a part of it, x = x.at[i].{_AT_METHODS[symbol]}(y)" if symbol in _AT_METHODS else ""
-            raise MutationError(f"x {symbol}= y", f"x = x {symbol} y{part}", user_line())
-        return compute(self, other)
-
-    return operate
-
-
 def method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is the function of the same name."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return NAMESPACE[name](self, *args, **kwargs)
+    def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = NAMESPACE[name](self, *args, **kwargs)
+        return result if out is None else into(out, result, name)
 
     method.__name__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."
@@ -168,10 +154,10 @@ def missing(name: str, instead: str) -> Callable[..., Any]:
 
 
 def mutating(request: str, instead: str) -> Callable[..., Any]:
-    """Return a method of ndarray that changes the array in place."""
+    """Return a method of ndarray that changes the array in a way that a program cannot."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise MutationError(request, instead, user_line())
+        raise MutationError(request, "a traced array cannot be changed so", instead, user_line())
 
     return method
 

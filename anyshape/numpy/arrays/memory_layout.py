@@ -14,6 +14,8 @@ import numpy as np
 from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
+from anyshape.numpy.arrays.writes import set_flat
+from anyshape.numpy.operands.own_memory import owned
 from anyshape.support.true_types import has_type
 
 
@@ -29,7 +31,7 @@ def _memory(name: str, instead: str) -> property:
         raise _refused(f"x.{name}", instead)
 
     def assign(self: Any, value: Any) -> NoReturn:
-        raise MutationError(f"x.{name} = v", "nothing: a traced array is never written to", user_line())
+        raise MutationError(f"x.{name} = v", "a traced array has no memory layout", instead, user_line())
 
     attribute.__doc__ = f"Refuse `{name}`, which tells of memory."
     return property(attribute, assign)
@@ -57,8 +59,10 @@ class FlatView:
             key = np.asarray(key, None if key else int)
         return flat[key]
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise MutationError("x.flat[i] = v", "x = x.ravel().at[i].set(v).reshape(x.shape)", user_line())
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if has_type(key, tuple) and len(key) != 1:
+            raise IndexError("unsupported iterator index")
+        set_flat(self.base, key, value)
 
     def __len__(self) -> int:
         return len(self.copy())
@@ -72,8 +76,8 @@ class FlatView:
         return next(self._next)
 
     def copy(self) -> Any:
-        """Return the elements along one axis."""
-        return NAMESPACE["ravel"](self.base)
+        """Return a copy of the elements along one axis."""
+        return owned(NAMESPACE["ravel"](self.base), self.base)
 
     __array__ = copy
 
@@ -95,5 +99,5 @@ class MemoryAttributes:
         return FlatView(self)
 
     @flat.setter
-    def flat(self, values: Any) -> NoReturn:
-        raise MutationError("x.flat = v", "x = np.reshape(v, x.shape)", user_line())
+    def flat(self, values: Any) -> None:
+        set_flat(self, ..., values)

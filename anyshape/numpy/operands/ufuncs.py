@@ -14,6 +14,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.numpy.operands.own_memory import owned
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, is_traced, promoted
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.support.true_types import has_type
@@ -73,7 +74,7 @@ def of_ufunc(
             return ufunc(*args, **options)
         if all(has_type(x, (int, np.integer, SymbolicSize)) for x in args):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
-        return apply(*promoted(ufunc, *args, **check_options(ufunc, args, options)))
+        return owned(apply(*promoted(ufunc, *args, **check_options(ufunc, args, options))), *args)
 
     doc = ufunc_doc(ufunc, summary, note, operands)
     return publish(function, ufunc.__name__, module, doc, ufunc_signature(ufunc, operands))

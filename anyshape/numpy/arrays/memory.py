@@ -1,0 +1,193 @@
+"""Keep what arrays of a program share: views see what is written to their base, and write through to it.
+
+A program has values and no memory. So a write makes a new value of the base, from the old one and the part that is
+written. Arrays that share the memory read their values again at their next use.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import DTypeError, MutationError
+from anyshape.graph.ir.builder import Builder, Reader, Writer, active, user_line
+from anyshape.numpy.operands.promotion import sizes
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops.core.apply import context_of
+from anyshape.support.lazy_namedtuple import NamedTuple
+
+_CLASS: Any = object.__dict__["__class__"]  # arrays answer `__class__` with the class that they stand for
+
+
+class View(NamedTuple):
+    """A step from an array to a view of it.
+
+    - `read(base)` gives the view, and `write(base, part)` the base with another part; without it the view is read-only.
+    - `key` is equal for equal views of one array.
+    - `certain`: NumPy makes no copy here, whatever the strides of the base.
+    """
+
+    read: Reader
+    write: Writer | None
+    key: Any
+    certain: bool
+
+
+class Memory:
+    """Elements that arrays share.
+
+    - `current` is their value as a whole, as a handle that shares nothing.
+    - `owner` is the trace that made them; no other trace writes to them.
+    - `outside` says where else they are read: "an argument", "a constant" or nowhere.
+    - `is_contiguous`: they are in C order.
+    - `arrays` are the arrays that share them.
+    """
+
+    __slots__ = ("arrays", "current", "is_contiguous", "outside", "owner")
+
+    def __init__(self, array: Any, outside: str = "", is_contiguous: bool = False) -> None:
+        self.current = array.unshared()
+        self.owner: Builder | None = array.owner
+        self.outside = outside
+        self.is_contiguous = is_contiguous or array.meta.rank <= 1
+        self.arrays = [weakref.ref(array)]
+
+
+def memory_of(x: Any) -> Memory:
+    """Return the memory of an array, made if nobody has asked for it before."""
+    if x.memory is None:
+        x.memory = Memory(x, _outside(x))
+    memory: Memory = x.memory
+    return memory
+
+
+def _outside(x: Any) -> str:
+    """Return what an array that is no copy stands for outside of the program."""
+    if x.value in x.builder.inputs:
+        return "an argument"
+    if any(x.value is constant for constant, _ in x.builder.constants.values()):
+        return "an array that was made outside of the traced function"
+    return ""
+
+
+def share(x: Any, base: Any, view: View) -> None:
+    """Make x a view of an array. A reshape of memory in C order is a view, as is the whole of it in C order."""
+    memory = memory_of(base)
+    if not view.certain and memory.is_contiguous and all(v.key[0] in ("reshape", "contiguous") for v in base.views):
+        view = view._replace(certain=True)
+    x.memory, x.views = memory, (*base.views, view)
+    memory.arrays.append(weakref.ref(x))
+
+
+def alias(x: Any, other: Any) -> Any:
+    """Return x as another handle of the elements of `other`."""
+    if other.memory is not None or other.meta.rank:
+        x.memory, x.views = memory_of(other), other.views
+        x.memory.arrays.append(weakref.ref(x))
+    return x
+
+
+def is_same_view(x: Any, y: Any) -> bool:
+    """Return whether two arrays are the same elements of one memory."""
+    if x is y:
+        return True
+    keys = [[view.key for view in array.views] for array in (x, y)]
+    return x.memory is not None and x.memory is y.memory and keys[0] == keys[1]
+
+
+def current_value(x: Any) -> Any:
+    """Return a plain handle of the present value of an array whose memory was written to.
+
+    The array keeps it, unless it is read in a trace that takes all operations: there the value is not everyone's.
+    """
+    memory = x.memory
+    value = memory.current
+    for view in x.views:
+        if not view.certain:
+            raise _unknown_layout("read of a reshaped array")
+        value = view.read(value)
+    return value.unshared()
+
+
+def refresh(x: Any, kind: type) -> Any:
+    """Return the present value of an outdated array, and let the array have it again as one of class `kind`."""
+    value = current_value(x)
+    if value.builder is x.memory.current.builder:
+        restore(x, value, kind)
+    return value
+
+
+def restore(x: Any, value: Any, kind: type) -> None:
+    """Let an array have this value."""
+    _CLASS.__set__(x, kind)
+    x.builder, x.value = value.builder, value.value
+
+
+def write(x: Any, part: Any, asked: str) -> None:
+    """Write a part of the shape and dtype of x to the elements of x, and let all who share them know.
+
+    MutationError refuses memory that is not this trace's: arguments, constants and arrays of outer functions.
+    """
+    memory = memory_of(x)
+    _check_writable(memory, x.views, asked)
+    bases = [memory.current]
+    for view in x.views:
+        bases.append(view.read(bases[-1]))
+    new = part
+    for view, base in zip(reversed(x.views), reversed(bases[:-1]), strict=True):
+        new = view.write(base, new)
+    memory.current = new.unshared()
+    memory.arrays = [ref for ref in memory.arrays if _outdate(ref())]
+    if x.is_array:
+        restore(x, part, type(x).present)
+
+
+def _outdate(x: Any) -> bool:
+    """Mark an array as outdated; return False if it is gone. A scalar keeps its value, as a copy would."""
+    if x is not None and x.is_array:
+        _CLASS.__set__(x, type(x).outdated)
+    return x is not None
+
+
+def _check_writable(memory: Memory, views: tuple[View, ...], asked: str) -> None:
+    """Refuse writes to memory that is not this trace's, and through views that NumPy does not write through."""
+    problem = ""
+    if memory.outside:
+        problem = f"the array is {memory.outside}"
+    elif memory.owner is not active():
+        problem = "the array belongs to a function around the transformed one"
+    elif any(view.write is None for view in views):
+        problem = "the array is read-only, as in NumPy"
+    if problem:
+        raise MutationError(asked, problem, "write {x} = {x}.copy() before", user_line())
+    if not all(view.certain for view in views):
+        raise _unknown_layout(asked)
+
+
+def _unknown_layout(asked: str) -> MutationError:
+    problem = "whether a reshape shares memory depends on the layout of the array, which a program does not know"
+    return MutationError(asked, problem, "write {x}.reshape(shape).copy(), or copy the array before", user_line())
+
+
+def assigned(x: Any, value: Any, name: str) -> Any:
+    """Return a value in the dtype of x and broadcast to its shape, for a write of all of x by `same_kind` casting."""
+    if not np.can_cast(value.dtype, x.dtype, "same_kind"):
+        why = f"cannot cast the result from {value.dtype} to {x.dtype} in place"
+        raise DTypeError(
+            name, why, f"convert the array before, x = x.astype({value.dtype}), or the result", user_line()
+        )
+    return in_shape_of(x, ew.convert(value, x.dtype), name)
+
+
+def in_shape_of(x: Any, value: Any, name: str) -> Any:
+    """Return a value broadcast to the shape of x, which must not grow."""
+    ctx = context_of(name, x, value)
+    shape = sizes(x)
+    while value.meta.rank > len(shape) and sizes(value)[0] == 1:
+        value = mv.drop(value, (0,))
+    if value.meta.rank > len(shape):
+        raise ctx.fail(f"the value has {value.meta.rank} axes, and the array has {len(shape)}")
+    return value if value.meta.sizes == shape else mv.broadcast_to(value, shape)
