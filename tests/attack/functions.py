@@ -249,13 +249,44 @@ def _of_integers():
     return rows
 
 
+def _write_slices(np, x):
+    """Write to slices that overlap what is read."""
+    y = bounded(np, x) * 1.5
+    y[..., 1:] += y[..., :-1]
+    y[..., :1] = y[..., -1:] * 2
+    return y
+
+
+def _write_through_views(np, x):
+    """Write to views of views, and read the array and other views of it."""
+    y = bounded(np, x) * 1.5
+    columns, backwards = y.T, y[..., ::-1]
+    columns[:1] *= 3
+    backwards[..., :1] -= columns.T[..., :1]
+    y += 0.25
+    return y + backwards
+
+
+def _write_elements(np, x):
+    """Write where a mask holds, and at positions."""
+    y = uneven(np, x) * 1.5
+    y[y > 0.7] = 0.5
+    y[..., [0, -1]] = y[..., [-1, 0]]
+    return y
+
+
 FUNCTIONS: dict[str, Row] = {
     **TABLE,
+    "write slices": Row(_write_slices, 1, _rank(1)),
+    "write through views": Row(_write_through_views, 1, _rank(1)),
+    "write elements": Row(_write_elements, 1, _rank(1), smooth=False),
+    # of a NaN the sign is not specified
+    "signbit": Row(lambda np, x: np.signbit(np.nan_to_num(uneven(np, x))), smooth=False),
     **_unary("cos sinh cosh arctan arcsinh expm1 exp2 sinc deg2rad rad2deg square reciprocal cbrt", positive),
     **_unary("log2 log10 log1p", positive),
     **_unary("arcsin arccos arctanh tan", lambda np, x: bounded(np, x) * 0.9),
     **_unary("arccosh", lambda np, x: positive(np, x) + 1.0),
-    **_unary("sign ceil rint trunc fix isfinite isnan signbit logical_not fabs", uneven, smooth=False),
+    **_unary("sign ceil rint trunc fix isfinite isnan logical_not fabs", uneven, smooth=False),
     **_unary("real imag angle", lambda np, x: x * (1 + 0.5j), smooth=False),
     **_unary("nan_to_num", lambda np, x: np.real(x) / np.floor(uneven(np, x)), smooth=False),
     **_binary("arctan2 hypot logaddexp logaddexp2 float_power", positive, positive),
