@@ -102,6 +102,9 @@ if TYPE_CHECKING:
     from anyshape.backend import numpy as kernels
     from anyshape.backend.compiler import lower as lower
     from anyshape.backend.compiler import traits as traits
+    from anyshape.graph.prover.solvers import one_variable as one_variable
+    from anyshape.graph.prover.solvers import sampled_points as sampled_points
+    from anyshape.graph.prover.solvers import small_sizes as small_sizes
     from anyshape.inspect.draw import dot as draw_dot
     from anyshape.inspect.draw import html as draw_html
     from anyshape.inspect.explain import table as explain_table
@@ -126,6 +129,9 @@ else:
     linearize_transpose = Package("anyshape.autodiff.linearize_transpose")
     graph_vmap = Package("anyshape.autodiff.vmap")
     value_flow = Package("anyshape.autodiff.value_flow")
+    one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open questions about sizes
+    sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
+    small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")

@@ -48,13 +48,13 @@ from anyshape.graph.prover.solvers.models import (
     truth,
     value_in,
 )
-from anyshape.graph.prover.solvers.one_variable import is_about_one_variable
 from anyshape.graph.prover.solvers.search_budget import SearchBudget, out_of_time
 from anyshape.graph.sizes import expr, intervals
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimExpr, DimVar, Size
 from anyshape.graph.sizes.intervals import Bound, negated
 from anyshape.graph.sizes.substitute import substitute
+from anyshape.support.packages import one_variable
 
 # CPU seconds of integer sets: in total, per query, and per query once the total is spent.
 _SECONDS, _SECONDS_EACH, _SECONDS_AT_LEAST = 4.0, 0.8, 0.005
@@ -325,7 +325,7 @@ class Assumptions:
     ) -> Verdict:
         """Return the verdict of integer sets on a claim, asked as the query; `answers` are known to occur."""
         claim, facts = self._with_facts(original, query)
-        has_one_variable = is_about_one_variable([claim, *facts])
+        has_one_variable = one_variable.is_about_one_variable([claim, *facts])
         if False not in answers and not has_one_variable:
             has_links = any(c.relation in _LINKS for c in [claim, *facts])
             answers.add(self._models.separate(original, [claim, *facts], has_links=has_links))

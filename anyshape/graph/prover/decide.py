@@ -14,12 +14,12 @@ from anyshape.graph.prover.constraints import Claim, Verdict, implied_broadcasts
 from anyshape.graph.prover.solvers.integer_sets import IntegerSet
 from anyshape.graph.prover.solvers.linear_constraints import Alternatives, Row, negation_of, rows_of
 from anyshape.graph.prover.solvers.models import Assignment, Model, has_counterexample, truth
-from anyshape.graph.prover.solvers.one_variable import Cases, cases_over_one_variable
 from anyshape.graph.prover.solvers.search_budget import OutOfBudgetError
 from anyshape.graph.sizes import expr, intervals, polynomial_bounds
 from anyshape.graph.sizes.expr import Call, Size
 from anyshape.graph.sizes.intervals import Bound
 from anyshape.graph.sizes.polynomials import Terms
+from anyshape.support.packages import one_variable, small_sizes
 
 _FIRST_FACTS = 16  # that integer sets get at first
 Facts: TypeAlias = Callable[[], Sequence[Claim]]  # gathered when they are needed
@@ -253,7 +253,7 @@ class Decision:
         self.verdict, self.gave_up = Verdict.UNKNOWN, False
         self.models: list[Assignment] = []
 
-    def read(self, cases: Cases, *, need_refutation: bool, need_proof: bool) -> None:
+    def read(self, cases: one_variable.Cases, *, need_refutation: bool, need_proof: bool) -> None:
         """Take over the cases of a claim about one variable."""
         needed = ((need_proof, Verdict.YES, cases.false), (need_refutation, Verdict.NO, cases.true))
         for _, verdict, size in [n for n in reversed(needed) if n[0]]:
@@ -261,6 +261,20 @@ class Decision:
                 self.verdict = verdict
             else:
                 self.models.append({cases.variable: size})
+
+    def read_small(self, claim: Claim, facts: Sequence[Claim]) -> bool:
+        """Take over the cases of a claim at small sizes; return whether these decide."""
+        sizes = set(claim.variables())
+        own = [f for f in facts if sizes.issuperset(f.variables())]
+        cases = small_sizes.cases_at_small_sizes(claim, own)
+        if cases is not None and len(own) < len(facts) and None not in cases:
+            cases = small_sizes.cases_at_small_sizes(claim, facts)
+        if cases is None:
+            return False
+        if None in cases:
+            self.verdict = Verdict.YES if cases.false is None else Verdict.NO
+        self.models += [case for case in cases if case is not None]
+        return True
 
     def ask(
         self, known: Sequence[Claim], queries: Sequence[_Query], rest: Sequence[Claim]
@@ -294,9 +308,11 @@ def decide_exactly(
     candidate breaks come first.
     """
     decision = Decision()
-    cases = cases_over_one_variable(claim, facts)
+    cases = one_variable.cases_over_one_variable(claim, facts)
     if cases is not None:
         decision.read(cases, need_refutation=need_refutation, need_proof=need_proof)
+        return decision
+    if decision.read_small(claim, facts):
         return decision
     queries: list[_Query] = [(Verdict.YES, negation_of(claim))] if need_proof else []
     queries += [(Verdict.NO, [rows_of(claim)])] if need_refutation else []

@@ -131,18 +131,20 @@ def windows(number):
 
 PROGRAMS = {  # with the most questions to integer sets
     "bodies": (bodies(3), 130),
-    "diffusion": (diffusion(), 90),
+    "diffusion": (diffusion(), 5),
     "fluid": (fluid(2), 90),
     "slices": (slices(5), 80),
     "fdtd": (fdtd(1), 25),
-    "windows": (windows(40), 12),
+    "windows": (windows(40), 5),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_undeclared_sizes_ask_few_hard_questions(count, name):
     (run, args), most = PROGRAMS[name]
-    assert 0 < count(run, *args)["sets"] <= most
+    counts = count(run, *args)
+    assert counts["decided"] > 0
+    assert counts["sets"] <= most
 
 
 def test_searches_in_vain_come_to_an_end(count):

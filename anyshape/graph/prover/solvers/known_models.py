@@ -18,10 +18,10 @@ from anyshape.graph.prover.solvers.models import (
     truth,
     value_in,
 )
-from anyshape.graph.prover.solvers.sampled_points import PointSamples
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.evaluate import evaluate, values_from
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
+from anyshape.support.packages import sampled_points
 
 _MODELS = 32
 _NUMBERS = 4  # of claims, which sizes of a first model are
@@ -39,7 +39,7 @@ class KnownModels:
     ) -> None:
         self._claims, self._equalities = claims, equalities
         self._mentioned: set[DimVar] = set()  # by claims
-        self._samples = PointSamples()
+        self._samples: sampled_points.PointSamples | None = None
         self._models: list[Model] = [Model(sizes)] if sizes is not None else []
 
     def all(self) -> list[Model]:
@@ -100,7 +100,7 @@ class KnownModels:
         are tried in which sizes that broadcast differ.
         """
         for known in self.all()[:1]:
-            sampled = self._samples.counterexample(facts[0], facts[1:], known) if has_links else None
+            sampled = self._sampled(facts, known) if has_links else None
             if sampled is not None:
                 return False if sampled and self._refutes_at(self._free(known) | sampled, claim, known) else None
             if any(self._refutes_at(sizes, claim, known) for sizes in self._variants(known, facts[0])):
@@ -110,6 +110,12 @@ class KnownModels:
             if truth(claim, model) is False and self.add(model):
                 return False
         return None
+
+    def _sampled(self, facts: Sequence[Claim], known: Model) -> Assignment | None:
+        """Return sizes at which the first claim may be false and the others hold, {} without any; None if unknown."""
+        if self._samples is None:
+            self._samples = sampled_points.PointSamples()
+        return self._samples.counterexample(facts[0], facts[1:], known)
 
     def _refutes_at(self, sizes: Assignment, claim: Claim, known: Model) -> bool:
         """Return whether a variant of a known model is a model that makes the claim false; then add it."""

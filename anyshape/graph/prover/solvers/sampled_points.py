@@ -6,13 +6,13 @@ take milliseconds for each such answer. Values may overflow here, so a point cou
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from anyshape.graph.prover.constraints import Claim
+from anyshape.graph.prover.solvers.points import Points
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Call, DimVar, Size
 
@@ -20,55 +20,17 @@ _POINTS = 512
 _FEW = 24  # points, below which others are sampled
 _MOST_VARIABLES = 24
 _MOST_FACTS = 64
-_MOST_VALUES = 256  # of sizes, kept in arrays
 _MOST_SAMPLES = 4
 _SMALL = (1, 2, 3, 0)  # sizes that matter by themselves, beside those near a known model
 _MIX = (0x9E3779B1, 0x85EBCA77)  # of a hash that spreads the choices: random numbers need not differ from run to run
 
-Values: TypeAlias = Any  # an array of ints, and one of bools that says where they are defined
-_True = np.ones(1, bool)
 
-
-def _broadcast(a: Values, b: Values) -> Values:
-    (x, x_defined), (y, y_defined) = a, b
-    return np.where(x == 1, y, x), x_defined & y_defined & ((x == y) | (x == 1) | (y == 1))
-
-
-def _divided(function: Callable[..., Any]) -> Callable[[Values, Values], Values]:
-    def divide(a: Values, b: Values) -> Values:
-        (x, x_defined), (y, y_defined) = a, b
-        return function(x, np.where(y == 0, 1, y)), x_defined & y_defined & (y != 0)
-
-    return divide
-
-
-def _total(function: Callable[..., Any]) -> Callable[[Values, Values], Values]:
-    return lambda a, b: (function(a[0], b[0]), a[1] & b[1])
-
-
-_EVALUATORS: dict[str, Callable[[Values, Values], Values]] = {
-    "floordiv": _divided(np.floor_divide),
-    "mod": _divided(np.mod),
-    "max": _total(np.maximum),
-    "min": _total(np.minimum),
-    "broadcast": _broadcast,
-}
-_HOLDS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": np.equal,
-    "!=": np.not_equal,
-    ">=": np.greater_equal,
-    "broadcasts": lambda a, b: (a == b) | (a == 1) | (b == 1),
-    "stretches": lambda a, b: (a == b) | (a == 1),
-}
-
-
-class SampledPoints:
+class SampledPoints(Points):
     """Points near a known model at which facts hold, which are added one by one."""
 
     def __init__(self, near: Mapping[DimVar, int], facts: Sequence[Claim], seed: int) -> None:
         self.near, self.seed = near, seed
-        self.columns: dict[DimVar, Any] = {}
-        self.values: dict[Size, Values] = {}
+        super().__init__({})
         self.alive = np.ones(_POINTS, bool)
         self.facts: dict[Claim, None] = {}
         self.narrow(facts)
@@ -80,12 +42,14 @@ class SampledPoints:
             if fact not in self.facts:
                 self.facts[fact] = None
                 self._sample_fresh(fact)
-                holds, defined = self._truth(fact)
+                holds, defined = self.truth(fact)
                 self.alive &= holds & defined
 
     def counterexample(self, claim: Claim) -> dict[DimVar, int] | None:
         """Return a point at which the claim is false, {} if there is none, None if there are few points."""
-        holds, defined = self._truth(claim)
+        for variable in [v for v in claim.variables() if v not in self.columns]:
+            self._sample(variable)
+        holds, defined = self.truth(claim)
         breaks = self.alive & defined & ~holds
         at = int(np.argmax(breaks))
         if breaks[at]:
@@ -96,10 +60,6 @@ class SampledPoints:
     def are_few(self) -> bool:
         """True if few points are left."""
         return int(np.count_nonzero(self.alive)) < _FEW
-
-    def _truth(self, claim: Claim) -> Values:
-        (a, a_defined), (b, b_defined) = self._value(claim.left), self._value(claim.right)
-        return _HOLDS[claim.relation](a, b), a_defined & b_defined
 
     # -- sampling
 
@@ -114,7 +74,7 @@ class SampledPoints:
             for v in [v for v in fresh if v is not variable]:
                 self._sample(v)
             if variable not in expr.variables(other):
-                fitting = self._value(other)[0] + shift
+                fitting = self.value(other)[0] + shift
                 self._sample(variable, (fitting, fitting, 1 + shift))
                 return
         for variable in fresh:
@@ -130,36 +90,6 @@ class SampledPoints:
         choice = (((choice >> 15) ^ choice) * _MIX[1] >> 7) % len(choices)
         column = np.choose(choice, choices).astype(np.int64)
         self.columns[variable] = np.clip(column, variable.lower, variable.upper)
-
-    # -- values
-
-    def _value(self, size: Size) -> Values:
-        if isinstance(size, int):
-            return size, _True
-        values = self.values.get(size)
-        if values is None:
-            if len(self.values) >= _MOST_VALUES:
-                self.values.clear()
-            values = self.values[size] = self._evaluated(size)
-        return values
-
-    def _evaluated(self, size: Size) -> Values:
-        total: Any = 0
-        defined = _True
-        for monomial, coefficient in expr.terms_of(size).items():
-            product: Any = coefficient
-            for atom, power in monomial:
-                value, is_defined = self._atom(atom)
-                product, defined = product * value**power, defined & is_defined
-            total = total + product
-        return total, defined
-
-    def _atom(self, atom: Any) -> Values:
-        if isinstance(atom, Call):
-            return functools.reduce(_EVALUATORS[atom.function], [self._value(a) for a in atom.args])
-        if atom not in self.columns:
-            self._sample(atom)
-        return self.columns[atom], _True
 
 
 def _shifted_variable(size: Size) -> tuple[DimVar, int] | None:
