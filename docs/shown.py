@@ -99,7 +99,7 @@ MISTAKES = {
     "RunLinAlgError": lambda: anyshape.jit(np.linalg.inv)(np.zeros((2, 2))),
     "CustomRuleError": lambda: anyshape.grad(lambda x: np.sum(with_wrong_rule()(x)))(X),
     "DivisionCheckError": lambda: anyshape.jit(lambda x, w: np.average(x, weights=w))(X, 0 * X),
-    "NegativeSizeError": lambda: anyshape.jit(lambda x, n: np.repeat(x, n))(X, -2),
+    "NegativeSizeError": lambda: anyshape.jit(lambda x, n: np.repeat(x * 2, n))(X, -2),
     "BranchMismatchError": lambda: anyshape.jit(lambda x: anyshape.cond(np.sum(x) > 0, np.sin, np.sum, x))(X),
     "CarryMismatchError": lambda: anyshape.jit(lambda x: anyshape.fori_loop(0, 3, lambda i, c: c > x, x))(X),
 }

@@ -174,8 +174,8 @@ PLACES = {  # each with its slope at x, where f has that of the cube
 def test_a_residual_may_be_a_function_of_traced_values(name):
     f = custom_vjp(cube)
     f.defvjp(*RESIDUALS[name])
-    for place, (transform, expected) in PLACES.items():
-        np.testing.assert_allclose(transform(f)(1.25), expected(1.25), rtol=1e-12, err_msg=place)
+    for position, (transform, expected) in PLACES.items():
+        np.testing.assert_allclose(transform(f)(1.25), expected(1.25), rtol=1e-12, err_msg=position)
 
 
 @pytest.mark.parametrize(
