@@ -41,6 +41,7 @@ def pytest_collection_finish(session):
     """Leave tens of thousands of collected tests out of every later search for garbage, which took minutes."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)  # what tests make lives on in programs: to look for garbage took a tenth of a run
 
 
 def pytest_collection_modifyitems(config, items):
