@@ -7,6 +7,7 @@ the program must raise an error of the same built-in class.
 import pickle
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -41,7 +42,23 @@ WIDE_CASES = [c for c in cases(WIDE) if c[1].grad is True]
 
 
 def every(select):
-    return pytest.mark.parametrize("case", select, ids=map(label, select))
+    """Run a check on cases: the first dtype of each row always, a third of the others in the gate, all if asked for.
+
+    The third differs from check to check, so that each dtype of each row is tried by some of them.
+    """
+    first = {}
+    for case in select:
+        first.setdefault(id(case[1]), case)
+
+    def parametrized(check):
+        def is_slow(case):
+            turn = zlib.crc32(f"{check.__name__} {label(case)}".encode())
+            return first[id(case[1])] is not case and turn % 3 != 0
+
+        marked = [pytest.param(c, id=label(c), marks=[pytest.mark.slow] * is_slow(c)) for c in select]
+        return pytest.mark.parametrize("case", marked)(check)
+
+    return parametrized
 
 
 def traced(row, namespace):
