@@ -74,7 +74,7 @@ STATEMENTS = [
     "np.copyto(y, 1, where=y > 2)",
     "y.fill(v)", "y.sort()", "y.put([0], v)", "y.partition(2)", "y.flat = v", "y.flat[2] = v", "y.flat[1:4] = [3, 0]",
     "y.real = v", "y[...] = v", "y[()] = v", "y[-3:] = [1, 2, 3]", "y[True] = v", "y[np.array([True] * 6)] = v",
-    "np.put_along_axis(y, np.array([1, 2]), v, 0)", "y += 1; z = y[1:3].copy(); y[1] = v; y[3:5] = z",
+    "np.put_along_axis(y, np.array([1, 2]), v, 0)", "y += 1; z = y[1:3].copy(); y[1] = v * z.sum(); y[3:5] = z",
 ]  # fmt: skip
 MATRICES = [
     "y[0] = v", "y[:, 1] = v", "y[1:, ::2] *= v", "y.T[0] = v", "y.T[...] = y.T + v", "y[0, 1] += v", "y[..., -1] = 0",
