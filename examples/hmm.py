@@ -1,7 +1,6 @@
 """Fit a hidden Markov model to sequences of any length: its likelihood is a product of matrices, in log2(n) levels.
 
-One trace serves every length. The forward algorithm, a Python loop in plain NumPy, gives the same numbers.
-
+One trace serves every length. The forward algorithm, a Python loop in plain NumPy, gives the same numbers. To run it:
     python examples/hmm.py
 """
 
@@ -51,9 +50,8 @@ def main():
             pairs = [(log_likelihood(*weights, s), forward_algorithm(*weights, s)) for s in sequences]
             total, error = sum(x for x, _ in pairs), max(abs(x - y) for x, y in pairs)
             print(f"step {step:2}  log-likelihood {total:8.2f}  off the forward algorithm by {error:.0e}")
-        weights = [
-            w + 0.02 * sum(d) for w, *d in zip(weights, *[gradient(*weights, s) for s in sequences], strict=True)
-        ]
+        slopes = zip(*[gradient(*weights, s) for s in sequences], strict=True)
+        weights = [w + 0.02 * sum(d) for w, d in zip(weights, slopes, strict=True)]
     print("traces =", gradient.cache_info().traces)
 
 

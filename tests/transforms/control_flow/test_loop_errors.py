@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import pickle
+import signal
 import weakref
 
 import numpy as np
@@ -124,6 +125,14 @@ def test_an_error_outside_of_trips_names_none():
     assert caught.value.trips == () and "trip" not in str(caught.value)
 
 
+@pytest.fixture
+def interruptible():
+    """A process that a shell began in the background may ignore the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Trips:
     """A callback of a body that remembers weakly what it makes, and acts at trip 7."""
 
@@ -152,7 +161,7 @@ STOPPING = {
 
 @pytest.mark.parametrize("transform", ["jit", "plain", "grad"])
 @pytest.mark.parametrize("name", STOPPING)
-def test_a_body_that_stops_at_a_trip_leaves_nothing_behind(name, transform):
+def test_a_body_that_stops_at_a_trip_leaves_nothing_behind(name, transform, interruptible):
     act, kind = STOPPING[name]
     trips = Trips(act)
     trips.armed = False
@@ -177,7 +186,7 @@ def test_a_body_that_stops_at_a_trip_leaves_nothing_behind(name, transform):
     np.testing.assert_array_equal(made(GOOD), expected)
 
 
-def test_an_endless_loop_can_be_interrupted():
+def test_an_endless_loop_can_be_interrupted(interruptible):
     trips = Trips(ctypes.pythonapi.PyErr_SetInterrupt)
     made = jit(lambda x: while_loop(lambda c: True, lambda c: pure_callback(trips, ONE, c), x))
     with pytest.raises(KeyboardInterrupt):
