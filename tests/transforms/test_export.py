@@ -206,7 +206,7 @@ def test_wrong_arguments_are_refused_as_in_a_call(number, made):
         call(program)
     with pytest.raises(ArgumentError, match=match) as inside:
         jit(lambda x: call(lambda a, *rest, **more: program(x, *rest, **more)))(np.ones((2, 3)))
-    assert str(plain.value) == str(inside.value)
+    assert str(plain.value) == str(inside.value).replace(f" at {inside.value.where}", "")  # only there it has a line
 
 
 def test_values_of_a_finished_trace_are_refused(made):
