@@ -1,6 +1,8 @@
 """Batch a `while` whose condition differs between examples: a trip computes the rows of those that are live.
 
-Examples that end leave at once. Each ends once, so the rows that leave, joined, are the results in another order.
+Examples that end leave at once. An inner loop runs while no example ends, so its rows stay where they are. Each trip of
+the outer loop then takes the rows of the examples that go on. Each example ends once, so the rows that leave, joined,
+are the results in another order.
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ from anyshape.ops import elementwise as ew
 from anyshape.ops import indexing as ix
 from anyshape.ops import loops as lp
 from anyshape.ops import movement as mv
+from anyshape.ops import reduction as rd
 from anyshape.ops import sorting as so
 from anyshape.ops.callback import name_sizes
 from anyshape.ops.control_flow import sized
 from anyshape.ops.core.apply import meta_of
 from anyshape.ops.subgraph_call import further_operands
 
-INT = np.dtype(np.int64)
+BOOL, INT = np.dtype(bool), np.dtype(np.int64)
 
 
 class _Parts(NamedTuple):
@@ -48,9 +51,9 @@ class _Parts(NamedTuple):
 class LiveRows:
     """A loop over the rows of live examples.
 
-    Its carries are the rows of batched carries and captures, the other carries, the positions of the live examples, and
-    the number of the trip. Its trips give, joined, the rows that end and their positions. Stacked results of a trip are
-    joined too, with their positions and their trip.
+    Its carries are the rows of batched carries and captures, the other carries, which examples go on, and the positions
+    of the live examples. A trip runs all examples until one ends. It gives, joined, the rows that end and their
+    positions. Stacked results are joined too, with their positions and their trip, which is then a carry.
     """
 
     def __init__(self, ctx: ShapeGuardContext, size: Size, loop: Loop, flags: Inputs, have: Inputs) -> None:
@@ -77,47 +80,85 @@ class LiveRows:
         rows, rest = by_flags(self.flags, parts.rows), by_flags([not flag for flag in self.flags], others)
         return [row if flag else x for row, x, flag in zip(rows, rest, self.flags, strict=True)]
 
-    def _metas(self) -> list[TensorMeta]:
-        """Return the types of the inputs of a body of rows: its carries, then what is captured."""
+    def _types(self) -> list[TensorMeta]:
+        """Return the types of the inputs of a body, with rows of the ones that carry the batch."""
         pairs = zip(self.loop.metas.flat(), self.flags, strict=True)
-        parts = self._parts([TensorMeta(m.dtype, (Exact(self.rows), *m.extents)) if f else m for m, f in pairs])
-        return [*parts.rows, *parts.shared, tensor(INT, [self.rows]), tensor(INT, ()), *parts.captured]
+        return [TensorMeta(m.dtype, (Exact(self.rows), *m.extents)) if f else m for m, f in pairs]
 
-    def _taken(self, xs: Sequence[Any]) -> tuple[list[Any], Any, Any]:
-        """Return the inputs in the order of one example, the positions, and the number of the trip."""
-        rows = sum(self.flags)
-        shared = rows + len(self.carries) - sum(self.carries)
-        captured = xs[shared + 2 : shared + 2 + len(self.flags) - shared]
-        return self._whole(_Parts(xs[:rows], xs[rows:shared], captured)), xs[shared], xs[shared + 1]
+    def _of_loop(self) -> list[TensorMeta]:
+        """Return the types of what both loops carry besides: which examples go on, and perhaps the trip."""
+        return [tensor(BOOL, [self.rows]), *([tensor(INT, ())] if self.loop.has_mask else [])]
 
-    # -- graphs
+    # -- the inner loop
+
+    def _trips(self, xs: Sequence[Any], ends: Sequence[Any]) -> Sequence[Any]:
+        """Return the results of trips of all rows until one of them ends, which may be at once."""
+        loop, count = self.loop, len(self.carries)
+        metas = [*self._types()[:count], *self._of_loop(), *self._types()[count:]]
+        with derived(self.test, metas, loop.handle) as (builder, inner):
+            test = builder.finish([rd.reduce_and(inner[count], (0,))], self.test.name)
+        with derived(loop.body, metas, loop.handle) as (builder, inner):
+            body = builder.finish(self._trip(builder, inner), loop.body.name)
+        closed = close([test, body])
+        sizes: dict[DimVar, Size] = {v: expr.from_atom(v) for v in closed.carried}
+        operands = [*xs[:count], *ends, *xs[count:], *further_operands(closed, sizes)]
+        return lp.while_loop(closed.graphs[0], closed.graphs[1], count + len(ends), *operands)
+
+    def _trip(self, builder: Builder, inner: Sequence[Any]) -> list[Any]:
+        """Return the results of one trip of all rows."""
+        loop, count, own = self.loop, len(self.carries), len(self._of_loop())
+        inputs, trips = [*inner[:count], *inner[count + own : own + len(self.flags)]], inner[count + 1 : count + own]
+        ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="batching")
+        outputs = loop.outputs(batch(builder, loop.body, inputs, self.flags, self.rows))
+        pairs = zip(outputs.carries, self.carries, strict=True)
+        carries = [stretch(ctx, self.rows, y) if flag and not is_batched else y for (y, is_batched), flag in pairs]
+        after = [*carries, *inputs[count:]]
+        goes_on = _each(ctx, self.rows, batch(builder, self.test, after, self.flags, self.rows)[0])
+        stacked = [_each(ctx, self.rows, end) for end in outputs.stacked]
+        return [*carries, goes_on, *[ew.add(n, ew.lift(1, n)) for n in trips], *stacked]
+
+    # -- the outer loop
+
+    def _metas(self) -> list[TensorMeta]:
+        """Return the types of the inputs of the outer loop: its carries, then what is captured."""
+        parts = self._parts(self._types())
+        goes_on, *trip = self._of_loop()
+        return [*parts.rows, *parts.shared, goes_on, *trip, tensor(INT, [self.rows]), *parts.captured]
 
     def _body(self) -> Graph:
-        """Return the graph of one trip."""
-        loop = self.loop
-        with derived(loop.body, self._metas(), loop.handle) as (builder, xs):
-            inputs, positions, trip = self._taken(xs)
-            ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="batching")
-            outputs = loop.outputs(batch(builder, loop.body, inputs, self.flags, self.rows))
-            pairs = zip(outputs.carries, self.carries, strict=True)
-            carries = [stretch(ctx, self.rows, y) if flag and not is_batched else y for (y, is_batched), flag in pairs]
-            after = [*carries, *inputs[len(carries) :]]
-            goes_on = _each(ctx, self.rows, batch(builder, self.test, after, self.flags, self.rows)[0])
+        """Return the graph of the trips until an example ends."""
+        with derived(self.loop.body, self._metas(), self.loop.handle) as (builder, xs):
+            rows, count, own = sum(self.flags), len(self.carries), len(self._of_loop())
+            shared = rows + count - sum(self.carries)
+            captured = xs[shared + own + 1 : own + 1 + len(self.flags)]
+            inputs, positions = self._whole(_Parts(xs[:rows], xs[rows:shared], captured)), xs[shared + own]
+            results = self._trips(inputs, xs[shared : shared + own])
+            goes_on, *trip = results[count : count + own]
             (live,), (done,) = dy.nonzero(goes_on), dy.nonzero(ew.logical_not(goes_on))
-            parts = self._parts(after)
-            stacked = [_each(ctx, self.rows, end) for end in outputs.stacked]
-            if stacked:
-                stacked += [positions, mv.broadcast_in_dim(trip, (self.rows,), ())]
+            parts = self._parts([*results[:count], *inputs[count:]])
+            ctx = ShapeGuardContext(builder.scope, self.loop.body.name, rule="batching")
             ends = [
                 *[ix.take(y, live) for y in parts.rows],
                 *parts.shared,
+                cr.full(meta_of(live).sizes, True, BOOL),
+                *trip,
                 ix.take(positions, live),
-                ew.add(trip, ew.lift(1, trip)),
-                *self._rows_at(ctx, carries, done),
+                *self._rows_at(ctx, results[:count], done),
                 ix.take(positions, done),
-                *stacked,
+                *self._rows_of_trips(positions, xs[shared + 1 : shared + own], results[count + own :]),
             ]
-            return builder.finish(ends, loop.body.name)
+            return builder.finish(ends, self.loop.body.name)
+
+    def _rows_of_trips(self, positions: Any, trip: Sequence[Any], added: Sequence[Any]) -> list[Any]:
+        """Return what trips of all rows have stacked as rows, with the position and the trip of each."""
+        if not added:
+            return []
+        mask, *stacked = added
+        (count,), (start,) = meta_of(mask).sizes, trip
+        shape = (count, self.rows)
+        numbers = ew.add(cr.iota(count), mv.broadcast_to(start, (count,)))
+        columns = [*stacked, mv.broadcast_in_dim(positions, shape, (1,)), mv.broadcast_in_dim(numbers, shape, (0,))]
+        return [mv.reshape(y, (expr.mul(*shape), *meta_of(y).sizes[2:])) for y in columns]
 
     def _rows_at(self, ctx: ShapeGuardContext, carries: Sequence[Any], positions: Any) -> list[Any]:
         """Return the rows of some examples; what all share is repeated."""
@@ -131,40 +172,36 @@ class LiveRows:
             count = cr.size_value(self.rows)
             return builder.finish([ew.gt(count, ew.lift(0, count))], self.test.name)
 
-    # -- the loop
-
     def run(self) -> list[Any]:
         """Return the results of the loop for all examples."""
         ctx, inputs = self.ctx, self._stretched()
         builder = active()
         assert isinstance(builder, Builder)  # rules run inside of a trace
         goes_on = _each(ctx, self.size, batch(builder, self.test, inputs, self.flags, self.size)[0])
-        (live,), (done,) = dy.nonzero(goes_on), dy.nonzero(ew.logical_not(goes_on))
-        parts = self._parts(inputs)
-        starts = [*[ix.take(x, live) for x in parts.rows], *parts.shared, live, cr.full((), 0, INT)]
+        parts, has_mask = self._parts(inputs), self.loop.has_mask
+        first = [goes_on, *([cr.full((), 0, INT)] if has_mask else []), cr.iota(self.size)]
+        starts = [*parts.rows, *parts.shared, *first]
         closed = close([self._test(), self._body()])
-        test, body = closed.graphs
         operands = [*starts, *parts.captured, *further_operands(closed, self.loop.constant_sizes())]
-        joined = len(body.outputs) - len(starts)
-        results = lp.while_loop(test, body, len(starts), *operands, joined=joined)
-        ended, added = self._split([*map(name_sizes, results[len(starts) + 1 :])])
-        first = [*self._rows_at(ctx, inputs[: len(self.carries)], done), done]
-        ys = self._in_order(first, ended)
-        return [*ys, *self._padded(results[len(starts) - 1], added)] if self.loop.has_mask else ys
+        joined = len(closed.graphs[1].outputs) - len(starts)
+        results = lp.while_loop(closed.graphs[0], closed.graphs[1], len(starts), *operands, joined=joined)
+        ended, added = self._split(results[len(starts) + 1 :])
+        ys = self._in_order(_of_one_length(ended))
+        return [*ys, *self._padded(results[len(starts) - 2], _of_one_length(added))] if has_mask else ys
 
     def _stretched(self) -> list[Any]:
         """Return the operands with the batch as their first axis, where the body takes rows of them."""
         columns = zip(self.loop.inputs.flat(), self.flags, self.have.flat(), strict=True)
         return [stretch(self.ctx, self.size, x) if flag and not has else x for x, flag, has in columns]
 
-    def _split(self, joined: list[Any]) -> tuple[list[Any], list[Any]]:
+    def _split(self, joined: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the joined results of examples that end, and of all trips."""
         count = len(self.carries) + 1
         return joined[:count], joined[count:]
 
-    def _in_order(self, first: Sequence[Any], ended: Sequence[Any]) -> list[Any]:
-        """Return the rows of examples that made no trip and of those that ended later, in the order of the batch."""
-        *columns, order = [mv.concatenate([a, b], 0) for a, b in zip(first, ended, strict=True)]
+    def _in_order(self, ended: Sequence[Any]) -> list[Any]:
+        """Return the rows of examples, which are there in the order in which they ended, in the order of the batch."""
+        *columns, order = ended
         rows = so.permute(cr.iota(meta_of(order).sizes[0]), order, 0, inverse=True)
         return [sized(y, (self.size, *meta_of(y).sizes[1:])) for y in [ix.take(y, rows) for y in columns]]
 
@@ -183,6 +220,13 @@ class LiveRows:
         last = ew.maximum(ew.sub(count, ew.lift(1, count)), ew.lift(0, count))
         chosen = ix.take_along_axis(mv.reshape(row_of, shape), ew.minimum(own, last), 1)
         return [ew.lt(own, count), *[ix.take(y, chosen) for y in stacked]]
+
+
+def _of_one_length(columns: Sequence[Any]) -> list[Any]:
+    """Return joined results of as many rows each: one that nothing else reads is not needed for its length."""
+    *others, last = columns
+    last = name_sizes(last)
+    return [*[sized(y, (*meta_of(last).sizes, *[e.size for e in meta_of(y).extents[1:]])) for y in others], last]
 
 
 def _each(ctx: ShapeGuardContext, size: Size, output: tuple[Any, bool]) -> Any:

@@ -43,7 +43,9 @@ def _size_value(*, size: int) -> np.int64:
 def _inline_size_value(site):
     """Inline variables: they are sizes of axes or int64 arguments, so they fit, unlike computed sizes."""
     size = site.params["size"]
-    return site.call(np.int64, site.text(size)) if isinstance(expr.as_atom(size), DimVar) else None
+    if not isinstance(expr.as_atom(size), DimVar):
+        return None
+    return [f"{site.target} = {site.text(size)}"] if site.is_int else site.call(np.int64, site.text(size))
 
 
 kernel(cr.size_value_op, _size_value, inline=_inline_size_value)

@@ -218,13 +218,14 @@ def _python_int(*xs, operator):
 def _inline_python_int(site):
     if any(meta.rank for meta in site.metas):
         return None
-    name, ints = site.params["operator"], [f"{x}.item()" for x in site.operands]
-    convert, checked = site.bind(np.int64), f"{site.bind(_PYTHON_INTS[name])}({', '.join(ints)})"
+    name, ints = site.params["operator"], site.ints or [f"{x}.item()" for x in site.operands]
+    checked = f"{site.bind(_PYTHON_INTS[name])}({', '.join(ints)})"
+    converted = [] if site.is_int else [f"{site.target} = {site.bind(np.int64)}({site.target})"]
     if name not in ("add", "subtract", "multiply"):
-        return [f"{site.target} = {convert}({checked})"]
-    fits = f"{-(2**63)} <= {site.target} <= {2**63 - 1}"
+        return [f"{site.target} = {checked}", *converted]
     written = _PYTHON[name][0].format(*ints)
-    return [f"{site.target} = {written}", f"{site.target} = {convert}({site.target} if {fits} else {checked})"]
+    fits = f"{-(2**63)} <= {site.target} <= {2**63 - 1}"
+    return [f"{site.target} = {written}", f"if not {fits}: {checked}", *converted]
 
 
 _BITS: dict[str, Any] = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}

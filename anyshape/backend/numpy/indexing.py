@@ -1,5 +1,6 @@
 """Kernels of take and put_add, and of checks of indices. Indices are values, so kernels check them, as NumPy does."""
 
+import functools
 import math
 
 import numpy as np
@@ -22,6 +23,15 @@ def _take(x, *indices, axes):
         indices = tuple([index_of_axis.get(axis, slice(None)) for axis in range(axes[-1] + 1)])
     out = x[indices]
     return out.copy() if scalars else out
+
+
+def _inline_take(site):
+    """Call np.take at once where that is right: most calls take rows of an array in C order."""
+    if len(site.operands) != 2 or not site.metas[1].rank or site.metas[1].dtype == np.uint64:
+        return None
+    (x, i), axes = site.operands, site.params["axes"]
+    other = site.bind(functools.partial(_take, axes=axes))
+    return [f"{site.target} = {x}.take({i}, {axes[0]}) if {x}.size and {x}.flags.c_contiguous else {other}({x}, {i})"]
 
 
 def _index(i):
@@ -152,7 +162,7 @@ def add_rows(target, position, rows):
         np.add.at(target.reshape(-1), flat, rows.ravel())
 
 
-kernel(ix.take_op, _take)
+kernel(ix.take_op, _take, inline=_inline_take)
 kernel(ix.put_add_op, _put_add)
 kernel(ix.index_bounds_op, _index_bounds)
 kernel(ix.window_bounds_op, _window_bounds)

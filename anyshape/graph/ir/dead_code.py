@@ -18,10 +18,10 @@ from anyshape.graph.sizes.expr import DimVar, InputAxis, Size
 
 def asserted_values(graph: Graph) -> set[Value]:
     """Return the values that must be computed for a check: of a run-time size, or by a node that runs to refuse."""
-    return _asserted_sizes(graph) | {v for n in graph.nodes if raises(n) or n in refusals(n) for v in n.outputs}
+    return asserted_sizes(graph) | {v for n in graph.nodes if raises(n) or n in refusals(n) for v in n.outputs}
 
 
-def _asserted_sizes(graph: Graph) -> set[Value]:
+def asserted_sizes(graph: Graph) -> set[Value]:
     """Return the values that have a run-time size of a condition that a run checks."""
     claims = [c.claim for c in graph.conditions if c.kind != "fact"] if graph.runtime else []
     return {graph.runtime[v][0] for claim in claims for v in claim.variables() if v in graph.runtime}
@@ -29,7 +29,7 @@ def _asserted_sizes(graph: Graph) -> set[Value]:
 
 def remove_dead_code(graph: Graph) -> Graph:
     """Return the graph without nodes that no output needs, constants that no node reads, and facts about lost sizes."""
-    ends: set[Value] = {*graph.outputs, *_asserted_sizes(graph)}
+    ends: set[Value] = {*graph.outputs, *asserted_sizes(graph)}
     live = _live_nodes(graph, ends)
     replaced = refusals_of_dead(graph, live)
     if replaced:

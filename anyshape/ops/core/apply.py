@@ -35,6 +35,8 @@ class CallSite:
     - `out`: the name of an array to write the result into, for kernels that take one.
     - `text`: gives the source of a size or of a tuple of sizes.
     - `bind`: gives a name for an object.
+    - `ints`: the sources of operands that are int64 scalars as Python ints.
+    - `is_int`: whether the result is to be a Python int.
     """
 
     target: str
@@ -45,6 +47,8 @@ class CallSite:
     out: str | None
     text: Callable[[Any], str]
     bind: Callable[[Any], str]
+    ints: Sequence[str] = ()
+    is_int: bool = False
 
     def call(self, function: Any, *arguments: str) -> list[str]:
         """Return the line that calls a function on the operands and on further arguments."""

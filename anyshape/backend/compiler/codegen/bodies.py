@@ -1,4 +1,4 @@
-"""Branches of conditionals, written inline into the function of a plan."""
+"""Branches of conditionals, and loops of each example, written inline into the function of a plan."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from anyshape.graph.sizes.expr import DimExpr, Size, as_atom, variables
 from anyshape.graph.sizes.symbols import DimVar, InputAxis
 from anyshape.ops.core.apply import KERNELS
 from anyshape.ops.creation import full_op
+from anyshape.ops.loops import while_each_op
 
 if TYPE_CHECKING:
     from anyshape.backend.compiler.codegen.execute import _PlanSource as PlanWriter
@@ -27,16 +28,33 @@ else:
     PlanWriter = object
 
 
-def write_branches(writer: Any, step: Step, body_source: type) -> None:
-    """Write the branches of a conditional, or of one for each example of a batch; `body_source` writes one."""
-    write = _write_branches if step.metas[0].rank == 0 else _write_branches_of_rows
-    write(writer, step, body_source)
+def write_bodies(writer: Any, step: Step, body_source: type) -> None:
+    """Write the branches of a conditional, of one for each example of a batch, or a loop of each example.
+
+    `body_source` writes one.
+    """
+    if step.op is while_each_op:
+        _write_body(writer, step, body_source)
+    elif step.metas[0].rank == 0:
+        _write_branches(writer, step, body_source)
+    else:
+        _write_branches_of_rows(writer, step, body_source)
 
 
 def insert(writer: Any, body: Body, indent: str) -> None:
     """Add the lines of a body to the function that it is part of."""
     writer.marks += [(len(writer.lines) + count, step) for count, step in body.marks]
     writer.lines += [indent + line for line in body.lines]
+
+
+def _write_body(writer: Any, step: Step, body_source: type) -> None:
+    """Write the only body of a step."""
+    (plan,) = step.bodies
+    operands = dict(zip(plan.inputs, [writer.operand(s) for s in step.inputs], strict=True))
+    body = body_source(writer, plan, operands, sizes_of_body(plan, step.metas))
+    body.key = writer.written_steps, 0
+    body.write(step.outputs)
+    insert(writer, body, "")
 
 
 def _write_branches(writer: Any, step: Step, body_source: type) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen import meters
-from anyshape.backend.compiler.codegen.bodies import Body, write_branches
+from anyshape.backend.compiler.codegen.bodies import Body, write_bodies
 from anyshape.backend.compiler.codegen.chunks import chunked
 from anyshape.backend.compiler.codegen.failures import error_translator, verify
 from anyshape.backend.compiler.codegen.lazy_functions import compiled, define
@@ -328,7 +328,7 @@ class _PlanSource(StepSource):
     def _write_results(self, step: Step) -> None:
         """Write the call of a step, and the checks of its results."""
         if step.bodies:
-            (write_loop if step.op in LOOPS else write_branches)(self, step, _BodySource)
+            (write_loop if step.op in LOOPS else write_bodies)(self, step, _BodySource)
         else:
             (self.call_view if step.fallback else self.call_kernel)(step)
         if self.undefined:

@@ -14,6 +14,7 @@ import numpy as np
 from anyshape.backend.compiler import names as naming
 from anyshape.backend.compiler.codegen.bodies import Body, insert
 from anyshape.backend.compiler.codegen.failures import trip_mark
+from anyshape.backend.compiler.codegen.plain_ints import counters
 from anyshape.backend.compiler.loop_blocks import trips_of_block, trips_variable
 from anyshape.backend.compiler.op_traits import TRAITS
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
@@ -36,12 +37,14 @@ RUNTIME = {
 
 def write_loop(writer: Any, step: Step, body_source: type) -> None:
     """Write a loop; `body_source` writes the plan of a subgraph."""
-    writer.names |= RUNTIME | {"_empty": np.empty, "_ones": np.ones, "_count": itertools.count}
+    writer.names |= RUNTIME | {"_count": itertools.count, "_empty": np.empty, "_int64": np.int64, "_ones": np.ones}
     (_Scan if step.op is scan_op else _While)(writer, step, body_source).write()
 
 
 class _Loop:
     """Writes one loop. The bodies are the plans of the condition, of invariant values, of a block, and of a trip."""
+
+    conditions: Sequence[Plan] = ()
 
     def __init__(self, writer: Any, step: Step, body_source: type, layout: Layout, plans: Sequence[Plan]) -> None:
         self.writer, self.step, self.body_source, self.layout = writer, step, body_source, layout
@@ -58,6 +61,7 @@ class _Loop:
         count = len(self.trip.inputs) - len(self.invariants) - len(self.of_block)
         self.operands = [*self.own, *self.inputs[own:count], *self.invariants, *self.of_block]
         self.count_of_inputs = count
+        self.ints, self.counters = self._counters([self.ahead, *blocks])
         self.added = [f"{self.prefix}y{i}" for i in range(len(self.trip.outputs) - layout.carries)]
         self.stacked = len(self.added) - self.params["joined"]
         self.varying = varying_variables(self.params[TRAITS[step.op].inlines][-1], layout)
@@ -66,10 +70,21 @@ class _Loop:
         sizes = sizes_of_body(self.trip, [*metas, *self.trip.input_metas[count:]])
         self.sizes = {v: size for v, size in sizes.items() if v not in self.varying}
 
+    def _counters(self, others: Sequence[Plan]) -> tuple[dict[int, set[Any]], set[int]]:
+        """Return the slots of bodies that hold Python ints, and the inputs that do. Checkpoint slots take arrays."""
+        if self.params["slots"]:
+            return {}, set()
+        ints = counters(self.conditions, others, self.trip, self.layout, self.count_of_inputs)
+        inputs = {i for i, slot in enumerate(self.trip.inputs) if slot in ints[id(self.trip)]}
+        for i in inputs.difference(range(self.layout.own)):
+            self.operands[i] = f"{self.prefix}g{i}"
+        return ints, inputs
+
     def body(self, plan: Plan, prefix: str = "", operands: Sequence[str] = ()) -> Body:
         """Return the writer of the plan of a subgraph with these inputs, or with the ones of a trip."""
         slots = dict(zip(plan.inputs, operands or self.operands, strict=False))
         body: Body = self.body_source(self.writer, plan, slots, self.sizes, prefix)
+        body.ints = {slots.get(slot, f"{body.prefix}{slot}") for slot in self.ints.get(id(plan), ())}
         self.bodies.append(body)
         return body
 
@@ -80,9 +95,11 @@ class _Loop:
     # -- parts
 
     def write_carries(self) -> None:
-        """Write the first carries."""
-        pairs = zip(self.own[: self.layout.carries], self.inputs, strict=False)
-        self.writer.lines += [f"{local} = {operand}" for local, operand in pairs]
+        """Write the first carries, and counters that are captured."""
+        positions = {*range(self.layout.carries), *self.counters}
+        for i in sorted(positions):
+            value = f"{self.inputs[i]}.item()" if i in self.counters else self.inputs[i]
+            self.writer.lines.append(f"{self.operands[i]} = {value}")
 
     def write_slots(self, count: str) -> None:
         """Write the checkpoint slots, none of them filled, if the loop has any."""
@@ -160,22 +177,46 @@ class _Loop:
 
     def write_results(self, first: int, reverse: bool) -> None:
         """Write the results of the loop: the carries, and behind `first` other ones what the trips have added."""
-        writer, carries = self.writer, self.own[: self.layout.carries]
-        slots = self.step.outputs
-        if carries:
-            operands = ", ".join([*self.inputs, ""])
-            writer.lines.append(f"{', '.join(slots[: len(carries)])}, = _owned(({', '.join(carries)},), ({operands}))")
+        writer, slots = self.writer, self.step.outputs
+        self._write_ends(slots[: self.layout.carries])
         backwards = "[::-1]" if reverse else ""
         last = first + len(self.added)
         for i, (slot, local) in enumerate(zip(slots[first:last], self.added, strict=True)):
             writer.lines.append(f"{slot} = {self.collected(i, first + i, local, backwards)}")
         if self.slots:
             writer.lines.append(f"{', '.join(slots[last:])}, = {self.slots}.results()")
-        deleted = [*self.locals(), *self.added, *([self.slots] if self.slots else [])]
+        captured = [self.operands[i] for i in sorted(self.counters.difference(range(self.layout.own)))]
+        deleted = [*self.locals(), *captured, *self.added, *([self.slots] if self.slots else [])]
         writer.lines.append(f"del {', '.join(deleted)}")
         left = [name for name in self.names_of_trips() if name not in deleted]
         if left:  # they hold arrays after a trip, and are not bound without one
             writer.lines.append(f"{' = '.join(left)} = None")
+
+    def _write_ends(self, slots: Sequence[str]) -> None:
+        """Write the last carries. What a trip has made is an array of its own, and a counter becomes a scalar."""
+        carries = self.own[: self.layout.carries]
+        shared = sorted({*range(len(carries))} - self._made() - self.counters)
+        others = [*self.inputs, *[carry for i, carry in enumerate(carries) if i not in shared]]
+        if shared:
+            names, ends = ([xs[i] for i in shared] for xs in (slots, carries))
+            self.writer.lines.append(f"{', '.join(names)}, = _owned(({', '.join(ends)},), ({', '.join(others)},))")
+        for i in sorted({*range(len(carries))}.difference(shared)):
+            self.writer.lines.append(f"{slots[i]} = {f'_int64({carries[i]})' if i in self.counters else carries[i]}")
+
+    def _made(self) -> set[int]:
+        """Return the carries that a trip makes as arrays of their own. A view is none of them."""
+        steps = [step for step in self.trip.steps if not TRAITS[step.op].alias.may_share]
+        fresh = {slot for step in steps for slot in step.outputs}
+        ends = zip(self.trip.outputs[: self.layout.carries], self.trip.copied, strict=False)
+        return {i for i, (slot, copied) in enumerate(ends) if slot in fresh and not copied}
+
+    def without_trips(self) -> list[str]:
+        """Return the line that makes the first carries arrays of their own, where no trip has made others."""
+        made = sorted(self._made() - self.counters)
+        if not made:
+            return []
+        names, operands = [self.own[i] for i in made], ", ".join([*self.inputs, ""])
+        return [f"{', '.join(names)}, = _owned(({', '.join(names)},), ({operands}))"]
 
     def names_of_trips(self) -> list[str]:
         """Return the slots that a trip, or what comes before the first one, leaves bound."""
@@ -217,6 +258,7 @@ class _Scan(_Loop):
             self._write_trips(body, parts, self.results_of_trip(body), self.order("0", self.count))
         else:
             self._write_blocks(_Block(self, self.block), body, parts)
+        lines += [f"if not {self.count}: {line}" for line in self.without_trips()]
         self._write_check_of_ends()
         self.write_results(self.layout.carries, self.params["reverse"])
 
@@ -371,6 +413,7 @@ class _While(_Loop):
 
     def __init__(self, writer: Any, step: Step, body_source: type) -> None:
         self.condition, *plans = step.bodies
+        self.conditions = [self.condition]
         super().__init__(writer, step, body_source, Layout(dict(step.params)["carries"]), plans)
         self.goes_on = f"{self.prefix}t"
 
@@ -393,6 +436,8 @@ class _While(_Loop):
         insert(self.writer, body, "        ")
         self.write_condition("        ")
         lines.append(f"        if not {self.goes_on}: break")
+        without_trips = self.without_trips()
+        lines += ["else:", f"    {without_trips[0]}"] if without_trips else []
         carries = self.layout.carries
         if mask:
             dtype = self.writer.bind("dtype", np.dtype(bool))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from anyshape.backend.compiler import names as naming
+from anyshape.backend.compiler.codegen.plain_ints import COMPARISONS, INT, compares
 from anyshape.backend.compiler.plan import Literal, Slot, Step
 from anyshape.backend.runtime.split_gemm import MIN_PRODUCTS
 from anyshape.graph.ir.op_local import has_local
@@ -37,9 +41,11 @@ class StepSource:
     - `computed`: locals of size expressions and of calls inside them, each computed once.
     - `sources`: the slots that unnamed sizes of the current step are read from.
     - `prefix`: begins the names of the locals.
+    - `ints`: slots that hold Python ints.
     """
 
     prefix = ""
+    ints: Collection[Slot] = ()
 
     def __init__(self, size_locals: Mapping[DimVar, str], names: dict[str, Any]) -> None:
         self.size_locals, self.names = size_locals, names
@@ -76,7 +82,7 @@ class StepSource:
             self.computed = dict(computed)  # sizes read from these arrays are for this step alone
         numbers = not any(meta.rank for meta in step.metas)
         operands = [self.operand(operand, numbers) for operand in step.inputs]
-        lines = self._inlined(step, operands) or _scalar_operation(step, operands)
+        lines = self._comparison(step) or self._inlined(step, operands) or _scalar_operation(step, operands)
         if lines is None:
             lines = [self._call(step, operands)]
         self.computed = computed
@@ -108,8 +114,24 @@ class StepSource:
         def bind(thing: Any) -> str:
             return self.bind(f"k_{step.op.name}_" if callable(thing) else "p", thing)
 
-        params = dict(step.params)
-        return inline(CallSite(target, tuple(operands), params, step.metas, result, step.reuse, self._param, bind))
+        site = CallSite(target, tuple(operands), dict(step.params), step.metas, result, step.reuse, self._param, bind)
+        if result == INT:
+            site = replace(site, ints=list(map(self._int, step.inputs)), is_int=target in self.ints)
+        return inline(site)
+
+    def _int(self, operand: Slot) -> str:
+        """Return the source of an int64 scalar as a Python int."""
+        if isinstance(operand, Literal):
+            return str(operand.value)
+        return operand if operand in self.ints else f"{operand}.item()"
+
+    def _comparison(self, step: Step) -> list[str] | None:
+        """Return the line of a comparison of a Python int with a scalar, None for any other step."""
+        if not self.ints or not compares(step, self.ints):
+            return None
+        (target,), (x, y) = step.outputs, map(self._int, step.inputs)
+        compared = f"{x} {COMPARISONS[step.op]} {y}"
+        return [f"{target} = {compared if target in self.ints else self.bind('k_', np.bool_) + f'({compared})'}"]
 
     def _call(self, step: Step, operands: Sequence[str]) -> str:
         arguments = list(operands)
@@ -195,7 +217,6 @@ class StepSource:
 # Operators of Python on NumPy's scalars give what their ufuncs give, in a fifth of the time. Arithmetic of integers is
 # left out: an overflow warns in scalars alone.
 _ARITHMETIC = {ew.add_op: "+", ew.sub_op: "-", ew.mul_op: "*"}
-_COMPARISONS = {ew.lt_op: "<", ew.le_op: "<=", ew.gt_op: ">", ew.ge_op: ">=", ew.eq_op: "==", ew.ne_op: "!="}
 
 
 def _scalar_operation(step: Step, operands: Sequence[str]) -> list[str] | None:
@@ -204,5 +225,5 @@ def _scalar_operation(step: Step, operands: Sequence[str]) -> list[str] | None:
         return None
     kind = step.metas[0].dtype.char
     operator = _ARITHMETIC.get(step.op) if kind in "fd" else None
-    operator = operator or (_COMPARISONS.get(step.op) if kind in "?bhilqfd" else None)
+    operator = operator or (COMPARISONS.get(step.op) if kind in "?bhilqfd" else None)
     return None if operator is None else [f"{step.outputs[0]} = {operands[0]} {operator} {operands[1]}"]

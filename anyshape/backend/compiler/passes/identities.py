@@ -174,6 +174,15 @@ def same_shape(s: Simplifier, node: Node) -> Replacement:
     return x if [s.scope.normal(a) for a in old] == [s.scope.normal(b) for b in new] else None
 
 
+def same_sizes(s: Simplifier, node: Node) -> Replacement:
+    """sized(x) = x where conditions prove the sizes equal. A run checks them before."""
+    x, y = node.inputs[0], node.outputs[0]
+    old, new = s.ctx.sizes(x, field="shape"), s.ctx.sizes(y, field="shape")
+    if old is None or new is None:
+        return None
+    return x if [s.scope.normal(a) for a in old] == [s.scope.normal(b) for b in new] else None
+
+
 def of_literal(s: Simplifier, node: Node) -> Replacement:
     """Movement of a filled array is a filled array of the new shape."""
     value = s.literal(node.inputs[0])

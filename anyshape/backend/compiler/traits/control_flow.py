@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anyshape.backend.compiler.op_traits import OPAQUE, Alias, declare
+from anyshape.backend.compiler.op_traits import NO_ALGEBRA, OPAQUE, Alias, declare
+from anyshape.backend.compiler.passes import identities
 from anyshape.backend.compiler.peak_memory import peak_bytes
 from anyshape.backend.compiler.plan import Plan, Step, sizes_of_body
 from anyshape.backend.compiler.scratch import bytes_of, total_bytes
@@ -42,4 +43,9 @@ def _peak_at(plan: Plan, operands: Sequence[TensorMeta]) -> Size | None:
 
 declare(OPAQUE._replace(scratch=_most_bytes, inlines="branches"), cf.cond_op)
 declare(OPAQUE._replace(scratch=_bytes_of_rows, inlines="batched"), cf.cond_each_op)
-declare(OPAQUE._replace(alias=Alias.VIEW, recomputable=True), cf.sized_op)
+declare(
+    OPAQUE._replace(
+        alias=Alias.VIEW, recomputable=True, algebra=NO_ALGEBRA._replace(identities=(identities.same_sizes,))
+    ),
+    cf.sized_op,
+)

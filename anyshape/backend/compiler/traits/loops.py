@@ -59,4 +59,4 @@ def _unknown(step: Step) -> Size | None:
 
 declare(OPAQUE._replace(inlines="body", scratch=_bytes_of_trips), lp.scan_op)
 declare(OPAQUE._replace(inlines="loop", scratch=_unknown), lp.while_op)
-declare(OPAQUE._replace(scratch=_unknown), lp.while_each_op)
+declare(OPAQUE._replace(inlines="rows", scratch=_unknown), lp.while_each_op)

@@ -31,6 +31,40 @@ def test_carries_may_be_swapped_passed_on_and_given_twice(optimize, trips):
     assert not any(np.shares_memory(a, b) for i, a in enumerate(results) for b in results[:i])
 
 
+def given_as(*views):
+    """Return a step whose results are views of one new array."""
+
+    def step(a, b):
+        y = a * 0.5 + b
+        return tuple([view(y) for view in views])
+
+    return step
+
+
+VIEWS = {
+    "view, then array": given_as(np.transpose, lambda y: y),
+    "array, then view": given_as(lambda y: y, lambda y: y[::-1]),
+    "two views": given_as(np.transpose, lambda y: y[::-1]),
+    "twice": given_as(lambda y: y, lambda y: y),
+    "view of a carry": lambda a, b: (b * 2.0, a.T),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("case", VIEWS)
+def test_results_that_are_views_of_each_other_are_arrays_of_their_own(optimize, case):
+    step, x, y = VIEWS[case], np.arange(9.0).reshape(3, 3) / 9, np.eye(3)
+    run = jit(lambda n, x, y: fori_loop(0, n, lambda i, c: step(*c), (x, y)), optimize=optimize)
+    for trips in (0, 1, 2, 3):
+        expected = (x, y)
+        for _ in range(trips):
+            expected = step(*expected)
+        first, second = run(trips, x, y)
+        np.testing.assert_allclose(first, expected[0])
+        np.testing.assert_allclose(second, expected[1])
+        assert not any(np.shares_memory(a, b) for a, b in ((first, second), (first, x), (first, y), (second, x)))
+
+
 @BOTH
 def test_later_steps_write_into_no_operand_of_a_loop(optimize):
     @jit

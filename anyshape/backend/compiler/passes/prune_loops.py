@@ -1,0 +1,106 @@
+"""Prune loops: results that nothing reads leave the body, and so do carries and operands that no other result needs.
+
+A stack that nothing reads is not made, and a carry that nothing reads does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anyshape.backend.compiler.passes.prune_inputs import read_positions, with_inputs, with_outputs
+from anyshape.graph.ir.graph import Graph, Node, Op, params_tuple
+from anyshape.ops.loops import Layout, scan_op, while_each_op, while_op
+
+Prune = Callable[[Graph], Graph]
+
+
+def prune_while(node: Node, live: Sequence[bool], prune: Prune) -> Node:
+    """Return a loop of unknown length with its live results, and the mask of trips where it has any behind carries.
+
+    A loop with checkpoint slots stays.
+    """
+    params = dict(node.params)
+    (test, body), count = params["loop"], params["carries"]
+    if params["slots"]:
+        return node
+    added = list(live[count + 1 :])
+    if any(live[count : count + 1]) and not any(added):
+        added[0] = True  # the mask tells how many trips add something
+    carries, body = _live_body(body, live[:count], added, [test], prune)
+    outputs = [*carries, *[any(added)] * bool(added), *added]
+    captured = [i for i in read_positions([test, body]) if i >= count]
+    positions = [*[i for i in range(count) if carries[i]], *captured]
+    if all(outputs) and len(positions) == len(node.inputs):
+        return node
+    joined = sum(added[len(added) - params["joined"] :])
+    new = {"loop": with_inputs([test, body], positions), "carries": sum(carries), "joined": joined}
+    return _renewed(node, outputs, [node.inputs[i] for i in positions], new)
+
+
+def prune_scan(node: Node, live: Sequence[bool], prune: Prune) -> Node:
+    """Return a loop over elements with its live carries and stacks. Joined results stay, as lengths belong to them.
+
+    So does a loop with checkpoint slots, and one whose params have the sizes of its operands by position.
+    """
+    params = dict(node.params)
+    (body,), layout = params["body"], Layout(*params["layout"])
+    if params["ends"] or params["slots"]:
+        return node
+    stacked = len(body.outputs) - params["joined"]
+    added = [*live[layout.carries : stacked], *[True] * params["joined"]]
+    carries, body = _live_body(body, live[: layout.carries], added, [], prune)
+    positions, elements = _positions_of_scan(body, layout, carries)
+    outputs, count = [*carries, *added], len(params["body"][0].inputs)
+    if not any(outputs) or (all(outputs) and len(positions) == count):
+        return node
+    new = {"body": with_inputs([body], positions), "layout": (sum(carries), elements, layout.pieces)}
+    return _renewed(node, outputs, [*[node.inputs[i] for i in positions], *node.inputs[count:]], new)
+
+
+def _positions_of_scan(body: Graph, layout: Layout, carries: Sequence[bool]) -> tuple[list[int], int]:
+    """Return the positions of the inputs of a body that stay, and how many of them are elements: one at least."""
+    read, first = read_positions([body]), layout.stacks.start
+    elements = [i for i in read if first <= i < layout.stacks.stop] or [first]
+    live = [i for i, flag in enumerate(carries) if flag]
+    captured = [i for i in read if i >= layout.own]
+    return [*live, *elements, *range(layout.stacks.stop, layout.own), *captured], len(elements)
+
+
+def prune_while_each(node: Node, live: Sequence[bool], prune: Prune) -> Node:
+    """Return a loop of each example with its live results."""
+    if all(live):
+        return node
+    params = dict(node.params)
+    new = {name: tuple(map(prune, with_outputs(params[name], live))) for name in ("one", "rows")}
+    return _renewed(node, live, node.inputs, new)
+
+
+LOOP_PRUNERS: dict[Op, Callable[[Node, Sequence[bool], Prune], Node]] = {
+    scan_op: prune_scan,
+    while_op: prune_while,
+    while_each_op: prune_while_each,
+}
+
+
+def _live_body(
+    body: Graph, carries: Sequence[bool], added: Sequence[bool], others: Sequence[Graph], prune: Prune
+) -> tuple[list[bool], Graph]:
+    """Return which carries are live, and the body of these: they are results, or something live reads them."""
+    flags, stacked = list(carries), list(added)
+    while True:
+        live = prune(*with_outputs([body], [*flags, *stacked]))  # an inner loop may read what it then does not
+        read = {*read_positions([*others, live])}
+        after = [flag or i in read for i, flag in enumerate(flags)]
+        if not any((*after, *stacked)):
+            after[:1] = [True]  # a node has a result
+        if after == flags:
+            return flags, live
+        flags = after
+
+
+def _renewed(node: Node, live: Sequence[bool], inputs: Sequence[Any], params: dict[str, Any]) -> Node:
+    """Return a node with these operands and the live ones of its results."""
+    outputs = tuple([v for v, flag in zip(node.outputs, live, strict=True) if flag])
+    merged = params_tuple(dict(node.params) | params)
+    return Node(node.op, tuple(inputs), node.sources, merged, outputs, node.where)
