@@ -156,13 +156,13 @@ class MutationError(AnyshapeError, TypeError):
 
 
 class SymbolicIterationError(AnyshapeError, TypeError):
-    """Raised for iteration over an axis whose size is not known while tracing."""
+    """Raised for iteration over an axis whose size is not known while tracing: of run-time size, or under `trace`."""
 
     def __init__(self, value: str, where: object = None) -> None:
         self.value, self.where = value, where
         problem = f"iteration over the first axis of {value}, whose size is not known while tracing"
         first = f"{messages.written(where)}{problem}{messages.at(where)}"
-        super().__init__(f"{first}\n  write it with array operations or vmap, or give the axis a fixed size")
+        super().__init__(f"{first}\n  write the loop with anyshape.scan, which takes every number of rows")
 
 
 class UnhashableError(AnyshapeError, TypeError):

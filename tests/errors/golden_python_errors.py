@@ -108,11 +108,11 @@ def float_of_an_array():
 
 
 @mistake(
-    """(row for row in x): iteration over the first axis of f64[x.shape[0]], whose size is not known while tracing at model.py
-  write it with array operations or vmap, or give the axis a fixed size"""
+    """(row for row in x[x > 0]): iteration over the first axis of f64[count], whose size is not known while tracing at model.py
+  write the loop with anyshape.scan, which takes every number of rows"""
 )
 def iteration():
-    jit(lambda x: sum(row for row in x))(ones(3))
+    jit(lambda x: sum(row for row in x[x > 0]))(ones(3))
 
 
 @mistake(

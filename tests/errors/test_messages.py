@@ -495,12 +495,16 @@ ITERATIONS = {
     "unpack": lambda x: max(*x),
     "list": list,
     "assign": lambda x: [a for a, *_ in [x]],
+    "zip": lambda x: [a * b for a, b in zip(x, x)],
 }
 
 
 @pytest.mark.parametrize("name", ITERATIONS)
-def test_iteration_over_a_symbolic_axis(name):
-    fails(errors.SymbolicIterationError, "whose size is not known", jit(ITERATIONS[name]), X)
+def test_iteration_over_a_run_time_size_names_scan(name):
+    function = ITERATIONS[name]
+    for transformed in (jit(lambda x: function(x[x > 1])), lambda x: trace(function)(ShapeDtypeStruct("n"))):
+        error = fails(errors.SymbolicIterationError, "whose size is not known", transformed, X)
+        assert "anyshape.scan" in str(error)
 
 
 def test_iteration_over_a_fixed_axis_is_fine():

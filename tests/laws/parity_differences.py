@@ -41,11 +41,6 @@ WANTED = (
         "Python or SciPy asks for values; the functions of anyshape.numpy do not",
     ),
     D(
-        r"stack\(x|concatenate\(x|list\(|sum\(x|max\(x|\[\*|for v|zip|iter|next|len|block|array\(",
-        "SymbolicIterationError|ConcretizationError",
-        "the length of a symbolic axis is not known while tracing",
-    ),
-    D(
         "hash|reversed|concat|__round__|round",
         "accepted",
         "Python's protocols take the array as a number or a sequence",
@@ -90,7 +85,7 @@ WANTED = (
     D("matrix_power", "a negative power|^error class", "an inverse needs a decomposition"),
     D("cross", "must equal 3|not 3", "NumPy deprecates vectors of two elements"),
     D("sorted=(False|None)|unique_", "^value|^special|^sign of zero|^shape", "distinct elements are always sorted"),
-    D("piecewise", "^accepted|SymbolicIteration", "functions get the whole array, where NumPy indexes it by the mask"),
+    D("piecewise", "^accepted", "functions get the whole array, where NumPy indexes it by the mask"),
     # -- arguments that a program takes more strictly, or in another order
     D(
         r"split\(|repeat\(|roll\(|tile\(|axis=1\.0|axis=\(|, \(-1,\)|1\.0\)",

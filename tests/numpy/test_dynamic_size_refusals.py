@@ -11,7 +11,7 @@ import pytest
 
 import anyshape.numpy as anp
 from anyshape import ShapeDtypeStruct, grad, jit, pure_callback, trace, vmap
-from anyshape.errors import AnyshapeError, RaggedBatchError, UnsupportedDynamicShapeError
+from anyshape.errors import AnyshapeError, RaggedBatchError, SymbolicIterationError, UnsupportedDynamicShapeError
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import Exact, Unknown, UpperBound, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
@@ -26,8 +26,6 @@ def count(x):
 
 
 PAYLOADS = [
-    ("iteration", "the number of rows", lambda x: [v * 2 for v in x[x > 1]]),
-    ("iteration", "the number of rows", lambda x: np.stack(x[x > 1])),
     ("unstack", "the number of arrays", lambda x: anp.unstack(x[x > 1])),
     ("split", "the number of parts", lambda x: np.split(x, count(x))),
     ("array_split", "the number of parts", lambda x: np.array_split(x, count(x))),
@@ -111,7 +109,7 @@ def test_vmap_refuses_examples_of_different_sizes():
 
 
 def test_an_array_of_run_time_size_is_no_list():
-    with pytest.raises(AnyshapeError, match="the number of rows needs a fixed size"):
+    with pytest.raises(SymbolicIterationError, match="not known while tracing"):
         jit(lambda x: np.concatenate(x[x[:, 0] > -1]))(np.ones((2, 3)))
 
 

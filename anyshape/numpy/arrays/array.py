@@ -15,7 +15,9 @@ from anyshape.errors import (
     AnyshapeError,
     ArgumentError,
     ConcretizationError,
+    DataDependentSizeError,
     DTypeError,
+    InconclusiveDimensionError,
     MutationError,
     SymbolicIterationError,
     UnhashableError,
@@ -33,9 +35,6 @@ from anyshape.graph.ir.builder import (
 )
 from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.graph.shapes.array_type import Exact
-from anyshape.graph.shapes.shape_context import ShapeGuardContext
-from anyshape.graph.sizes import expr
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
     axes_or_sizes,
@@ -453,10 +452,10 @@ class NDArray(Array):
 
     def _rows(self, count: Any) -> Iterator[Any]:
         if isinstance(count, SymbolicSize):
-            if not self.builder.scope.runtime.keys().isdisjoint(expr.variables(count.expr)):
-                context = ShapeGuardContext(self.builder.scope, "iteration", user_line())
-                raise context.unsupported("the number of rows", 0, Exact(count.expr), "a fixed size")
-            raise SymbolicIterationError(describe(self), user_line())
+            try:
+                count = count.scope.value(count.expr, user_line())
+            except (DataDependentSizeError, InconclusiveDimensionError) as error:
+                raise SymbolicIterationError(describe(self), user_line()) from error
         for i in range(count):
             yield self[i]
 
