@@ -15,7 +15,7 @@ from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
-from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero, refuse_traced_list
+from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
@@ -278,7 +278,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         return np.cross(a, b, axisa, axisb, axisc, axis)
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = (asarray(refuse_traced_list("cross", z)) for z in (a, b))
+    x, y = (asarray(z) for z in (a, b))
     _refuse_scalars("cross", x, y)
     parts = []
     for z, vector_axis in ((x, axisa), (y, axisb)):

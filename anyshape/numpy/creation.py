@@ -60,8 +60,7 @@ def asarray(
     """
     if not is_traced(a):
         return np.asarray(a, dtype, order, device=device, copy=copy)
-    x = stack([asarray(member) for member in a]) if isinstance(a, (list, tuple)) else a
-    return as_traced(x, dtype)
+    return as_traced(a, dtype)
 
 
 @makes_array

@@ -21,14 +21,15 @@ from anyshape.errors import (
     LeakedTracerError,
     ScopeMismatchError,
     SpecError,
-    UnsupportedFunctionError,
 )
 from anyshape.graph.ir.builder import Traced, active, user_line
+from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.prover.constraints import at_least
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimExpr, Size
+from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of, sizes_of
 from anyshape.ops.creation import full, size_value
 from anyshape.ops.dynamic import nonnegative_size
@@ -84,7 +85,7 @@ def dtype_of(x: Any) -> Any:
         return x.python_type if x.numpy_dtype is None else x.numpy_dtype
     if isinstance(x, Traced):
         return _PYTHON[x.dtype.kind] if getattr(x, "weak", False) else x.dtype
-    return type(x) if is_weak(x) else np.asarray(x).dtype
+    return type(x) if is_weak(x) else operand(x).dtype if is_traced(x) else np.asarray(x).dtype
 
 
 def default_dtype(x: Any) -> np.dtype:
@@ -122,13 +123,45 @@ def operand(x: Any, function: str = "array") -> Any:
         value = size_value(resolve_size(x))
         return convert(value, np.dtype(x.python_type) if x.numpy_dtype is None else x.numpy_dtype)
     if isinstance(x, (list, tuple)) and is_traced(*x):
-        raise UnsupportedFunctionError(
-            function, "a list holds traced arrays", "join them with np.stack or np.concatenate first", user_line()
-        )
+        return _joined(x, function)
     array = plain_array(x, function, "an operand")
     if array.dtype.kind not in NUMERIC:
         raise ArgumentError(function, "an operand", f"has dtype {array.dtype}", "pass numbers or booleans")
     return array
+
+
+def _joined(x: Sequence[Any], function: str) -> Any:
+    """Return nested lists that hold traced values as one array; a Python number counts as an array, as in NumPy."""
+    lengths, members = _members_of(x)
+    arrays = [operand(default_dtype(m).type(m) if _is_number(m) else m, function) for m in members]
+    dtype, ctx = np.result_type(*[a.dtype for a in arrays]), context_of(function, *arrays)
+    first = sizes(arrays[0])
+    for position, array in enumerate(arrays):
+        others = sizes(array)
+        if len(others) != len(first):
+            problem = f"members 0 and {position} of the list have {len(first)} and {len(others)} axes"
+            raise ctx.fail(problem, "give members of one shape")
+        for axis, (a, b) in enumerate(zip(first, others)):
+            axes = OperandAxes(len(arrays), (0, axis), (position, axis))
+            ctx.require_equal(a, b, f"members of the list have sizes {a} and {b} along axis {axis}", axes)
+    joined = mv.concatenate([mv.expand(cast_operand(a, dtype), (0,)) for a in arrays], 0)
+    return joined if len(lengths) == 1 else mv.reshape(joined, (*lengths, *first))
+
+
+def _is_number(x: Any) -> bool:
+    """Return whether x is a Python number, which is traced nowhere."""
+    return is_weak(x) and not isinstance(x, (Traced, SymbolicSize))
+
+
+def _members_of(x: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """Return the lengths of nested lists and their members in order; lists of uneven lengths are members themselves."""
+    if not isinstance(x, (list, tuple)):
+        return (), [x]
+    parts = [_members_of(member) for member in x]
+    inner = {lengths for lengths, _ in parts}
+    if len(inner) != 1:
+        return (len(x),), list(x)
+    return (len(x), *inner.pop()), [member for _, members in parts for member in members]
 
 
 def cast_operand(x: Any, dtype: np.dtype, function: str = "array") -> Any:
@@ -162,7 +195,10 @@ def asarray(x: Any, dtype: Any = None, function: str = "array") -> Any:
     """Return x as an operand of its own dtype or of `dtype`."""
     if dtype is not None:
         return cast_operand(x, number_dtype(dtype, function), function)
-    return cast_operand(x, default_dtype(x) if is_weak(x) else operand(x, function).dtype, function)
+    if is_weak(x):
+        return cast_operand(x, default_dtype(x), function)
+    array = operand(x, function)
+    return cast_operand(array, array.dtype, function)
 
 
 def as_traced(x: Any, dtype: Any = None) -> Any:
@@ -333,6 +369,7 @@ def _resolve(ufunc: np.ufunc, casting: Any, result: np.dtype | None, *kinds: Any
 
 def promoted(ufunc: np.ufunc, *xs: Any, dtype: Any = None, casting: str = "same_kind") -> list[Any]:
     """Return the operands in the dtypes of the loop that NumPy's ufunc would choose."""
+    xs = tuple([operand(x, ufunc.__name__) if isinstance(x, (list, tuple)) else x for x in xs])
     dtypes = loop_dtypes(ufunc, *xs, dtype=dtype, casting=casting)
     return [
         cast_operand(_default(x) if d.kind == "b" else x, d, ufunc.__name__) for x, d in zip(xs, dtypes, strict=False)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.graph.prover.scope import SymbolicSize
+from anyshape.graph.ir.builder import user_line
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.operands.promotion import (
@@ -164,7 +163,7 @@ def as_operands(name: str, *xs: Any) -> list[Any]:
 
     As in NumPy's products, a Python scalar counts as an array.
     """
-    arrays = [x if isinstance(x, (Traced, SymbolicSize)) else np.asarray(refuse_traced_list(name, x)) for x in xs]
+    arrays = [x if is_traced(x) else np.asarray(x) for x in xs]
     return [asarray(x, function=name) for x in arrays]
 
 
@@ -173,14 +172,6 @@ def in_common_dtype(name: str, *xs: Any) -> list[Any]:
     operands = as_operands(name, *xs)
     dtype = np.result_type(*[x.dtype for x in operands])
     return [asarray(x, dtype) for x in operands]
-
-
-def refuse_traced_list(name: str, x: Any) -> Any:
-    """Return an operand; a list of traced arrays is refused."""
-    if isinstance(x, (list, tuple)) and is_traced(*x):
-        advice = "join them with np.stack first"
-        raise UnsupportedFunctionError(name, "a list holds traced arrays", advice, user_line())
-    return x
 
 
 def identity_mask(shape: Sequence[Size]) -> Any:
