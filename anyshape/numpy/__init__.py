@@ -1,8 +1,11 @@
 """NumPy's functions for traced and concrete arrays.
 
 Concrete arguments go to NumPy itself. Where NumPy takes an int as a size, these functions take symbolic sizes as well.
-`linalg` has the functions of `numpy.linalg`. `special` has the functions of `scipy.special`.
+`linalg` has the functions of `numpy.linalg`. `special` has the functions of `scipy.special`. All other public names of
+NumPy are its own, and a function among them refuses traced arrays by name.
 """
+
+from typing import Any
 
 from numpy import (
     bool,
@@ -285,6 +288,7 @@ from anyshape.numpy.selection import clip, nan_to_num, piecewise, select, where
 from anyshape.numpy.sorting import argsort, median, percentile, quantile, searchsorted, sort
 from anyshape.numpy.special import numpy_i0 as i0
 from anyshape.numpy.special import sinc
+from anyshape.support.packages import numpy_names
 from anyshape.numpy.statistics import (
     average,
     corrcoef,
@@ -340,6 +344,11 @@ __all__ = [
 # fmt: on
 
 
+def __getattr__(name: str) -> Any:
+    """Return what a further name of NumPy stands for."""
+    return numpy_names.named(name)
+
+
 def __dir__() -> list[str]:
-    """Return the public names."""
-    return sorted(__all__)
+    """Return the public names, with all of NumPy."""
+    return sorted({*__all__, *numpy_names.public_names()})

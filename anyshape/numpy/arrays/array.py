@@ -47,7 +47,8 @@ from anyshape.numpy.arrays.array_methods import (
     valueless,
     weakly,
 )
-from anyshape.numpy.arrays.dispatch import FUNCTIONS, METHODS, NAMESPACE, UFUNCS
+from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE, call_counterpart
+from anyshape.numpy.arrays.dispatch import METHODS, NAMESPACE, UFUNCS
 from anyshape.numpy.arrays.memory import Memory, View, alias, refresh, share
 from anyshape.numpy.arrays.memory_layout import MemoryAttributes
 from anyshape.numpy.arrays.writes import in_place
@@ -409,20 +410,12 @@ class Array(MemoryAttributes, Traced):
         function = UFUNCS.get(ufunc) if method == "__call__" else METHODS.get((ufunc, method))
         if function is None:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
+            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
         results = function(*inputs, **options)
         return writes.all_into(outs, results, ufunc.__name__, where) if any(o is not None for o in outs) else results
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function)
-        if counterpart is None:
-            name = f"{function.__module__}.{function.__name__}"
-            raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", _COMPOSE_ADVICE, user_line())
-        if not isinstance(out := kwargs.get("out"), Traced):
-            return counterpart(*args, **kwargs)
-        return writes.into(
-            out, counterpart(*args, **{k: v for k, v in kwargs.items() if k != "out"}), function.__name__
-        )
+        return call_counterpart(function, args, kwargs)
 
 
 class NDArray(Array):
@@ -495,4 +488,3 @@ NDArray.present, NDArray.outdated = NDArray, OutdatedArray
 # Attributes that a scalar has for `hasattr` only if it is of some kinds
 _HIDDEN = {"__iter__": "", "__index__": "biu"}
 _PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-_COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"

@@ -6,6 +6,7 @@ NumPy.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.operands.own_memory import owned
-from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, is_traced, promoted
+from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, asarray, choice_of, is_traced, promoted
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.support.true_types import has_type
 
@@ -78,3 +79,23 @@ def of_ufunc(
 
     doc = ufunc_doc(ufunc, summary, note, operands)
     return publish(function, ufunc.__name__, module, doc, ufunc_signature(ufunc, operands))
+
+
+_ATTRIBUTES = ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature")
+# methods of ufuncs, with the positions of their array-likes: a tuple elsewhere may be an index, or names axes
+_METHODS = {"reduce": (0,), "accumulate": (0,), "reduceat": (0, 1), "outer": (0, 1), "at": (2,)}
+
+
+def give_members(function: Callable[..., Any], ufunc: np.ufunc) -> None:
+    """Give a function the attributes and methods of the ufunc that it stands for."""
+    members: dict[str, Any] = {name: getattr(ufunc, name) for name in _ATTRIBUTES}
+    vars(function).update(members | {name: functools.partial(_call_method, ufunc, name) for name in _METHODS})
+
+
+def _call_method(ufunc: np.ufunc, name: str, /, *args: Any, **options: Any) -> Any:
+    """Call a method of a ufunc, by NumPy's protocol for traced arrays; lists of traced values become arrays."""
+    lifted = [
+        asarray(x) if i in _METHODS[name] and isinstance(x, (list, tuple)) and is_traced(x) else x
+        for i, x in enumerate(args)
+    ]
+    return getattr(ufunc, name)(*lifted, **options)

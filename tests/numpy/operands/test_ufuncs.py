@@ -1,5 +1,7 @@
 """Test the options of functions that stand for ufuncs: NumPy takes all of them, traced operands only `dtype`."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,48 @@ def test_a_bessel_function_needs_a_literal_order_and_a_real_argument():
 def test_a_write_into_a_traced_array_by_keywords_is_refused():
     with pytest.raises(MutationError, match="copyto"):
         anyshape.jit(lambda x: np.copyto(dst=x, src=0.0))(X)
+
+
+# -- attributes and methods
+
+
+UFUNCS = sorted(name for name in anp.__all__ if isinstance(getattr(np, name, None), np.ufunc))
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_functions_have_the_attributes_of_their_ufunc(name):
+    ours, ufunc = getattr(anp, name), getattr(np, name)
+    for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature", "__name__"):
+        assert getattr(ours, attribute) == getattr(ufunc, attribute), attribute
+    assert list(inspect.signature(ours).parameters)[: ours.nin] == (
+        ["x"] if ours.nin == 1 else [f"x{i + 1}" for i in range(ours.nin)]
+    )
+
+
+def added_at(np, x):
+    y = x.copy()
+    np.add.at(y, (np.array([0, 0]), np.array([1, 1])), [x[0, 0], 2.0])
+    return y
+
+
+METHOD_CALLS = {
+    "reduce": lambda np, x: np.add.reduce(x),
+    "reduce of a list": lambda np, x: np.maximum.reduce([x[0], x[1], 0.5 * x[0]]),
+    "reduce over axes": lambda np, x: np.multiply.reduce(x, axis=(0, 1), keepdims=True),
+    "accumulate": lambda np, x: np.add.accumulate([x[1], x[0]]),
+    "outer": lambda np, x: np.multiply.outer([x[0, 0], 2.0], x),
+    "at": added_at,
+    "reduceat of a concrete array": lambda np, x: x[0] * np.add.reduceat([1, 2, 3], [0, 1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", METHOD_CALLS)
+def test_methods_of_ufuncs_are_those_of_numpy(name):
+    x = np.array([[0.5, 1.5, 2.5], [3.0, -1.0, 0.2]])
+    np.testing.assert_allclose(anyshape.jit(lambda x: METHOD_CALLS[name](anp, x))(x), METHOD_CALLS[name](np, x))
+    np.testing.assert_allclose(METHOD_CALLS[name](anp, x), METHOD_CALLS[name](np, x))
+
+
+def test_a_method_that_is_missing_is_named():
+    with pytest.raises(UnsupportedFunctionError, match=r"anp\.add\.reduceat"):
+        anyshape.jit(lambda x: anp.add.reduceat(x, [0]))(X)

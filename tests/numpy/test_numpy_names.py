@@ -1,0 +1,127 @@
+"""Test that every public name of NumPy is there, and what the further ones do with traced arrays."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import anyshape.numpy as anp
+from anyshape import jit
+from anyshape.errors import AnyshapeError, UnsupportedFunctionError
+
+NAMES = sorted(name for name in dir(np) if name[0] != "_")
+FURTHER = [name for name in NAMES if name not in anp.__all__]
+X = np.array([0.5, 1.5, 2.5])
+
+
+def test_every_public_name_of_numpy_is_there_and_listed():
+    assert [name for name in NAMES if not hasattr(anp, name)] == []
+    assert set(dir(anp)) == {*NAMES, *anp.__all__} and not [name for name in dir(anp) if name[0] == "_"]
+    assert anp.__version__ == np.__version__
+
+
+def test_other_names_are_missing_in_the_words_of_python():
+    for name in ("nothing", "_core", "__wrapped__"):
+        with pytest.raises(AttributeError, match=f"module 'anyshape.numpy' has no attribute '{name}'"):
+            getattr(anp, name)
+
+
+def test_types_constants_and_modules_are_those_of_numpy():
+    shared = (
+        "ndarray",
+        "generic",
+        "float64",
+        "random",
+        "fft",
+        "testing",
+        "polynomial",
+        "lib",
+        "ma",
+        "c_",
+        "pi",
+        "ufunc",
+    )
+    assert all(getattr(anp, name) is getattr(np, name) for name in shared)
+
+
+def test_further_functions_are_loaded_at_their_first_use():
+    code = "import sys, anyshape.numpy as np; a = 'anyshape.numpy.numpy_names' in sys.modules; np.histogram; print(a)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("name", [n for n in FURTHER if hasattr(getattr(np, n), "_implementation")])
+def test_further_functions_have_the_signature_and_documentation_of_numpy(name):
+    ours, numpys = getattr(anp, name), getattr(np, name)
+    assert ours.__doc__ == numpys.__doc__ and ours.__name__ == numpys.__name__
+    try:
+        signature = inspect.signature(numpys)
+    except ValueError:  # a function in C without one
+        return
+    assert inspect.signature(ours) == signature
+
+
+def test_further_functions_of_concrete_arguments_are_those_of_numpy():
+    assert anp.histogram([1, 2, 2], 2)[0].tolist() == [1, 2]
+    assert anp.delete(X, 0).tolist() == [1.5, 2.5] and anp.array_equal(X, X) and anp.polyval([1, 2], 3) == 5
+    assert jit(lambda x: x * anp.delete(np.arange(4), 0))(X).tolist() == [0.5, 3, 7.5]
+
+
+def test_further_functions_write_to_traced_arrays():
+    def program(x):
+        y = x.copy()
+        anp.copyto(y, [x[1], 1.0, 2.0])
+        anp.put(y, [2], x[0])
+        return y
+
+    assert jit(program)(X).tolist() == [1.5, 1, 0.5]
+
+
+MISSING = {
+    "numpy.delete": lambda x: anp.delete(x, 0),
+    "numpy.insert": lambda x: anp.insert([x[0], 1.0], 0, 2.0),
+    "numpy.histogram": lambda x: anp.histogram(x),
+    "numpy.polyfit": lambda x: anp.polyfit(np.arange(3), x, 1),
+    "numpy.fft.fft": lambda x: anp.fft.fft(x),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_a_function_that_is_missing_is_named(name):
+    with pytest.raises(UnsupportedFunctionError, match=f"np{name[5:]}.*: has no counterpart") as caught:
+        jit(MISSING[name])(X)
+    assert "test_numpy_names.py" in str(caught.value) and len(str(caught.value).splitlines()) == 2
+
+
+# what tests themselves, ends the process, waits for input, or shows more than a page
+UNCALLED = {"test", "show_config", "show_runtime", "info", "get_include"}
+CALLS = [lambda f, x: f(x), lambda f, x: f(x, x), lambda f, x: f([x, x]), lambda f, x: f(x, 1), lambda f, x: f(1, x)]
+
+
+def outcome(call, function, x):
+    """The results of a call as arrays, or its error."""
+    try:
+        result = call(function, x)
+        return [np.asarray(a) for a in (result if isinstance(result, (tuple, list)) else [result])]
+    except Exception as error:
+        return error
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(FURTHER) - UNCALLED))
+def test_further_functions_trace_as_numpy_or_raise_an_error_of_anyshape(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function = getattr(anp, name)
+    if not callable(function) or isinstance(function, type):
+        return
+    for number, call in enumerate(CALLS):
+        traced = outcome(lambda f, x, call=call: jit(lambda x: call(f, x))(x), function, X)
+        if not isinstance(traced, AnyshapeError):
+            eager = outcome(call, getattr(np, name), X)
+            if "construct a dtype from an array" in str(eager):  # the dtype of a traced array is known
+                continue
+            assert isinstance(eager, Exception) == isinstance(traced, Exception), (number, traced, eager)
+            if not isinstance(eager, Exception):
+                for a, b in zip(traced, eager, strict=True):
+                    np.testing.assert_array_equal(a, b)
