@@ -257,9 +257,8 @@ class Specializer:
         if self.tiers.first is Tier.OPTIMISED:
             self.make(pattern)()
             return self.runs[pattern]
-        first = self._first(pattern.paths)
-        self.tiers.count_small(pattern)
-        return self.runs.get(pattern, first)
+        first = self.first_runs.get(pattern.paths) or self._first(pattern.paths)
+        return self.runs.get(pattern, first) if self.tiers.count_small(pattern) else first
 
     def _first(self, paths: Paths) -> Run:
         """Return the function of the first plan with these contraction paths."""

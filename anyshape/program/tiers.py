@@ -46,6 +46,7 @@ class Tiers:
         self, name: str, mode: str, why: str, make: Make, pattern_of: Callable[..., Hashable] | None = None
     ) -> None:
         self.name, self.mode, self.why, self.make = name, mode, why, make
+        self.first = Tier.OPTIMISED if mode == "now" else Tier.FIRST  # of the plan for a first call
         self.pattern_of = (lambda *arrays: None) if pattern_of is None else pattern_of
         self.steps, self.cost = 1, 0.0
         self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
@@ -54,11 +55,6 @@ class Tiers:
         self.failed: dict[Hashable, str] = {}
         self.waits = False  # for a call outside of np.errstate
         self.lock = Lock()
-
-    @property
-    def first(self) -> Tier:
-        """Tier of the plan for a first call."""
-        return Tier.OPTIMISED if self.mode == "now" else Tier.FIRST
 
     def meter(self, instead: Callable[..., Any]) -> Meter | None:
         """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""
@@ -90,7 +86,9 @@ class Tiers:
             return pattern in self.made
         self.calls += 1
         self.seconds += self.steps * SECONDS_PER_STEP
-        return self._pays() and self._is_due_now() and self.optimise(pattern)
+        if SAVED_SHARE * self.seconds < self.cost:  # as most calls find, so no further functions are called
+            return False
+        return self._is_due_now() and self.optimise(pattern)
 
     @property
     def saving(self) -> float:

@@ -90,6 +90,22 @@ def test_small_arrays_read_no_clock_and_keep_the_first_plan(clock):
     assert str(only(function).tier) == "the first plan: calls so far are too short for an optimised one to pay"
 
 
+def test_small_calls_before_the_optimised_plan_count_in_one_call():
+    """Most calls of small functions are such calls: what they call besides their plan is what a hit costs."""
+    f = jit(lambda d: d["x"] * d["y"] + d["z"], optimize="auto")
+    args = {key: np.ones(3) for key in "xyz"}
+    for _ in range(3):
+        f(args)
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+    try:
+        f(args)
+    finally:
+        sys.setprofile(None)
+    assert f.programs()[0].tiers.info().tier == "first"
+    assert [code.co_name for code in called if code.co_filename == tiers.__file__] == ["count_small"]
+
+
 @pytest.mark.parametrize("steps", [1, 2])
 def test_loops_over_small_arrays_pay_by_the_clock(steps, clock):
     """A trip may take any time, also where the loop is the only step."""
