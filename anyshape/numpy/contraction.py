@@ -14,8 +14,9 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
-from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero
+from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero, refuse_out
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
@@ -98,6 +99,7 @@ def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, lis
     return broadcast_to(x, (*[front[a] for a in own], *shape[count:])), own
 
 
+@writes_out
 @signed_as(ufunc_signature(np.matmul))
 def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
     """Return the matrix product of x1 and x2; vectors count as one row or one column.
@@ -107,7 +109,8 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
     """
     if not is_traced(x1, x2):
         return np.matmul(x1, x2, out, **options)
-    x, y = promoted(np.matmul, x1, x2, dtype=no_options("matmul", {"out": out, **options}))
+    refuse_out("matmul", out)
+    x, y = promoted(np.matmul, x1, x2, dtype=no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
@@ -130,7 +133,8 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
             axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
         axis = options.pop("axis", -1)
-        x, y = promoted(ufunc, x1, x2, dtype=no_options(name, {"out": out, **options}))
+        refuse_out(name, out)
+        x, y = promoted(ufunc, x1, x2, dtype=no_options(name, options))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
             raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
@@ -165,15 +169,16 @@ def _scaled(x: Any, y: Any) -> Any:
     return plus_zero(product) if (x.ndim or y.ndim) and product.dtype != np.float16 else product
 
 
+@writes_out
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Return the sum of products over the last axis of `a` and the last but one of `b`.
 
     Scalars multiply. The other axes of `a` come first, then the other axes of `b`; unlike in `matmul` none broadcast.
-    With traced operands `out` raises UnsupportedFunctionError.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a, b):
         return np.dot(a, b, out=out)
-    no_options("dot", {"out": out})
+    refuse_out("dot", out)
     x, y = in_common_dtype("dot", a, b)
     if x.ndim == 0 or y.ndim == 0:
         return _scaled(x, y)
@@ -195,14 +200,15 @@ def _flat(x: Any) -> Any:
     return mv.reshape(x, (numel(sizes(x)),))
 
 
+@writes_out
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the matrix of products of each element of `a` with each of `b`; both are flattened.
 
-    With traced operands `out` raises UnsupportedFunctionError.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a, b):
         return np.outer(a, b, out=out)
-    no_options("outer", {"out": out})
+    refuse_out("outer", out)
     x, y = in_common_dtype("outer", a, b)
     return dot_general(_flat(x), _flat(y), NO_AXES, NO_AXES)
 

@@ -19,7 +19,7 @@ from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.joining import stack
 from anyshape.numpy.movement import broadcast_arrays, moveaxis, ravel
 from anyshape.numpy.operands import promotion
-from anyshape.numpy.operands.own_memory import owned
+from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
     as_traced,

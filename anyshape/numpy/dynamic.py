@@ -17,6 +17,7 @@ from anyshape.numpy.elementwise import equal, logical_not, not_equal
 from anyshape.numpy.indexing import getitem
 from anyshape.numpy.joining import concatenate, stack
 from anyshape.numpy.movement import along_axis, ravel
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     as_traced,
     axes_of,
@@ -72,10 +73,11 @@ def argwhere(a: Any) -> Any:
     return stack(dy.nonzero(x), 1) if x.meta.rank else argwhere(x[None])[:, :0]
 
 
+@writes_out
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Return the slices along an axis at which a condition of one axis holds; None flattens the array first.
 
-    For traced arguments the axis gets a new symbolic size, and `out` raises UnsupportedFunctionError.
+    For traced arguments the axis gets a new symbolic size, and `out` must be traced too.
     """
     if not is_traced(condition, a):
         return np.compress(condition, a, axis, out)

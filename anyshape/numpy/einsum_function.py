@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, DTypeError, SpecError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, DTypeError, SpecError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.claim_text import OperandAxes
 from anyshape.graph.shapes.shape_rules import broadcast_size
 from anyshape.graph.sizes.expr import Size
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     CASTINGS,
     NUMERIC,
@@ -27,7 +28,7 @@ from anyshape.numpy.operands.promotion import (
     number_dtype,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import as_operands, plus_zero
+from anyshape.numpy.operands.reduction_args import as_operands, plus_zero, refuse_out
 from anyshape.ops import movement as mv
 from anyshape.ops import reduction as rd
 from anyshape.ops.contraction import LETTERS, dot_general, equation_of
@@ -41,19 +42,18 @@ from anyshape.support.true_types import has_type
 Labels = tuple[Any, ...]
 
 
+@writes_out
 def einsum(
     *operands: Any, out: Any = None, optimize: Any = False, dtype: Any = None, casting: Any = "safe", order: Any = "K"
 ) -> Any:
     """Return the sum of products over labelled axes, with the equation as a string or as lists of integers.
 
     The sizes of a call choose the contraction path, so `optimize` is ignored for traced operands. So is `order`, since
-    values of a program have no memory layout. With traced operands `out` raises UnsupportedFunctionError.
+    values of a program have no memory layout. With traced operands `out` must be traced too.
     """
     if not is_traced(*operands):
         return np.einsum(*operands, out=out, optimize=optimize, dtype=dtype, casting=casting, order=order)
-    if out is not None:
-        advice = "use the result instead"
-        raise UnsupportedFunctionError("einsum", "option 'out' of a traced array", advice, user_line())
+    refuse_out("einsum", out)
     choice_of("einsum", "casting", casting, CASTINGS)
     choice_of("einsum", "order", order, ORDERS)
     equation, arrays = _string_form(operands)

@@ -18,7 +18,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.numpy.operands.own_memory import owned
+from anyshape.numpy.operands.memory import makes_copy, owned, writes_out
 from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
@@ -35,7 +35,7 @@ from anyshape.numpy.operands.promotion import (
 )
 from anyshape.numpy.operands.reduction_args import refuse_out
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
-from anyshape.numpy.operands.ufuncs import check_options, of_ufunc, ufunc_doc
+from anyshape.numpy.operands.ufuncs import check_options, has_out, of_ufunc, ufunc_doc
 from anyshape.numpy.operands.zero_d import keeps_class, keeps_number
 from anyshape.ops import elementwise as ew
 from anyshape.ops.creation import full
@@ -85,7 +85,7 @@ def _literal(x: Any) -> Any:
 
 def _power(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Return x1**x2. A literal exponent gets the cheapest op, whose derivative is exact at 0."""
-    if not is_traced(*args, *options.values()):
+    if not is_traced(*args, *options.values()) or has_out(ufunc, args, options):
         return ufunc(*args, **options)
     chosen = check_options(ufunc, args, options)
     exponent = _literal(args[1])
@@ -108,7 +108,7 @@ def power(*args: Any, **options: Any) -> Any:
     The derivative at 0 is exact for literal exponents: `x**2` has derivative 0 there and `x**1` derivative 1.
 
     A traced integer to a negative literal power raises DTypeError while tracing, where NumPy raises ValueError.
-    With a traced operand the options besides `dtype` keep their defaults.
+    With a traced operand the options besides `dtype` and `out` keep their defaults; `out` must be traced too.
     """
     return owned(_power(np.power, args, options), *args)
 
@@ -118,7 +118,7 @@ def float_power(*args: Any, **options: Any) -> Any:
     """Return x1 to the power of x2, computed at least in double precision.
 
     x1 and x2 broadcast to the shape of the result. Dtypes follow `numpy.float_power`, and `dtype` chooses the loop.
-    With a traced operand the other options keep their defaults.
+    With a traced operand the options but `out` keep their defaults; `out` must be traced too.
     """
     return owned(_power(np.float_power, args, options), *args)
 
@@ -188,11 +188,13 @@ frexp = _function(np.frexp, ew.frexp, "Return the mantissa in (-1, 1) and the ex
 modf = _function(np.modf, _fraction_and_whole, "Return the fractional and the integral part of x, both with its sign.")
 
 
+@writes_out
+@makes_copy
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Return `a` rounded to a number of decimals, and halves to the even digit.
 
     The result has the shape of `a`; its dtype follows `numpy.round`. `decimals` is an int known while tracing, and a
-    negative one rounds to tens, hundreds and so on. A traced array takes no `out`.
+    negative one rounds to tens, hundreds and so on. With traced operands `out` must be traced too.
     """
     if not is_traced(a):
         return np.round(a, decimals, out)
@@ -207,10 +209,11 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 around = round
 
 
+@writes_out
 def fix(x: Any, out: Any = None) -> Any:
     """Return x rounded towards 0, in the shape and dtype of x.
 
-    A traced array takes no `out`.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(x, out):
         return np.fix(x, out)
@@ -287,10 +290,11 @@ def _equals_infinity(name: str, x: Any, infinity: float) -> Any:
     return ew.eq(x, ew.lift(infinity, x)) if x.dtype.kind == "f" else ew.ne(x, x)
 
 
+@writes_out
 def isposinf(x: Any, out: Any = None) -> Any:
     """Return where x is positive infinity, as booleans in the shape of x.
 
-    Complex x raise DTypeError. A traced array takes no `out`.
+    Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
     if not is_traced(x, out):
         return np.isposinf(x, out)
@@ -298,10 +302,11 @@ def isposinf(x: Any, out: Any = None) -> Any:
     return _equals_infinity("isposinf", x, np.inf)
 
 
+@writes_out
 def isneginf(x: Any, out: Any = None) -> Any:
     """Return where x is negative infinity, as booleans in the shape of x.
 
-    Complex x raise DTypeError. A traced array takes no `out`.
+    Complex x raise DTypeError. With traced operands `out` must be traced too.
     """
     if not is_traced(x, out):
         return np.isneginf(x, out)

@@ -18,10 +18,12 @@ from anyshape.graph.shapes.shape_rules import broadcast_sizes
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy import elementwise, reduction
+from anyshape.numpy.at_update import Indexed
 from anyshape.numpy.creation import asarray, diagonal_matrix
 from anyshape.numpy.joining import concatenate
 from anyshape.numpy.movement import along_axis, broadcast_to, ravel, slice_axis
 from anyshape.numpy.operands.index_parser import Key
+from anyshape.numpy.operands.memory import owned, writes_out
 from anyshape.numpy.operands.promotion import (
     as_traced,
     axis_of,
@@ -53,10 +55,36 @@ def getitem(x: Any, key: Any) -> Any:
     if not is_traced(x, key):
         return x[key]
     keys = key if isinstance(key, tuple) else (key,)
-    part = Key(as_traced(x), keys).read()
+    part = _part(as_traced(x), keys)
     if any(k is Ellipsis for k in keys):
         return as_arrays(part)
     return part if part.is_array else part.unshared()
+
+
+def _part(x: Any, keys: tuple[Any, ...]) -> Any:
+    """Return the part of x that a key names: a view, or a copy if the key has an index array, also without axes."""
+    key = Key(x, keys)
+    part = key.read()
+    if any(has_type(k, np.ndarray) for k in keys):
+        return owned(part)
+    if not key.indices or not all(isinstance(i, Traced) and not i.is_array for i in key.indices.values()):
+        return part
+    return mv.viewed(
+        part.unshared(),
+        x,
+        lambda base: Key(base, keys).read().unshared(),
+        lambda base, new: Indexed(base, keys).set(new),
+        ("getitem", *map(_identity, keys)),
+    )
+
+
+def _identity(item: Any) -> Any:
+    """Return what is equal for items of keys that name the same elements."""
+    if isinstance(item, Traced):
+        return item.value
+    if isinstance(item, slice):
+        return slice, _identity(item.start), _identity(item.stop), _identity(item.step)
+    return item
 
 
 # -- take -------------------------------------------------------------------------------------------------------
@@ -79,12 +107,13 @@ def _as_positions(x: Any) -> Any:
     return ew.convert(index, np.int64)
 
 
+@writes_out
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Return the elements of an array at positions along an axis; None flattens it first.
 
     The axes of `indices` take the place of the axis; negative positions count from the end. With mode "raise", one out
     of range is NumPy's IndexError when the program runs; "wrap" and "clip" bring it into range.
-    Traced arrays take no `out`.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a, indices):
         return np.take(a, indices, axis, out, mode)
@@ -164,10 +193,11 @@ def diag(v: Any, k: Any = 0) -> Any:
     return diagonal_matrix(x, size_of(k)) if x.meta.rank == 1 else diagonal(x, k)
 
 
+@writes_out
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """Return the sum of diagonal `offset` of the matrices in two axes.
 
-    Small integers are added in the default integer. Traced arrays take no `out`.
+    Small integers are added in the default integer. With traced operands `out` must be traced too.
     """
     if not is_traced(a, offset):
         return np.trace(a, offset, axis1, axis2, dtype, out)

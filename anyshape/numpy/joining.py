@@ -14,7 +14,7 @@ from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.movement import atleast_1d, atleast_2d, atleast_3d, ravel, slice_axis
-from anyshape.numpy.operands.own_memory import makes_copy
+from anyshape.numpy.operands.memory import makes_copy, writes_out
 from anyshape.numpy.operands.promotion import (
     CASTINGS,
     as_traced,
@@ -58,13 +58,15 @@ def _members(arrays: Any) -> Sequence[Any]:
     return unstack(arrays) if isinstance(arrays, Traced) and arrays.meta.rank else list(arrays)
 
 
+@writes_out
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Return arrays joined along an existing axis; None joins their flattened elements.
 
     Other axes must have equal sizes, which calls check where symbolic ones may differ. The dtype is `dtype` or the
-    promoted one, and `casting` limits the casts to it. Traced arrays take no `out`.
+    promoted one, and `casting` limits the casts to it.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(arrays):
         return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
@@ -96,10 +98,12 @@ def _require_same_shape(function: str, arrays: Sequence[Any], along: int | None 
 concat = concatenate
 
 
+@writes_out
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     """Return arrays of one shape joined along a new axis.
 
-    The dtype is `dtype` or the promoted one, and `casting` limits the casts to it. Traced arrays take no `out`.
+    The dtype is `dtype` or the promoted one, and `casting` limits the casts to it.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(arrays):
         return np.stack(arrays, axis, out, dtype=dtype, casting=casting)

@@ -14,7 +14,7 @@ from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import Size
-from anyshape.numpy.operands.own_memory import makes_copy, owned
+from anyshape.numpy.operands.memory import makes_copy, owned
 from anyshape.numpy.operands.promotion import (
     ORDERS,
     as_traced,

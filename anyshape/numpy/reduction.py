@@ -12,7 +12,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
 from anyshape.numpy.movement import atleast_1d
-from anyshape.numpy.operands.own_memory import makes_copy
+from anyshape.numpy.operands.memory import makes_copy, writes_out
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, result_type, sizes
 from anyshape.numpy.operands.reduction_args import (
     ABSENT,
@@ -42,7 +42,7 @@ from anyshape.ops.creation import full
 _BOOL = np.dtype(bool)
 
 _AXES_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-Elements where `where` is false are left out. A traced array takes no `out`."""
+Elements where `where` is false are left out. With traced operands `out` must be traced too."""
 _SUM_DOC = f"""{_AXES_DOC}
 
 Small integers accumulate in the default integer unless `dtype` says otherwise. `initial` is one number.
@@ -56,12 +56,12 @@ _LOGICAL_DOC = f"""{_AXES_DOC}
 The result is boolean, and for traced arrays not a Python bool."""
 _POSITION_DOC = """The result is int64. At ties it is the first position, and NaN counts as the extreme.
 Without an axis, positions count the flattened elements. `keepdims` keeps the axis with size 1.
-A traced array takes no `out`."""
+With traced operands `out` must be traced too."""
 _RUNNING_DOC = """Without an axis the flattened elements accumulate. Small integers accumulate in the default integer
-unless `dtype` says otherwise. A traced array takes no `out`."""
+unless `dtype` says otherwise. With traced operands `out` must be traced too."""
 _CUMULATIVE_DOC = """`axis` may be left out if x has one axis; a traced array of another rank raises ArgumentError.
 With `include_initial` the result starts with the neutral element. Small integers accumulate in the default integer
-unless `dtype` says otherwise. A traced array takes no `out`."""
+unless `dtype` says otherwise. With traced operands `out` must be traced too."""
 
 # -- sums and products -------------------------------------------------------------------------------------------
 
@@ -158,11 +158,12 @@ min = amin = _extreme(
 )
 
 
+@writes_out
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = ABSENT) -> Any:
     """Return the largest minus the smallest element along axes.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-    A traced array takes no `out`.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a):
         return np.ptp(a, axis=axis, out=out, keepdims=keepdims)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
-from anyshape.graph.ir.builder import user_line
+from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
 from anyshape.numpy.operands.index_parser import fit_mask
-from anyshape.numpy.operands.own_memory import makes_copy
+from anyshape.numpy.operands.memory import into, makes_copy, owned, writes_out
 from anyshape.numpy.operands.promotion import (
     asarray,
     cast_operand,
@@ -119,6 +119,7 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 # -- limits
 
 
+@writes_out
 @makes_copy
 def clip(
     a: Any, a_min: Any = ABSENT, a_max: Any = ABSENT, out: Any = None, *, min: Any = ABSENT, max: Any = ABSENT,
@@ -212,14 +213,19 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """Return x with NaN, infinity and negative infinity replaced by `nan`, `posinf` and `neginf`.
 
     By default infinities become the extreme finite numbers of the dtype. The result has the shape and dtype of x.
-    A replaced element has derivative 0. A traced array is never changed in place: `copy` has no effect.
+    A replaced element has derivative 0. Without `copy` the elements of x itself are replaced.
     """
     if not is_traced(x, nan, posinf, neginf):
         return np.nan_to_num(x, copy, nan, posinf, neginf)
-    x = asarray(x, function="nan_to_num")
+    finite = _finite(asarray(x, function="nan_to_num"), nan, posinf, neginf)
+    is_written = not copy and isinstance(x, Traced) and x.is_array and finite is not x
+    return into(x, finite, "nan_to_num") if is_written else owned(finite, x) if copy else finite
+
+
+def _finite(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """Return x with NaN and infinities replaced, in both parts of complex numbers."""
     if x.dtype.kind == "c":
-        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (ew.real(x), ew.imag(x))]
-        return ew.make_complex(*parts)
+        return ew.make_complex(*[_finite(part, nan, posinf, neginf) for part in (ew.real(x), ew.imag(x))])
     if x.dtype.kind != "f":
         return x
     largest = float(np.finfo(x.dtype).max)

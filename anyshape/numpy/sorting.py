@@ -10,6 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.constraints import at_least
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     asarray,
     axes_of,
@@ -143,11 +144,12 @@ def _or_nan(result: Any, ordered: Any) -> Any:
     return ew.make_complex(ew.mul(real, factor), ew.mul(ew.imag(result), factor))
 
 
+@writes_out
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """Return the median along axes, or NaN if any element is NaN; over no elements it is NaN.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1. Integers become
-    float64. A traced array takes no `out` and is never overwritten.
+    float64. With traced operands `out` must be traced too; `a` is never overwritten.
     """
     if not is_traced(a):
         return np.median(a, axis=axis, out=out, overwrite_input=overwrite_input, keepdims=keepdims)

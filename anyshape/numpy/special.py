@@ -18,7 +18,7 @@ from anyshape.errors import ArgumentError, DTypeError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.operands.promotion import asarray, cast_operand, is_traced, loop_dtypes, promoted, result_type
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
-from anyshape.numpy.operands.ufuncs import check_options, of_ufunc
+from anyshape.numpy.operands.ufuncs import check_options, has_out, of_ufunc
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.numpy.reduction import log_softmax, logsumexp, softmax
 from anyshape.ops import elementwise as ew
@@ -175,7 +175,7 @@ def _bessel(
     name = ufunc.__name__
 
     def function(*args: Any, **options: Any) -> Any:
-        if not is_traced(*args, *options.values()):
+        if not is_traced(*args, *options.values()) or has_out(ufunc, args, options):
             return ufunc(*args, **options)
         chosen = check_options(ufunc, args, options)
         order = _order(name, args[0])

@@ -14,6 +14,7 @@ from anyshape.graph.prover.constraints import at_least, equal
 from anyshape.graph.sizes import expr
 from anyshape.numpy import reduction as rdn
 from anyshape.numpy.elementwise import add, divide, multiply, not_equal, subtract
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import (
     asarray,
     axes_of,
@@ -117,13 +118,15 @@ def _mean(name: str, x: Any, axes: tuple[int, ...], where: Any = ABSENT, quiet: 
     return _quotient(total, _count(name, x, axes, where, _counting_dtype(x.dtype)), quiet)
 
 
+@writes_out
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = ABSENT, *, where: Any = ABSENT
 ) -> Any:
     """Return the mean of the elements along axes; over no elements it is NaN.
 
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
-    Elements where `where` is false are left out. Integers are averaged as float64. A traced array takes no `out`.
+    Elements where `where` is false are left out. Integers are averaged as float64.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a, where):
         return np.mean(a, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
@@ -155,6 +158,7 @@ def _subtracted_count(ddof: Any, correction: Any) -> Any:
     return ddof
 
 
+@writes_out
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
     *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT,
@@ -164,7 +168,7 @@ def var(
     `axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
     Elements where `where` is false are left out. `ddof`, also called `correction`, is subtracted from their number.
     `mean` is used if it is passed, with the reduced axes kept. Integers are averaged as float64.
-    A traced array takes no `out`.
+    With traced operands `out` must be traced too.
     """
     if not is_traced(a, where, mean):
         options = {"keepdims": keepdims, "where": where, "mean": mean, "correction": correction}
@@ -194,6 +198,7 @@ def _traced_var(
     return restore_axes(_quotient(rd.reduce_sum(squares, axes), number, quiet), axes, keepdims)
 
 
+@writes_out
 def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = ABSENT,
     *, where: Any = ABSENT, mean: Any = ABSENT, correction: Any = ABSENT,
@@ -277,11 +282,11 @@ def _not_nan(a: Any, where: Any) -> Any:
 
 _NAN_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
 The other options mean what they mean for the function without "nan" in its name.
-A traced array takes no `out`."""
+With traced operands `out` must be traced too."""
 _NAN_EXTREME_DOC = """`axis` is None (all axes), an int or a tuple of ints; `keepdims` keeps reduced axes with size 1.
 Where all elements are NaN the result is NaN, with a warning. `where` needs `initial`.
-A traced array takes no `out`."""
-_NAN_RUNNING_DOC = """Without an axis the flattened elements accumulate. A traced array takes no `out`.
+With traced operands `out` must be traced too."""
+_NAN_RUNNING_DOC = """Without an axis the flattened elements accumulate. With traced operands `out` must be traced too.
 Small integers accumulate in the default integer unless `dtype` says otherwise."""
 
 

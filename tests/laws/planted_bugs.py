@@ -428,8 +428,8 @@ BUGS = (
     ),
     Bug(
         "a copy shares memory",
-        "anyshape/numpy/operands/own_memory.py",
-        "return result.as_copy() if shares else result",
+        "anyshape/numpy/operands/memory.py",
+        "return result.as_copy() if is_shared else result",
         "return result",
         ("tests/numpy/arrays/test_writes.py", "-k", "copies_share"),
     ),

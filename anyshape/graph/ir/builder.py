@@ -110,6 +110,7 @@ class Builder:
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
         self.closed = False
         self.inputs: list[Value] = []
+        self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"
         self.nodes: list[Node] = []
         self.constants: dict[int, tuple[Value, np.ndarray]] = {}
         self.captured: dict[Value, tuple[Traced, Value]] = {}
@@ -132,12 +133,14 @@ class Builder:
         """Add an input and return its handle."""
         value = Value(meta)
         self.inputs.append(value)
+        self.roots[value] = "input"
         return self.handle(self, value)
 
     def constant(self, array: np.ndarray) -> Traced:
         """Return the handle of an array that the program closes over by reference. The same array is one constant."""
         if id(array) not in self.constants:
             self.constants[id(array)] = Value(tensor(array.dtype, array.shape)), array
+            self.roots[self.constants[id(array)][0]] = "constant"
         return self.handle(self, self.constants[id(array)][0])
 
     def adopt(self, x: Traced) -> Value:

@@ -49,10 +49,9 @@ from anyshape.numpy.arrays.array_methods import (
 )
 from anyshape.numpy.arrays.counterparts import COMPOSE_ADVICE, call_counterpart
 from anyshape.numpy.arrays.dispatch import METHODS, NAMESPACE, UFUNCS
-from anyshape.numpy.arrays.memory import Memory, View, alias, refresh, share
 from anyshape.numpy.arrays.memory_layout import MemoryAttributes
 from anyshape.numpy.arrays.writes import in_place
-from anyshape.numpy.operands.own_memory import owned
+from anyshape.numpy.operands.memory import Memory, View, alias, owned, refresh, share
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, choice_of, number_dtype
 from anyshape.numpy.operands.zero_d import alike
 from anyshape.numpy.sizes.shape_tuple import as_shape

@@ -12,7 +12,6 @@ from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.foreign_operands import compared, is_foreign
-from anyshape.numpy.arrays.writes import into
 from anyshape.numpy.operands.promotion import cast_operand, is_weak
 from anyshape.numpy.operands.python_ints import are_python_ints, of_python_ints
 from anyshape.numpy.sizes.size_operands import check_divisor
@@ -118,9 +117,8 @@ def unary(name: str) -> Callable[..., Any]:
 def method(name: str) -> Callable[..., Any]:
     """Return the method of ndarray that is the function of the same name."""
 
-    def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = NAMESPACE[name](self, *args, **kwargs)
-        return result if out is None else into(out, result, name)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return NAMESPACE[name](self, *args, **kwargs)
 
     method.__name__ = name
     method.__doc__ = f"Return `anyshape.numpy.{name}` of this array; the arguments follow it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anyshape.errors import UnsupportedFunctionError
-from anyshape.graph.ir.builder import Traced, user_line
+from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.dispatch import FUNCTIONS
 
@@ -13,11 +13,9 @@ COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the tr
 
 
 def call_counterpart(function: Any, args: Any, kwargs: Any) -> Any:
-    """Call the function that stands for one of NumPy's on traced arrays, and write its result into a traced `out`."""
+    """Call the function that stands for one of NumPy's on traced arrays."""
     counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function)
     if counterpart is None:
         name = f"{function.__module__}.{function.__name__}"
         raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
-    if not isinstance(out := kwargs.get("out"), Traced):
-        return counterpart(*args, **kwargs)
-    return writes.into(out, counterpart(*args, **{k: v for k, v in kwargs.items() if k != "out"}), function.__name__)
+    return counterpart(*args, **kwargs)

@@ -15,7 +15,7 @@ from anyshape.errors import MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
 from anyshape.numpy.arrays.writes import set_flat
-from anyshape.numpy.operands.own_memory import owned
+from anyshape.numpy.operands.memory import owned
 from anyshape.support.true_types import has_type
 
 

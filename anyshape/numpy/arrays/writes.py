@@ -10,9 +10,9 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
-from anyshape.numpy.arrays.memory import assigned, in_shape_of, is_same_view, write
 from anyshape.numpy.at_update import Indexed, in_dtype_of
 from anyshape.numpy.operands.index_parser import Key
+from anyshape.numpy.operands.memory import assigned, in_shape_of, into, is_same_view, shares, write
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -33,8 +33,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """
     parsed = Key(x, key if isinstance(key, tuple) else (key,))
     if parsed.indices:
-        new = as_traced(Indexed(x, key).set(value))
-        write(x, new, "x[...] = v")
+        if not (isinstance(value, Traced) and shares(value, x) and is_same_view(NAMESPACE["getitem"](x, key), value)):
+            write(x, as_traced(Indexed(x, key).set(value)), "x[...] = v")
         return
     part = parsed.read()
     if not (isinstance(value, Traced) and is_same_view(part, value)):
@@ -55,18 +55,6 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
         return self
 
     return operate
-
-
-def into(out: Any, result: Any, name: str, where: Any = True) -> Any:
-    """Write a result to the array `out`, where a mask holds, and return the array."""
-    if not isinstance(out, Traced):
-        problem = "an array of NumPy cannot hold traced values"
-        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
-    value = assigned(out, as_traced(result), name)
-    if where is not True:
-        value = ew.select(in_shape_of(out, as_traced(asarray(where)), name), value, out)
-    write(out, value, f"{name}(..., out=x)")
-    return out
 
 
 def all_into(outs: tuple[Any, ...], results: Any, name: str, where: Any) -> Any:

@@ -9,25 +9,27 @@ import numpy as np
 
 from anyshape.errors import ArgumentError, ShapeError
 from anyshape.graph.ir.builder import user_line
-from anyshape.numpy.contraction import dot, matmul, no_options
+from anyshape.numpy.contraction import dot, matmul
 from anyshape.numpy.linalg.solving import inv
+from anyshape.numpy.operands.memory import writes_out
 from anyshape.numpy.operands.promotion import asarray, is_traced, sizes, static_int
-from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype
+from anyshape.numpy.operands.reduction_args import identity_like, in_common_dtype, refuse_out
 from anyshape.ops.contraction import einsum, equation_of
 from anyshape.ops.core.apply import context_of, meta_of
 from anyshape.ops.core.contraction_order import choose_path
 from anyshape.ops.movement import broadcast_to
 
 
+@writes_out
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """Return the matrix product of several arrays; the first and the last may be vectors.
 
-    The sizes of a call choose the contraction path, as for einsum. With traced operands `out` raises
-    UnsupportedFunctionError.
+    The sizes of a call choose the contraction path, as for einsum. With traced operands `out` must be
+    traced too.
     """
     if not is_traced(*arrays):
         return np.linalg.multi_dot(arrays, out=out)
-    no_options("multi_dot", {"out": out})
+    refuse_out("multi_dot", out)
     xs = _matrix_chain(arrays)
     labels = [(i, i + 1) if x.ndim == 2 else (max(i, 1),) for i, x in enumerate(xs)]
     size_by_label = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ConcretizationError, DTypeError, MutationError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.shapes.shape_rules import numel
 from anyshape.graph.sizes.expr import Size
@@ -34,9 +34,10 @@ EMPTY_MEAN, NO_FREEDOM = "Mean of empty slice", "Degrees of freedom <= 0 for sli
 
 
 def refuse_out(name: str, out: Any) -> None:
-    """Refuse `out`: a traced array cannot be written to."""
+    """Refuse an array of NumPy as `out` of traced arrays; see `writes_out` for arrays of a program."""
     if out is not None:
-        raise UnsupportedFunctionError(name, "option 'out' of a traced array", "use the result instead", user_line())
+        problem = "an array of NumPy cannot hold traced values"
+        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
 
 
 def reduced_axes(name: str, axis: Any, rank: int) -> tuple[int, ...]:

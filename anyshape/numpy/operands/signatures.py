@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from anyshape.numpy.operands.memory import writes_out
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
@@ -52,6 +54,9 @@ def signed_as(signature: inspect.Signature) -> Callable[[F], F]:
 
 def publish(function: F, name: str, module: str, doc: str, signature: inspect.Signature | None = None) -> F:
     """Return a function that a factory built, with the name, module and documentation of a public one."""
+    code = inspect.unwrap(function).__code__
+    if "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        function = writes_out(function)
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, doc.strip()
     return function if signature is None else signed_as(signature)(function)

@@ -15,7 +15,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.graph.prover.scope import SymbolicSize
-from anyshape.numpy.operands.own_memory import owned
+from anyshape.numpy.operands.memory import owned
 from anyshape.numpy.operands.promotion import CASTINGS, ORDERS, asarray, choice_of, is_traced, promoted
 from anyshape.numpy.operands.signatures import publish, ufunc_signature
 from anyshape.support.true_types import has_type
@@ -38,7 +38,7 @@ def check_options(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any
     name = ufunc.__name__
     for option, value in options.items():
         if option not in _CHOOSING and not _is_default(option, value):
-            advice = "use the result instead of `out`, np.where instead of `where`"
+            advice = "use np.where instead of `where`, or give `out` too"
             raise UnsupportedFunctionError(name, f"option {option!r} of a traced array", advice, user_line())
     if len(args) != ufunc.nin:
         problem, advice = f"got {len(args)} positional arguments", f"pass {ufunc.nin}, and use the result"
@@ -65,6 +65,11 @@ def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "")
     return "\n\n".join(p for p in paragraphs if p)
 
 
+def has_out(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Return whether a call of a ufunc names an array for its result."""
+    return len(args) > ufunc.nin or options.get("out") is not None
+
+
 def of_ufunc(
     ufunc: np.ufunc, apply: Callable[..., Any], summary: str, *, module: str, note: str = "", operands: str = ""
 ) -> Callable[..., Any]:
@@ -75,6 +80,8 @@ def of_ufunc(
             return ufunc(*args, **options)
         if all(has_type(x, (int, np.integer, SymbolicSize)) for x in args):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
+        if has_out(ufunc, args, options):
+            return ufunc(*args, **options)  # calls this function again, by NumPy's protocol, and writes the result
         return owned(apply(*promoted(ufunc, *args, **check_options(ufunc, args, options))), *args)
 
     doc = ufunc_doc(ufunc, summary, note, operands)

@@ -32,11 +32,31 @@ def test_concrete_operands_take_out_by_position_and_by_name(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_traced_operands_take_no_out(name):
+def test_results_of_traced_operands_are_not_written_to_arrays_of_numpy(name):
     function, args = CALLS[name]
     out = np.zeros_like(function(*args))
-    with pytest.raises((UnsupportedFunctionError, ArgumentError)):
-        anyshape.jit(lambda x: function(*args[:-1], x, out=out))(args[-1])
+    for write in (lambda x: function(*args[:-1], x, out=out), lambda x: function(*args[:-1], x, out)):
+        with pytest.raises(MutationError, match="an array of NumPy cannot hold traced values"):
+            anyshape.jit(write)(args[-1])
+        assert not out.any()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_written_to_traced_arrays(name):
+    function, args = CALLS[name]
+
+    def by_name(x):
+        y = np.zeros_like(function(*args)) + np.zeros_like(function(*args[:-1], x))
+        function(*args[:-1], x, out=y)
+        return y
+
+    def by_position(x):
+        y = np.zeros_like(function(*args)) + np.zeros_like(function(*args[:-1], x))
+        function(*args[:-1], x, y)
+        return y
+
+    for program in (by_name, by_position):
+        np.testing.assert_allclose(anyshape.jit(program)(args[-1]), function(*args), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["sin", "power", "less", "expit", "jv"])

@@ -1,25 +1,33 @@
 """Keep what arrays of a program share: views see what is written to their base, and write through to it.
 
 A program has values and no memory. So a write makes a new value of the base, from the old one and the part that is
-written. Arrays that share the memory read their values again at their next use.
+written. Arrays that share the memory read their values again at their next use. Functions whose results NumPy copies
+give arrays with memory of their own, also where a program has the same value.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from anyshape.errors import DTypeError, MutationError
-from anyshape.graph.ir.builder import Builder, Reader, Writer, active, user_line
-from anyshape.numpy.operands.promotion import sizes
+from anyshape.graph.ir.builder import Builder, Reader, Traced, Writer, active, user_line
+from anyshape.numpy.operands.promotion import as_traced, asarray, sizes
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
 from anyshape.ops.core.apply import context_of
 from anyshape.support.lazy_namedtuple import NamedTuple
 
+F = TypeVar("F", bound=Callable[..., Any])
 _CLASS: Any = object.__dict__["__class__"]  # arrays answer `__class__` with the class that they stand for
+
+
+_OUTSIDE = {"input": "an argument", "constant": "an array that was made outside of the traced function"}
 
 
 class View(NamedTuple):
@@ -66,11 +74,7 @@ def memory_of(x: Any) -> Memory:
 
 def _outside(x: Any) -> str:
     """Return what an array that is no copy stands for outside of the program."""
-    if x.value in x.builder.inputs:
-        return "an argument"
-    if any(x.value is constant for constant, _ in x.builder.constants.values()):
-        return "an array that was made outside of the traced function"
-    return ""
+    return _OUTSIDE.get(x.builder.roots.get(x.value, ""), "")
 
 
 def share(x: Any, base: Any, view: View) -> None:
@@ -90,12 +94,17 @@ def alias(x: Any, other: Any) -> Any:
     return x
 
 
+def shares(x: Any, y: Any) -> bool:
+    """Return whether two arrays are known to have one memory."""
+    return x.memory is not None and x.memory is y.memory
+
+
 def is_same_view(x: Any, y: Any) -> bool:
     """Return whether two arrays are the same elements of one memory."""
     if x is y:
         return True
     keys = [[view.key for view in array.views] for array in (x, y)]
-    return x.memory is not None and x.memory is y.memory and keys[0] == keys[1]
+    return shares(x, y) and keys[0] == keys[1]
 
 
 def current_value(x: Any) -> Any:
@@ -191,3 +200,58 @@ def in_shape_of(x: Any, value: Any, name: str) -> Any:
     if value.meta.rank > len(shape):
         raise ctx.fail(f"the value has {value.meta.rank} axes, and the array has {len(shape)}")
     return value if value.meta.sizes == shape else mv.broadcast_to(value, shape)
+
+
+# -- results -------------------------------------------------------------------------------------------------------
+
+
+def owned(result: Any, *operands: Any) -> Any:
+    """Return a result, or each of several, as an array of its own if it is an operand or shares memory."""
+    if isinstance(result, (tuple, list)):
+        return type(result)([owned(r, *operands) for r in result])
+    if not isinstance(result, Traced):
+        return result
+    is_shared = getattr(result, "memory", None) is not None or any(result is x for x in operands)
+    return result.as_copy() if is_shared else result
+
+
+def makes_copy(function: F) -> F:
+    """Return a function whose results share no memory with its operands."""
+
+    @functools.wraps(function)
+    def copied(*args: Any, **kwargs: Any) -> Any:
+        return owned(function(*args, **kwargs), *args)
+
+    return cast(F, copied)
+
+
+def into(out: Any, result: Any, name: str, where: Any = True) -> Any:
+    """Write a result to the array `out`, where a mask holds, and return the array."""
+    if not isinstance(out, Traced):
+        problem = "an array of NumPy cannot hold traced values"
+        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
+    value = assigned(out, as_traced(result), name)
+    if where is not True:
+        value = ew.select(in_shape_of(out, as_traced(asarray(where)), name), value, out)
+    write(out, value, f"{name}(..., out=x)")
+    return out
+
+
+def writes_out(function: F) -> F:
+    """Return a function with a parameter `out` that writes its result there, if that is an array of a program."""
+    code = inspect.unwrap(function).__code__
+    position = code.co_varnames.index("out")
+
+    @functools.wraps(function)
+    def written(*args: Any, **kwargs: Any) -> Any:
+        is_positional = position < min(len(args), code.co_argcount)
+        out = args[position] if is_positional else kwargs.get("out")
+        if not isinstance(out, Traced):
+            return function(*args, **kwargs)
+        if is_positional:
+            args = (*args[:position], None, *args[position + 1 :])
+        else:
+            kwargs = kwargs | {"out": None}
+        return into(out, function(*args, **kwargs), written.__name__)
+
+    return cast(F, written)
