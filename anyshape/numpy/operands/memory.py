@@ -31,7 +31,7 @@ _OUTSIDE = {"input": "an argument", "constant": "an array that was made outside 
 
 
 class View(NamedTuple):
-    """A step from an array to a view of it.
+    """Step from an array to a view of it.
 
     - `read(base)` gives the view, and `write(base, part)` the base with another part; without it the view is read-only.
     - `key` is equal for equal views of one array.
