@@ -215,7 +215,7 @@ from anyshape.numpy.elementwise import (
     true_divide,
     trunc,
 )
-from anyshape.numpy.at_update import at, put_along_axis
+from anyshape.numpy.at_update import at
 from anyshape.numpy.indexing import diag, diagonal, diff, ediff1d, pad, take, take_along_axis, trace
 from anyshape.numpy.operands.array_queries import ndim, result_type, shape, size
 from anyshape.numpy.interpolation import interp
@@ -332,7 +332,7 @@ __all__ = [
     "nan_to_num", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
     "ndim", "negative", "newaxis", "nextafter", "nonzero", "norm", "not_equal", "ones", "ones_like", "outer", "pad",
     "percentile", "permute_dims", "pi", "piecewise", "positive", "pow", "power", "prod", "promote_types", "ptp",
-    "put_along_axis", "quantile", "rad2deg", "radians", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape",
+    "quantile", "rad2deg", "radians", "ravel", "real", "reciprocal", "remainder", "repeat", "reshape",
     "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "searchsorted", "select", "setdiff1d",
     "shape", "sign", "signbit", "sin", "sinc", "sinh", "size", "softmax", "sort", "spacing", "special", "split", "sqrt",
     "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh",

@@ -258,14 +258,14 @@ def _like(x: Any, mask: Any) -> Any:
 # -- along an axis -----------------------------------------------------------------------------------------------
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
+def set_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
     """Return `arr` with values at positions along an axis that each vector along it has of its own.
 
-    It is a new array, where `numpy.put_along_axis` writes into `arr`. None flattens `arr`; `axis` is -1 by default.
+    It is a new array, for `numpy.put_along_axis` to write. None flattens `arr`.
     """
     x, index = as_traced(arr), as_traced(asarray(indices))
     if axis is None:
-        return reshape(put_along_axis(ravel(x), index, values, 0), sizes(x))
+        return reshape(set_along_axis(ravel(x), index, values, 0), sizes(x))
     rank = meta_of(x).rank
     put_axis = axis_of(axis, rank, "put_along_axis")
     ctx = context_of("put_along_axis", x, index)
@@ -283,7 +283,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> Any:
 
 
 def _put_on_grid(x: Any, index: Any, values: Any, axis: int) -> Any:
-    """Return `put_along_axis` for indices that broadcast against x on the other axes."""
+    """Return `set_along_axis` for indices that broadcast against x on the other axes."""
     grid = [mv.expand(iota(n), [j for j in range(meta_of(x).rank) if j != i]) for i, n in enumerate(sizes(x))]
     grid[axis] = index
     return Indexed(x, tuple(grid)).set(values)

@@ -442,7 +442,7 @@ def test_updates_that_do_not_fit(indices, updates, changes, kind, words):
         ("x.at[i].set(1.0)", lambda x, i: x.at[i].set(1.0)),
         ("x.at[1:, i].add(1.0)", lambda x, i: x.at[1:, i].add(1.0)),
         ("ops.index_add(x, (i,), ", lambda x, i: ops.index_add(x, (i,), np.ones((2, 4)))),
-        ("anp.put_along_axis(x, i[:, None], 0.0, 0)", lambda x, i: anp.put_along_axis(x, i[:, None], 0.0, 0)),
+        ("anp.put_along_axis(x.copy(), i[:, None]", lambda x, i: anp.put_along_axis(x.copy(), i[:, None], 0.0, 0)),
     ],
 )
 def test_an_index_out_of_range_is_named_with_the_callers_expression_and_line(expression, function):

@@ -78,6 +78,21 @@ def test_further_functions_write_to_traced_arrays():
     assert jit(program)(X).tolist() == [1.5, 1, 0.5]
 
 
+def test_functions_that_write_change_arrays_of_numpy_as_numpy_does():
+    writers = {
+        "copyto": lambda np, y: np.copyto(y, 1.0),
+        "put": lambda np, y: np.put(y, [0], 5.0),
+        "place": lambda np, y: np.place(y, y > 1, [7.0]),
+        "putmask": lambda np, y: np.putmask(y, y > 1, 7.0),
+        "put_along_axis": lambda np, y: np.put_along_axis(y, np.array([1]), 9.0, 0),
+        "nan_to_num": lambda np, y: np.nan_to_num(y, copy=False, nan=3.0)[:0],
+    }
+    for name, write in writers.items():
+        ours, numpys = np.array([0.5, np.nan, 2.5]), np.array([0.5, np.nan, 2.5])
+        np.testing.assert_array_equal(write(anp, ours), write(np, numpys), name)
+        np.testing.assert_array_equal(ours, numpys, name)
+
+
 MISSING = {
     "numpy.delete": lambda x: anp.delete(x, 0),
     "numpy.insert": lambda x: anp.insert([x[0], 1.0], 0, 2.0),

@@ -120,7 +120,6 @@ DIFFERENCES = {
     "ascontiguousarray": "`like` is missing",
     "einsum": "NumPy's **kwargs are spelled out",
     "empty_like": "`prototype` may be named, which NumPy takes too but does not show",
-    "put_along_axis": "`axis` has a default",
 }
 OWN = {"at", "top_k"}  # functions that neither NumPy nor SciPy has
 

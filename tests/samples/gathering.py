@@ -6,7 +6,8 @@ functions: the expected result is written beside each.
 
 import numpy
 
-from anyshape.numpy import at, put_along_axis
+from anyshape.numpy import at
+from anyshape.numpy.at_update import set_along_axis
 from anyshape.ops import gather, index_add, index_max, index_min, index_mul, index_update, scatter
 from tests.samples.indexing import positions
 from tests.samples.sample import Sample, draw
@@ -261,7 +262,7 @@ SAMPLES = [
     # -- the rest
     S(
         "put_along_axis",
-        either(lambda x, v, i: put_along_axis(x, i, v, 0), put),
+        either(lambda x, v, i: set_along_axis(x, i, v, 0), put),
         ("m, n", "k, n", "k, n"),
         make=positions(0),
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.arrays.dispatch import NAMESPACE
-from anyshape.numpy.at_update import Indexed, in_dtype_of
+from anyshape.numpy.at_update import Indexed, in_dtype_of, set_along_axis
 from anyshape.numpy.operands.index_parser import Key
 from anyshape.numpy.operands.memory import assigned, in_shape_of, into, is_same_view, shares, write
 from anyshape.numpy.operands.promotion import as_traced, asarray, choice_of, sizes
@@ -171,7 +171,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
     """Write values at positions along an axis that each vector along it has of its own."""
     x = _writable(arr, "np.put_along_axis(x, i, v, axis)")
-    write(x, NAMESPACE["put_along_axis"](x.as_copy(), indices, values, axis), "np.put_along_axis(x, i, v, axis)")
+    write(x, set_along_axis(x.as_copy(), indices, values, axis), "np.put_along_axis(x, i, v, axis)")
 
 
 def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:

@@ -275,3 +275,58 @@ def test_saved_programs_assign_too(tmp_path):
     exported.save(tmp_path / "program")
     loaded = anyshape.load(tmp_path / "program")
     np.testing.assert_allclose(loaded(X, np.float64(2.0)), statements("y[1:] += v")(X, 2.0))
+
+
+# -- rows at traced integers ---------------------------------------------------------------------------------------
+
+
+def _row_is_written(x, i):
+    y = x.copy()
+    z = y[i]
+    z += 1
+    z[0] = 9
+    y[i, 1:] *= 2
+    return y, z
+
+
+def _row_sees_writes(x, i):
+    y = x.copy()
+    z, w = y[i], y[i, ...]
+    y *= 3
+    y[i] -= w
+    return y, z
+
+
+def _row_of_a_view(x, i):
+    y = x.copy()
+    y[1:, ::-1][i - 1][0] = 5
+    y.T[:, i][1:] = x[0, 0]
+    return (y,)
+
+
+@pytest.mark.parametrize("program", [_row_is_written, _row_sees_writes, _row_of_a_view])
+def test_a_row_at_a_traced_integer_is_a_view(program):
+    jitted = anyshape.jit(program)
+    for n in (2, 3, 5):
+        x = np.arange(1.0, 1.0 + 3 * n).reshape(n, 3)
+        for i in (np.int64(1), np.int64(-1)):
+            if program is _row_of_a_view and i < 0:
+                continue
+            for ours, numpys in zip(jitted(x, i), program(x, i), strict=True):
+                np.testing.assert_array_equal(ours, numpys)
+            slope = anyshape.grad(lambda x, i=i: sum(np.sum(np.sin(r)) for r in program(x, i)))(x)
+            step = np.cos(x)
+            moved = [sum(np.sum(np.sin(r)) for r in program(x + h * step, i)) for h in (1e-6, -1e-6)]
+            np.testing.assert_allclose(np.sum(slope * step), (moved[0] - moved[1]) / 2e-6, rtol=1e-6)
+
+
+def test_an_index_array_without_axes_gives_a_copy():
+    def program(x, i):
+        y = x.copy()
+        z = y[np.array(1)]
+        z += 1
+        return y, z
+
+    x = np.arange(6.0).reshape(2, 3)
+    for ours, numpys in zip(anyshape.jit(program)(x, 0), program(x, 0), strict=True):
+        np.testing.assert_array_equal(ours, numpys)
