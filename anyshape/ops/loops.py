@@ -45,7 +45,7 @@ Policy: TypeAlias = str | int
 
 
 class Layout(NamedTuple):
-    """How many inputs of a body are carries, elements and pieces; the others are captured."""
+    """Numbers of carries, elements and pieces among the inputs of a body; the others are captured."""
 
     carries: int
     elements: int = 0
@@ -53,12 +53,12 @@ class Layout(NamedTuple):
 
     @property
     def own(self) -> int:
-        """The number of inputs that each trip has of its own."""
+        """Number of inputs that each trip has of its own."""
         return self.carries + self.elements + self.pieces
 
     @property
     def stacks(self) -> slice:
-        """The operands that each trip reads an element of."""
+        """Operands that each trip reads an element of."""
         return slice(self.carries, self.carries + self.elements)
 
     def per_trip(self, operands: Sequence[TensorMeta]) -> list[TensorMeta]:
@@ -300,27 +300,27 @@ def _check_axis(ctx: ShapeGuardContext, body: Graph, axis: str, expected: ShapeE
 
 
 def _is_body(node: Node, param: Any) -> bool:
-    """One subgraph, in a tuple."""
+    """Return whether a parameter is one subgraph, in a tuple."""
     return isinstance(param, tuple) and len(param) == 1 and kinds.graph(node, param[0])
 
 
 def are_two_graphs(node: Node, param: Any) -> bool:
-    """Two subgraphs, such as a condition and a body."""
+    """Return whether a parameter is two subgraphs, such as a condition and a body."""
     return isinstance(param, tuple) and len(param) == 2 and all(kinds.graph(node, g) for g in param)
 
 
 def is_layout(node: Node, param: Any) -> bool:
-    """The numbers of carries, elements and pieces."""
+    """Return whether a parameter is the numbers of carries, elements and pieces."""
     return isinstance(param, tuple) and len(param) == 3 and all(kinds.count(node, n) for n in param)
 
 
 def are_ends(node: Node, param: Any) -> bool:
-    """A shape for each carry, or nothing."""
+    """Return whether a parameter is a shape for each carry, or nothing."""
     return isinstance(param, tuple) and all(kinds.sizes(node, shape) for shape in param)
 
 
 def _is_policy(node: Node, param: Any) -> bool:
-    """Nothing, "carry", or a number of checkpoint slots."""
+    """Return whether a parameter is nothing, "carry", or a number of checkpoint slots."""
     return param in ("", "carry") if isinstance(param, str) else kinds.count(node, param) and param > 0
 
 

@@ -40,7 +40,7 @@ Stack = tuple[Value, int]  # a value, and its axis of trips
 
 
 class SumOverTrips(NamedTuple):
-    """A product of two stacks that is summed over trips.
+    """Product of two stacks that is summed over trips.
 
     - `stacks`: both operands, each with its axis of trips. For a transpose of a stack of the scans, it is that stack.
     - `axes`: the axis of trips of each operand as it is.
@@ -67,7 +67,7 @@ class SumOverTrips(NamedTuple):
 
 @dataclass
 class Pair:
-    """A scan that stacks values, and the one that goes back over them.
+    """Scan that stacks values, and the one that goes back over them.
 
     - `stacks`: the stacks that nothing else reads, but `products`.
     - `products`: sums over trips of products of stacks.
@@ -84,7 +84,7 @@ class Pair:
 
     @property
     def length(self) -> Size:
-        """The number of trips."""
+        """Number of trips."""
         extent = self.stacks[0].meta.extents[0]
         assert isinstance(extent, Exact)  # stacks have the length of their scan
         return extent.size
@@ -124,7 +124,7 @@ def _stacks(node: Node) -> tuple[Value, ...]:
 
 
 class _Readers:
-    """The nodes that make and read the values of a graph."""
+    """Nodes that make and read the values of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.position = {node: i for i, node in enumerate(graph.nodes)}
@@ -267,7 +267,7 @@ def _with_outputs(node: Node, wanted: Sequence[int]) -> Graph:
 
 
 class _BackScan:
-    """The second scan of a pair. Its elements are other stacks first, then what the loop gives again."""
+    """Second scan of a pair. Its elements are other stacks first, then what the loop gives again."""
 
     def __init__(self, rewriter: _Rewriter, pair: Pair) -> None:
         self.env, self.pair = rewriter.env, pair

@@ -36,7 +36,7 @@ def meta_of_operand(x: Any) -> TensorMeta:
 
 
 class Branches:
-    """The branches of a conditional and its operands, from which rules derive another one.
+    """Branches of a conditional and its operands, from which rules derive another one.
 
     With `carries`, the conditional is of each example: flagged operands have one row for each. `totals` are the results
     that are sums over examples. `like` gives traced values where no operand is one.

@@ -25,7 +25,7 @@ from anyshape.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Linearised:
-    """The graphs of the outputs, followed by what is saved, and the graphs of the linear maps.
+    """Graphs of the outputs, followed by what is saved, and the graphs of the linear maps.
 
     Inputs of a linear map are the tangents of active inputs, then the operands `read` and all that is saved. Outputs
     of it are the tangents of the `live` outputs.
@@ -57,7 +57,7 @@ def linearised_graphs(
 
 
 class _Part:
-    """One branch: its values, its derivative, and where each residual of the derivative comes from."""
+    """Branch, by its values, its derivative, and where each residual of the derivative comes from."""
 
     def __init__(self, graph: Graph, active: Sequence[bool], handle: Handle, shared: Sequence[bool]) -> None:
         self.graph, self.active, self.handle = graph, active, handle
@@ -160,7 +160,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class Typed:
-    """An array type in place of a value, for `zeros_like`."""
+    """Array type in place of a value, for `zeros_like`."""
 
     meta: TensorMeta
 

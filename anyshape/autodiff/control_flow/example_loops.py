@@ -31,7 +31,7 @@ from anyshape.ops.subgraph_call import further_operands
 
 
 class ExampleLoops:
-    """The loop of one example, with operands that have a row per example where `carries` says so."""
+    """Loop of one example, with operands that have a row per example where `carries` says so."""
 
     def __init__(
         self, ctx: ShapeGuardContext, one: Graph, carries: Sequence[bool], operands: Sequence[Any], like: Any = ()

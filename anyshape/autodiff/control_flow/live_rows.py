@@ -41,7 +41,7 @@ BOOL, INT = np.dtype(bool), np.dtype(np.int64)
 
 
 class _Parts(NamedTuple):
-    """The inputs of the body of one example: rows of batched carries and captures, and what all examples share."""
+    """Inputs of the body of one example: rows of batched carries and captures, and what all examples share."""
 
     rows: Sequence[Any]
     shared: Sequence[Any]
@@ -49,7 +49,7 @@ class _Parts(NamedTuple):
 
 
 class LiveRows:
-    """A loop over the rows of live examples.
+    """Loop over the rows of live examples.
 
     Its carries are the rows of batched carries and captures, the other carries, which examples go on, and the positions
     of the live examples. A trip runs all examples until one ends. It gives, joined, the rows that end and their

@@ -105,7 +105,7 @@ class Results(NamedTuple):
 
 
 class Loop:
-    """A loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
+    """Loop and its operands, from which rules derive another one. A `test` makes it a loop of unknown length."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ BOOL = np.dtype(bool)
 
 @dataclass(frozen=True)
 class LinearisedBody:
-    """The body of the values, which adds what is saved, and the body of the linear map.
+    """Body of the values, which adds what is saved, and the body of the linear map.
 
     - `map`: of each kind its inputs are the tangents of `active` ones, the known ones that are `read`, and what is
       saved. Its outputs are the tangents of `live` outputs.
@@ -70,7 +70,7 @@ def linearised_body(loop: Loop, active: Inputs) -> LinearisedBody:
 
 
 class _Tape:
-    """The values of a body, its linear map, and the tape: what each trip saves for the linear map."""
+    """Values of a body, its linear map, and the tape: what each trip saves for the linear map."""
 
     def __init__(self, loop: Loop, active: Inputs) -> None:
         self.loop, self.active = loop, active
@@ -301,7 +301,7 @@ def _where(live: Any, x: Any, y: Any) -> Any:
 
 
 class _Sources:
-    """The origins of the values of a body: inputs, constants, and nodes that the linear map can make again."""
+    """Origins of the values of a body: inputs, constants, and nodes that the linear map can make again."""
 
     def __init__(self, loop: Loop, builder: Builder, inputs: Sequence[Value]) -> None:
         self.position = {v: i for i, v in enumerate(inputs)}

@@ -37,7 +37,7 @@ class Made(NamedTuple):
 
 @dataclass
 class LoopAgain:
-    """A loop that runs again: its closed body gives the next carries, then what a trip of a scan reads of this one.
+    """Loop that runs again: its closed body gives the next carries, then what a trip of a scan reads of this one.
 
     - `pieces`: how many of these are pieces, the last ones.
     - `slots`: its checkpoint slots as they are filled; `count`: how many there may be.
@@ -56,7 +56,7 @@ class LoopAgain:
 
     @property
     def length(self) -> Size:
-        """The number of trips."""
+        """Number of trips."""
         stack = self._types()[self.start.stacks.start]
         size: Size = stack.sizes[0] if stack.sizes is not None else 0
         return size
@@ -91,7 +91,7 @@ class LoopAgain:
 
 
 class RerunLoop(Loop):
-    """The scan of a rerun. `Made` stands for its operands that a loop gives again."""
+    """Scan of a rerun. `Made` stands for its operands that a loop gives again."""
 
     def __init__(
         self, again: LoopAgain, operands: Sequence[Any], body: Graph, layout: lp.Layout, **options: Any
@@ -167,7 +167,7 @@ def slot_flags(loop: Loop, batched: Sequence[bool]) -> list[bool]:
 
 
 class Rerun:
-    """A rerun and its operands, taken apart."""
+    """Rerun and its operands, taken apart."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def linear_inputs(loop: Loop, linear: Inputs) -> Inputs:
 
 @dataclass(frozen=True)
 class Product:
-    """A sum over trips of products of two values: one product of their stacks, computed after the loop.
+    """Sum over trips of products of two values: one product of their stacks, computed after the loop.
 
     Each stack is an element of the known ones by position, or else of those that the trips add for it.
     """

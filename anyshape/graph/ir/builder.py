@@ -31,7 +31,7 @@ _LOG = logging.getLogger("anyshape.shapes")
 
 
 class Traced:
-    """A handle of a value of a graph under construction. Subclasses add the operations of users."""
+    """Handle of a value of a graph under construction. Subclasses add the operations of users."""
 
     __slots__ = ("builder", "value")
 

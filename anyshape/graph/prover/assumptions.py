@@ -353,7 +353,7 @@ class Assumptions:
 
     @property
     def seconds(self) -> float:
-        """The time that questions to integer sets have taken."""
+        """Time that questions to integer sets have taken."""
         return self._budget.spent
 
     def _with_facts(self, original: Claim, query: Claim) -> tuple[Claim, list[Claim]]:

@@ -19,7 +19,7 @@ _LONGEST, _NOTES = 80, 4  # characters of a size, remarks on it
 
 
 class OperandAxes(NamedTuple):
-    """The axes that the two sides of a claim are read off: operand and axis of each, among so many `operands`."""
+    """Axes that the two sides of a claim are read off: operand and axis of each, among so many `operands`."""
 
     operands: int
     left: tuple[int, int]
@@ -132,7 +132,7 @@ _DEMAND = {
 
 
 class ClaimText:
-    """A claim that does not hold, as the two lines of a message."""
+    """Claim that does not hold, as the two lines of a message."""
 
     def __init__(self, relation: str, left: Size, right: Size, names: SizeNames, values: Values) -> None:
         self.relation, self.sides, self.names, self.values = relation, (left, right), names, values

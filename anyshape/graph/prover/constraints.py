@@ -65,7 +65,7 @@ class SourceLine:
 
     @property
     def trail(self) -> str:
-        """The line and its callers, folded: "helpers.py:3, called at model.py:20"."""
+        """Line and its callers, folded: "helpers.py:3, called at model.py:20"."""
         groups = [(str(line), sum(1 for _ in same)) for line, same in itertools.groupby(self.callers, key=str)]
         shown = [f"{text} ({times} times)" if times > 1 else text for text, times in groups]
         if len(shown) > _MAX_CALLERS:
@@ -75,7 +75,7 @@ class SourceLine:
 
     @property
     def expression(self) -> str:
-        """The expression as written, such as `x @ w`; empty without its source."""
+        """Expression as written, such as `x @ w`; empty without its source."""
         node = None if self.code is None else expression_at(self.code, self.offset)
         return "" if node is None else show_expression(node)
 

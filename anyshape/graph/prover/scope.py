@@ -219,7 +219,7 @@ class Scope:
 
     @property
     def root(self) -> Scope:
-        """The declared scope that this one was derived from, or this scope if it was declared."""
+        """Declared scope that this one was derived from, or this scope if it was declared."""
         return self if self._root is None else self._root
 
     @property

@@ -81,7 +81,7 @@ def associative_scan(fn: Function, elems: Any, reverse: bool = False, axis: int 
 
 
 class _Pairs:
-    """The elements of a scan, and the function that combines pairs of them. `rows` have the scanned axis first."""
+    """Elements of a scan, and the function that combines pairs of them. `rows` have the scanned axis first."""
 
     def __init__(self, fn: Function, elems: Any, axis: Any) -> None:
         self.fn = fn

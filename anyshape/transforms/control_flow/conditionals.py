@@ -91,7 +91,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 
 
 class _Choice(NamedTuple):
-    """The branch that is chosen: its position where that is known, else a traced index.
+    """Chosen branch: its position where that is known, else a traced index.
 
     `claims` are what holds in each branch, where sizes choose.
     """
@@ -206,7 +206,7 @@ class _Conditional:
 
 
 class _Branches:
-    """The branches of one conditional in the active trace."""
+    """Branches of one conditional in the active trace."""
 
     def __init__(self, call: _Conditional, leaves: Sequence[Any], tree: Any, traced: dict[int, Any]) -> None:
         self.call, self.leaves, self.tree, self.traced = call, leaves, tree, traced

@@ -57,7 +57,7 @@ def _linear_steps(factors: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 
 class _Parts:
-    """The nodes of a function of two elements, by what they give."""
+    """Nodes of a function of two elements, by what they give."""
 
     def __init__(self, graph: Graph, count: int) -> None:
         self.graph, self.count = graph, count

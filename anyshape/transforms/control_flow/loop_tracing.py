@@ -36,7 +36,7 @@ Step = Callable[[Any, Sequence[Any]], tuple[Any, Any]]
 
 
 class CarryLoop:
-    """The carries of a loop in the active trace, and the types that its body takes them in.
+    """Carries of a loop in the active trace, and the types that its body takes them in.
 
     `extra_tree` is the structure of what trips give besides the carries.
     """

@@ -248,7 +248,7 @@ def _bound(label: str, x: Any) -> Any:
 
 
 class _Rows:
-    """The arrays that each trip reads an element of, and the number of trips."""
+    """Arrays that each trip reads an element of, and the number of trips."""
 
     def __init__(self, name: str, xs: Any, length: Any) -> None:
         leaves, self.tree = flatten(xs)

@@ -17,7 +17,7 @@ from anyshape.tracing.trace import kind_of, standing_for
 
 
 class ResultType(NamedTuple):
-    """One result: its dtype, and the kind of number that it stands for, None for an array."""
+    """Type of a result: its dtype, and the kind of number that it stands for, None for an array."""
 
     dtype: np.dtype
     kind: type | None

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
     @property
     def gap(self) -> Size:
-        """The difference of the sides, which is 0 or not negative."""
+        """Difference of the sides, which is 0 or not negative."""
         return expr.add(expr.sub(self.size, self.other), self.plus)
 
 

@@ -23,7 +23,7 @@ Intervals: TypeAlias = list[Interval]
 
 
 class Cases(NamedTuple):
-    """A size of the variable at which the claim is false and one at which it is true; None where there is none."""
+    """Size of the variable at which the claim is false and one at which it is true; None where there is none."""
 
     variable: DimVar
     false: int | None
@@ -31,7 +31,7 @@ class Cases(NamedTuple):
 
 
 class _OtherSizeError(Exception):
-    """The size is not linear between points, or not of one variable."""
+    """Raised where a size is not linear between points, or not of one variable."""
 
 
 def is_about_one_variable(claims: Sequence[Claim]) -> bool:
@@ -57,7 +57,7 @@ def cases_over_one_variable(claim: Claim, facts: Sequence[Claim]) -> Cases | Non
 
 
 class _Line:
-    """All values that the bounds of a variable allow."""
+    """Values that the bounds of a variable allow."""
 
     def __init__(self, variable: DimVar) -> None:
         self.variable, self.start = variable, variable.lower

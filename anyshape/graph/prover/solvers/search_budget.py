@@ -22,7 +22,7 @@ _UNLIMITED = 1 << 30
 
 
 class OutOfBudgetError(Exception):
-    """The query took more operations, more parts or more time than its budget."""
+    """Raised where a query took more operations, more parts or more time than its budget."""
 
 
 class Question:

@@ -28,7 +28,7 @@ class SmallCases(NamedTuple):
 
 
 class _OtherSizeError(Exception):
-    """The size is not, in each case, a variable plus a constant."""
+    """Raised where a size is not, in each case, a variable plus a constant."""
 
 
 def cases_at_small_sizes(claim: Claim, facts: Sequence[Claim]) -> SmallCases | None:

@@ -69,36 +69,36 @@ def elementwise(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count
 
 
 def axes(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """A carried reduction is along all of the axes, any other along none."""
+    """Return whether a carried reduction is along all of the axes, and any other along none."""
     axes, front = set(dict(step.params)["axes"]), range(count + 1)
     return axes.issuperset(front) if parallel.carried else axes.isdisjoint(front)
 
 
 def axis(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """The op works along an axis behind them."""
+    """Return whether the op works along an axis behind the axes in front."""
     behind: bool = dict(step.params)["axis"] > count
     return behind
 
 
 def sum_to(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """The axes are summed like the rows, or stay like them."""
+    """Return whether the axes are summed like the rows, or stay like them."""
     axes, sizes = dict(step.params)["axes"], analysis.sizes_of(step.results[0])
     return _ones(axes, sizes, count) if parallel.carried else _leading(axes, count)
 
 
 def broadcast_in_dim(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """The axes are axes of the operand like the rows, or are stretched like them."""
+    """Return whether the axes are axes of the operand like the rows, or are stretched like them."""
     axes, sizes = dict(step.params)["axes"], analysis.sizes_of(step.metas[0])
     return _leading(axes, count) if parallel.operands[0] else _ones(axes, sizes, count)
 
 
 def transpose(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """The axes stay in front."""
+    """Return whether the axes stay in front."""
     return _leading(dict(step.params)["axes"], count)
 
 
 def unmixed(analysis: RowAnalysis, step: Step, parallel: ParallelAxis, count: int) -> bool:
-    """A reshape keeps the axes in front, so the rest is one row; a pad writes rows as they are."""
+    """Return True: a reshape keeps the axes in front, so the rest is one row, and a pad writes rows as they are."""
     return True
 
 
