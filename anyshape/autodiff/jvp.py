@@ -99,7 +99,7 @@ def replay_node(builder: Builder, node: Node, env: Replay) -> tuple[Any, ...]:
     sources = [env[v] for v in node.sources]
     outputs = apply_all(node.op, *inputs, sources=sources, **dict(node.params))
     env.update(zip(node.outputs, outputs, strict=True))
-    if node.op.mints:
+    if node.op.makes_sizes:
         env.record_outputs(builder, node)
     return outputs
 
@@ -166,7 +166,7 @@ def with_sizes_of(builder: Builder, x: Any, meta: TensorMeta) -> Any:
 def _take_values(builder: Builder, node: Node, env: Replay, pushed: Pushed) -> list[Any]:
     """Record the values of a rule that gives both, and return the tangents, all with the sizes of the node."""
     env.update(zip(node.outputs, pushed.outputs, strict=True))
-    if node.op.mints:
+    if node.op.makes_sizes:
         env.record_outputs(builder, node)
     metas = [env.translate_type(v.meta) for v in node.outputs]
     env.update({v: with_sizes_of(builder, env[v], m) for v, m in zip(node.outputs, metas, strict=True)})

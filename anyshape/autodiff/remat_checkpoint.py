@@ -52,7 +52,7 @@ def checkpointed_values(nodes: Iterable[Node]) -> dict[Value, Policies]:
 
 def _is_saved(node: Node, policies: Policies) -> bool:
     """Return whether the outputs of a node are saved: by policy, for a check, or as new run-time sizes would differ."""
-    return node.op.mints or raises(node) or all(node.op.family in POLICIES[p] for p in policies)
+    return node.op.makes_sizes or raises(node) or all(node.op.family in POLICIES[p] for p in policies)
 
 
 class _Recomputation:

@@ -51,7 +51,7 @@ def _replay_unbatched(builder: Builder, node: Node, env: Replay, carrying: set[V
     params = {name: bind_local(p, shifted) for name, p in node.params}
     outputs = apply_all(node.op, *[env[v] for v in node.inputs], sources=[env[v] for v in node.sources], **params)
     env.update(zip(node.outputs, outputs, strict=True))
-    if node.op.mints:
+    if node.op.makes_sizes:
         env.record_outputs(builder, node)
 
 
@@ -68,7 +68,7 @@ def _batch_node(builder: Builder, node: Node, env: Replay, carrying: set[Value],
         else:
             env[value] = out
             carrying.add(value)
-    if node.op.mints:
+    if node.op.makes_sizes:
         env.record_outputs(builder, node)
     if subgraphs(node):
         _restate_sizes(builder, node, env, carrying, size)

@@ -103,7 +103,7 @@ callback_op = define(
     cost=MOVES,  # the cost of the function itself is unknown
 )
 name_sizes_op = define(
-    "name_sizes", _name_sizes_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES, mints=True
+    "name_sizes", _name_sizes_type, params={}, jointly=None, claims=None, probe=None, cost=MOVES, makes_sizes=True
 )
 
 

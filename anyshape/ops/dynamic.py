@@ -125,7 +125,7 @@ def _may_refuse(params: dict[str, Any]) -> bool:
 
 
 nonzero_op = define(
-    "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), mints=True
+    "nonzero", _nonzero_type, params={}, jointly=None, claims=None, probe=None, cost=per_operand(1), makes_sizes=True
 )
 size_token_op = define(
     "size_token",
@@ -135,10 +135,10 @@ size_token_op = define(
     claims=None,
     probe=None,
     cost=MOVES,
-    mints=True,
+    makes_sizes=True,
 )
 repeated_op = define(
-    "repeated", _repeated_type, params={}, jointly=None, claims=None, probe=None, cost=per_result(1), mints=True
+    "repeated", _repeated_type, params={}, jointly=None, claims=None, probe=None, cost=per_result(1), makes_sizes=True
 )
 unique_op = define(
     "unique",
@@ -148,7 +148,7 @@ unique_op = define(
     claims=None,
     probe=None,
     cost=MERGE_SORT,
-    mints=True,
+    makes_sizes=True,
 )
 
 
@@ -175,7 +175,7 @@ def _define_each(name: str, op: Op, infer: ShapeRule) -> Op:
     params = {"batch": kinds.count, **definition.params}
     return define(
         name, _each(infer), params=params, jointly=_axis_of_example, claims=None, probe=None,
-        cost=COSTS[op], mints=True,
+        cost=COSTS[op], makes_sizes=True,
     )  # fmt: skip
 
 

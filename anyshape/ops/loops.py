@@ -171,12 +171,12 @@ def _while_each_type(
     if len(graph.inputs) != len(carries) or len(graph.outputs) != len(rows[0].outputs):
         raise ctx.fail("the loops of one example and of rows differ")
     named = dict.fromkeys([v for y in graph.outputs for v, _ in y.meta.variable_axes()])
-    minted = {v: Exact(ctx.new_size("trips")) for v in named if v in graph.runtime}
+    trip_counts = {v: Exact(ctx.new_size("trips")) for v in named if v in graph.runtime}
     types = []
     for value, meta in zip(graph.outputs, call_type(ctx, rows[0], operands), strict=True):
         extents = list(meta.extents)
         for variable, axis in value.meta.variable_axes():
-            extents[axis + 1] = minted.get(variable, extents[axis + 1])
+            extents[axis + 1] = trip_counts.get(variable, extents[axis + 1])
         types.append(TensorMeta(meta.dtype, tuple(extents)))
     return one_or_all(tuple(types))
 
@@ -407,7 +407,7 @@ while_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_while_flops, bound=True),
-    mints=True,
+    makes_sizes=True,
 )
 while_each_op = define(
     "while_each",
@@ -418,7 +418,7 @@ while_each_op = define(
     claims=None,
     probe=None,
     cost=OpCost(_while_flops, bound=True),
-    mints=True,
+    makes_sizes=True,
 )
 
 

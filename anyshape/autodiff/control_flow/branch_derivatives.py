@@ -98,7 +98,7 @@ class _Part:
     def _is_made_again(self, value: Value) -> bool:
         if value not in self.made_again:
             node = self.maker.get(value)
-            is_fit = node is not None and not node.op.mints and all(v in self.position for v in node.sources)
+            is_fit = node is not None and not node.op.makes_sizes and all(v in self.position for v in node.sources)
             self.made_again[value] = is_fit and node is not None and all(map(self._is_made_again, node.inputs))
         return self.made_again[value]
 

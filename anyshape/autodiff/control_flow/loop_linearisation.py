@@ -314,7 +314,7 @@ class _Sources:
         """Return whether the linear map makes a value again: it does not depend on carries, but for sizes."""
         if value not in self.again:
             node = self.maker.get(value)
-            is_fit = node is not None and not node.op.mints and _has_sizes_over(value, self.bound)
+            is_fit = node is not None and not node.op.makes_sizes and _has_sizes_over(value, self.bound)
             self.again[value] = is_fit and node is not None and all(map(self.is_made_again, node.inputs))
         return self.again[value]
 

@@ -228,7 +228,7 @@ class Builder:
         self, op: Op, inputs: tuple[Value, ...], sources: tuple[Value, ...], params: Mapping[str, Any]
     ) -> tuple[Any, ...]:
         """Return the key of a computation. Minting ops of equal operands and sizes give one run-time size."""
-        if op.mints:
+        if op.makes_sizes:
             context = self._context(op, inputs, sources)
             return op, inputs, tuple([(name, context.bind(p, field=name)) for name, p in params.items()])
         return op, inputs, sources, tuple([(name, freeze(p)) for name, p in params.items()])

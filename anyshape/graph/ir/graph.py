@@ -28,16 +28,18 @@ class Op:
     """Primitive: a name and a shape rule `infer(ctx, *operands, **params)`. Tables keyed by it hold the rest.
 
     - `family`: the name of the modules that define it, in every folder.
-    - `mints`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
+    - `makes_sizes`: its results have run-time sizes, which its shape rule makes by `ctx.new_size`.
     - `raises`: it is applied for the error or the warning that it gives, so dead code elimination keeps it.
     - `refusals`: gives the nodes to run in place of a dead node, so that they refuse the values that it would refuse;
       None: its kernel refuses no values. See `dead_code`.
     """
 
-    __slots__ = ("family", "infer", "mints", "name", "raises", "refusals")
+    __slots__ = ("family", "infer", "makes_sizes", "name", "raises", "refusals")
 
-    def __init__(self, name: str, infer: ShapeRule, family: str, mints: bool = False, raises: bool = False) -> None:
-        self.name, self.infer, self.family, self.mints, self.raises = name, infer, family, mints, raises
+    def __init__(
+        self, name: str, infer: ShapeRule, family: str, makes_sizes: bool = False, raises: bool = False
+    ) -> None:
+        self.name, self.infer, self.family, self.makes_sizes, self.raises = name, infer, family, makes_sizes, raises
         self.refusals: Callable[[Node], Sequence[Node]] | None = None
 
     def __repr__(self) -> str:
@@ -53,11 +55,13 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def define(name: str, infer: ShapeRule, family: str | None = None, *, mints: bool = False, raises: bool = False) -> Op:
+def define(
+    name: str, infer: ShapeRule, family: str | None = None, *, makes_sizes: bool = False, raises: bool = False
+) -> Op:
     """Enter a new primitive into `OPS`. Its family is the module of its shape rule, unless it is stated."""
     if name in OPS:
         raise AnyshapeError(f"{name}: an op of this name exists\n  choose another name")
-    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], mints, raises)
+    OPS[name] = Op(name, infer, family or infer.__module__.rpartition(".")[2], makes_sizes, raises)
     return OPS[name]
 
 
@@ -210,7 +214,7 @@ class Graph:
 def runtime_sizes(nodes: Iterable[Node]) -> dict[DimVar, tuple[Value, int]]:
     """Return the run-time sizes that nodes make, each with the first value that has it, and the axis."""
     sizes: dict[DimVar, tuple[Value, int]] = {}
-    for node in [n for n in nodes if n.op.mints]:
+    for node in [n for n in nodes if n.op.makes_sizes]:
         read = {variable for v in node.operands for variable, _ in v.meta.variable_axes()}
         for value in node.outputs:
             for variable, axis in value.meta.variable_axes():

@@ -106,7 +106,7 @@ def _check_types(scope: Scope, node: Node) -> None:
         raise IllegalGraphError(
             _text(node), f"has {len(node.outputs)} outputs, and its shape rule gives {len(results)}"
         )
-    if node.op.mints:
+    if node.op.makes_sizes:
         results = _with_stated_names(scope, node, results, context.minted)
     for value, meta in zip(node.outputs, results, strict=True):
         if not _agrees(scope, value.meta, meta):

@@ -34,7 +34,7 @@ def sizes_ahead(
     for node in steps:
         with at_line(builder, node.where):
             graph_jvp.replay_node(builder, node, ahead)
-    made = {node: [ahead[v] for v in node.outputs] for node in steps if node.op.mints}
+    made = {node: [ahead[v] for v in node.outputs] for node in steps if node.op.makes_sizes}
 
     def again(graph: Graph) -> Any:
         return lambda *inputs: _replayed(graph, [*inputs, *operands], made)

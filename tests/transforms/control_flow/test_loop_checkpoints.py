@@ -155,7 +155,7 @@ def nested(policy):
     return loss
 
 
-def minted(policy):
+def compressed(policy):
     """A body whose sizes depend on its carry."""
 
     def loss(w, x, xs, trips):
@@ -165,7 +165,7 @@ def minted(policy):
     return loss
 
 
-LOOPS = [by_index, growing, growing_scan, tree, nested, minted]
+LOOPS = [by_index, growing, growing_scan, tree, nested, compressed]
 DERIVATIVES = {
     "of order 2": lambda f: grad(lambda w, x, xs, n: np.sum(grad(f, 1)(w, x, xs, n) ** 2), (0, 1, 2)),
     "forwards over backwards": lambda f: lambda w, x, xs, n: hvp(lambda w, x: f(w, x, xs, n), (w, x), (1.0, x)),
@@ -183,7 +183,7 @@ DERIVATIVES = {
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_derivatives_are_those_of_the_loop_without_checkpoints(loop, derivative):
     derive = DERIVATIVES[derivative]
-    if (loop, derivative) == (minted, "Hessian"):
+    if (loop, derivative) == (compressed, "Hessian"):
         pytest.skip("a batch of carries of which examples choose different elements")
     plain, checked = [jit(derive(loop(policy))) for policy in (None, 2)]
     for trips in (0, 1, 4, 7):

@@ -67,7 +67,7 @@ class _Hoisting:
         """
         if not all(isinstance(slot, Literal) or slot in self.metas for slot in step.inputs):
             return False
-        if step.op.mints or step.sources or not self.outputs.isdisjoint(step.outputs) or is_observable(step):
+        if step.op.makes_sizes or step.sources or not self.outputs.isdisjoint(step.outputs) or is_observable(step):
             return False
         sizes = [self.ctx.sizes(m, field="results") for m in step.results]
         return None not in sizes and self._is_bound((*sizes, *step.all_params()))

@@ -43,7 +43,7 @@ def nodes_over(body: Graph, layout: Layout, inputs: Sequence[Value], may_move: C
     known, nodes = {*inputs}, list[Node]()
     ctx = pass_context(pass_scope(body), "loop_invariants")
     for node in body.nodes:
-        is_fit = known.issuperset(node.inputs) and not node.op.mints and may_move(node)
+        is_fit = known.issuperset(node.inputs) and not node.op.makes_sizes and may_move(node)
         if is_fit and _is_constant(_variables_of(ctx, node), varying):
             nodes.append(node)
             known.update(node.outputs)

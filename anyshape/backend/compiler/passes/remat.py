@@ -67,7 +67,7 @@ class _Split:
 
 
 def _is_recomputable(node: Node, weigh: Weigh) -> bool:
-    pure = TRAITS[node.op].recomputable and not raises(node) and not node.op.mints
+    pure = TRAITS[node.op].recomputable and not raises(node) and not node.op.makes_sizes
     return pure and all(weigh(v.meta) is not None for v in (*node.operands, *node.outputs))
 
 

@@ -67,7 +67,7 @@ class Simplifier:
             if simpler is None:
                 break
             node = simpler
-        key = id(node) if node.op.mints else self._key(node)  # run-time sizes keep their names
+        key = id(node) if node.op.makes_sizes else self._key(node)  # run-time sizes keep their names
         earlier = self.node_by_key.setdefault(key, node)
         if earlier is not node:
             self.replacement.update(zip(node.outputs, earlier.outputs, strict=True))
