@@ -22,7 +22,7 @@ from anyshape.numpy.operands.promotion import (
     result_type,
     sizes,
 )
-from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value
+from anyshape.numpy.operands.reduction_args import ABSENT, extreme_value, refuse_out
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -128,15 +128,16 @@ def clip(
     """Return `a` limited to the range from `a_min` to `a_max`.
 
     `min` and `max` are other names of the limits; None sets no limit. All broadcast, and dtypes promote as in NumPy.
-    At a limit the derivative is shared by the array and the limit, half each. With traced arguments `out` and ufunc
-    options raise UnsupportedFunctionError.
+    At a limit the derivative is shared by the array and the limit, half each. With traced arguments `out` must
+    be traced too, and ufunc options raise UnsupportedFunctionError.
     """
     low, high = _stated(min, a_min), _stated(max, a_max)
     if not is_traced(a, low, high):
         return np.clip(a, low, high, out=out, **kwargs)
-    if out is not None or kwargs:
-        advice = "use the result instead of `out`"
-        raise UnsupportedFunctionError("clip", "out and ufunc options of a traced array", advice, user_line())
+    refuse_out("clip", out)
+    if kwargs:
+        advice = "leave them out"
+        raise UnsupportedFunctionError("clip", "ufunc options of a traced array", advice, user_line())
     _check_names([min, max], [a_min, a_max])
     dtype = result_type(a)  # NumPy takes even a scalar `a` as an array
     if low is None and high is None:

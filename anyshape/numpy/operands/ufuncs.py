@@ -65,6 +65,9 @@ def ufunc_doc(ufunc: np.ufunc, summary: str, note: str = "", operands: str = "")
     return "\n\n".join(p for p in paragraphs if p)
 
 
+_SIZES = (int, np.integer, SymbolicSize)
+
+
 def has_out(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Return whether a call of a ufunc names an array for its result."""
     return len(args) > ufunc.nin or options.get("out") is not None
@@ -78,9 +81,9 @@ def of_ufunc(
     def function(*args: Any, **options: Any) -> Any:
         if not is_traced(*args, *options.values()):
             return ufunc(*args, **options)
-        if all(has_type(x, (int, np.integer, SymbolicSize)) for x in args):
+        if args and has_type(args[0], _SIZES) and all(has_type(x, _SIZES) for x in args[1:]):
             return ufunc(*args, **options)  # a size, or an array where the ufunc gives no size
-        if has_out(ufunc, args, options):
+        if (options or len(args) > ufunc.nin) and has_out(ufunc, args, options):
             return ufunc(*args, **options)  # calls this function again, by NumPy's protocol, and writes the result
         return owned(apply(*promoted(ufunc, *args, **check_options(ufunc, args, options))), *args)
 
