@@ -14,10 +14,11 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes, numel
 from anyshape.graph.sizes.expr import Size
 from anyshape.numpy.elementwise import multiply, subtract
-from anyshape.numpy.operands.memory import writes_out
+from anyshape.numpy.operands.memory import stretches_to_out, writes_out
 from anyshape.numpy.operands.promotion import asarray, axis_of, is_traced, promoted, sizes, static_int
 from anyshape.numpy.operands.reduction_args import in_common_dtype, plus_zero, refuse_out
 from anyshape.numpy.operands.signatures import publish, signed_as, ufunc_signature
+from anyshape.numpy.operands.ufuncs import has_out
 from anyshape.numpy.operands.zero_d import makes_array
 from anyshape.ops import elementwise as ew
 from anyshape.ops import movement as mv
@@ -99,26 +100,25 @@ def _own_stack_axes(x: Any, count: int, front: Sequence[Size]) -> tuple[Any, lis
     return broadcast_to(x, (*[front[a] for a in own], *shape[count:])), own
 
 
-@writes_out
 @signed_as(ufunc_signature(np.matmul))
-def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
+def matmul(*args: Any, **options: Any) -> Any:
     """Return the matrix product of x1 and x2; vectors count as one row or one column.
 
     The last axis of x1 and the last but one of x2 must have equal sizes. The axes before them broadcast. Dtypes follow
-    `numpy.matmul`. With a traced operand all options but `dtype` raise UnsupportedFunctionError.
+    `numpy.matmul`. With a traced operand `out` must be traced too, and other options but `dtype` raise
+    UnsupportedFunctionError.
     """
-    if not is_traced(x1, x2):
-        return np.matmul(x1, x2, out, **options)
-    refuse_out("matmul", out)
-    x, y = promoted(np.matmul, x1, x2, dtype=no_options("matmul", options))
+    if not is_traced(*args) or has_out(np.matmul, args, options):
+        return np.matmul(*args, **options)
+    x, y = promoted(np.matmul, *args, dtype=no_options("matmul", options))
     _refuse_scalars("matmul", x, y)
     return _stacked("matmul", x, y, min(x.ndim, 2), min(y.ndim, 2))
 
 
 _VECTOR_DOC = """{summary}
 
-The other axes broadcast. Dtypes follow `numpy.{name}`. With a traced operand all options but `axis` and `dtype`
-raise UnsupportedFunctionError.
+The other axes broadcast. Dtypes follow `numpy.{name}`. With a traced operand `out` must be traced too, and other
+options but `axis` and `dtype` raise UnsupportedFunctionError.
 """
 
 
@@ -126,15 +126,14 @@ def _vector_product(ufunc: np.ufunc, core_x: int, core_y: int, summary: str, *, 
     """Build `vecdot`, `matvec` or `vecmat`, which sum over the last axis of x, and of the matrix y the last but one."""
     name = ufunc.__name__
 
-    def function(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Any:
-        if not is_traced(x1, x2):
-            return ufunc(x1, x2, out, **options)
+    def function(*args: Any, **options: Any) -> Any:
+        if not is_traced(*args) or has_out(ufunc, args, options):
+            return ufunc(*args, **options)
         if "axis" in options and (core_x, core_y) != (1, 1):
             axis = options["axis"]
             raise ArgumentError(name, f"axis {axis}", "has no meaning for matrices", "move the axes to the end")
         axis = options.pop("axis", -1)
-        refuse_out(name, out)
-        x, y = promoted(ufunc, x1, x2, dtype=no_options(name, options))
+        x, y = promoted(ufunc, *args, dtype=no_options(name, options))
         _refuse_scalars(name, x, y)
         if core_x > x.ndim or core_y > y.ndim:
             raise ShapeError(name, "an operand has too few axes", (meta_of(x), meta_of(y)), user_line())
@@ -200,7 +199,7 @@ def _flat(x: Any) -> Any:
     return mv.reshape(x, (numel(sizes(x)),))
 
 
-@writes_out
+@stretches_to_out
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """Return the matrix of products of each element of `a` with each of `b`; both are flattened.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from anyshape.errors import DTypeError
 from anyshape.graph.ir.builder import Traced, user_line
-from anyshape.numpy.operands.memory import makes_copy, owned, writes_out
+from anyshape.numpy.operands.memory import makes_copy, owned, stretches_to_out
 from anyshape.numpy.operands.promotion import (
     NUMERIC,
     asarray,
@@ -188,7 +188,7 @@ frexp = _function(np.frexp, ew.frexp, "Return the mantissa in (-1, 1) and the ex
 modf = _function(np.modf, _fraction_and_whole, "Return the fractional and the integral part of x, both with its sign.")
 
 
-@writes_out
+@stretches_to_out
 @makes_copy
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Return `a` rounded to a number of decimals, and halves to the even digit.
@@ -209,7 +209,7 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 around = round
 
 
-@writes_out
+@stretches_to_out
 def fix(x: Any, out: Any = None) -> Any:
     """Return x rounded towards 0, in the shape and dtype of x.
 
@@ -290,7 +290,7 @@ def _equals_infinity(name: str, x: Any, infinity: float) -> Any:
     return ew.eq(x, ew.lift(infinity, x)) if x.dtype.kind == "f" else ew.ne(x, x)
 
 
-@writes_out
+@stretches_to_out
 def isposinf(x: Any, out: Any = None) -> Any:
     """Return where x is positive infinity, as booleans in the shape of x.
 
@@ -302,7 +302,7 @@ def isposinf(x: Any, out: Any = None) -> Any:
     return _equals_infinity("isposinf", x, np.inf)
 
 
-@writes_out
+@stretches_to_out
 def isneginf(x: Any, out: Any = None) -> Any:
     """Return where x is negative infinity, as booleans in the shape of x.
 

@@ -11,7 +11,7 @@ from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.numpy.elementwise import exceeds_dtype, greater_equal, less_equal
 from anyshape.numpy.operands.index_parser import fit_mask
-from anyshape.numpy.operands.memory import into, makes_copy, owned, writes_out
+from anyshape.numpy.operands.memory import into, makes_copy, owned, stretches_to_out
 from anyshape.numpy.operands.promotion import (
     asarray,
     cast_operand,
@@ -119,7 +119,7 @@ def _piece(function: Any, x: Any, args: Any, kw: Any) -> Any:
 # -- limits
 
 
-@writes_out
+@stretches_to_out
 @makes_copy
 def clip(
     a: Any, a_min: Any = ABSENT, a_max: Any = ABSENT, out: Any = None, *, min: Any = ABSENT, max: Any = ABSENT,

@@ -344,13 +344,13 @@ class Array(MemoryAttributes, Traced):
         conjugate = NAMESPACE["conjugate"](self)
         return conjugate if self.dtype.kind == "c" and not self.weak else alike(conjugate, self)
 
-    def compress(self, condition: Any, axis: Any = None) -> Any:
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the slices along an axis at which a condition holds."""
-        return NAMESPACE["compress"](condition, self, axis)
+        return NAMESPACE["compress"](condition, self, axis, out)
 
-    def dot(self, b: Any) -> Any:
+    def dot(self, b: Any, out: Any = None) -> Any:
         """Return the product of this array and b, as `numpy.dot` defines it."""
-        return NAMESPACE["dot"](self, b)
+        return NAMESPACE["dot"](self, b, out)
 
     conjugate = conj
     all = method("all")
@@ -411,7 +411,9 @@ class Array(MemoryAttributes, Traced):
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
             raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())
         results = function(*inputs, **options)
-        return writes.all_into(outs, results, ufunc.__name__, where) if any(o is not None for o in outs) else results
+        if all(out is None for out in outs):
+            return results
+        return writes.all_into(outs, results, ufunc.__name__, where, method == "__call__")
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_counterpart(function, args, kwargs)

@@ -57,10 +57,10 @@ def in_place(symbol: str, name: str) -> Callable[..., Any]:
     return operate
 
 
-def all_into(outs: tuple[Any, ...], results: Any, name: str, where: Any) -> Any:
-    """Write each result of a ufunc to its array of `out`, if it has one."""
+def all_into(outs: tuple[Any, ...], results: Any, name: str, where: Any, stretches: bool) -> Any:
+    """Write each result of a ufunc to its array of `out`, if it has one; its methods do not stretch results."""
     if not isinstance(results, tuple):
-        return into(outs[0], results, name, where)
+        return into(outs[0], results, name, where, stretches=stretches)
     return tuple([r if o is None else into(o, r, name, where) for o, r in zip(outs, results, strict=True)])
 
 

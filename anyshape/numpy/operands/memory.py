@@ -225,20 +225,39 @@ def makes_copy(function: F) -> F:
     return cast(F, copied)
 
 
-def into(out: Any, result: Any, name: str, where: Any = True) -> Any:
-    """Write a result to the array `out`, where a mask holds, and return the array."""
+def into(out: Any, result: Any, name: str, where: Any = True, *, stretches: bool = True) -> Any:
+    """Write a result to the array `out`, where a mask holds, and return the array.
+
+    Ufuncs stretch the result to the shape of `out`; other functions require that shape.
+    """
+    asked = f"{name}(..., out=x)"
     if not isinstance(out, Traced):
-        problem = "an array of NumPy cannot hold traced values"
-        raise MutationError(f"{name}(..., out=x)", problem, "use the result", user_line())
+        raise MutationError(asked, "an array of NumPy cannot hold traced values", "use the result", user_line())
+    if not out.is_array:
+        raise MutationError(asked, "a number cannot be written to", "use the result", user_line())
+    if not stretches:
+        _require_shape(out, result, name)
     value = assigned(out, as_traced(result), name)
     if where is not True:
         value = ew.select(in_shape_of(out, as_traced(asarray(where)), name), value, out)
-    write(out, value, f"{name}(..., out=x)")
+    write(out, value, asked)
     return out
 
 
-def writes_out(function: F) -> F:
-    """Return a function with a parameter `out` that writes its result there, if that is an array of a program."""
+def _require_shape(out: Any, result: Any, name: str) -> None:
+    """Require that an array has the shape of the result that it is to hold."""
+    ctx, shape, needed = context_of(name, out, result), sizes(out), sizes(result)
+    if len(shape) != len(needed):
+        raise ctx.fail(f"`out` has {len(shape)} axes, and the result has {len(needed)}", "give `out` its shape")
+    for axis, (a, b) in enumerate(zip(shape, needed, strict=True)):
+        ctx.require_equal(a, b, f"`out` and the result differ in the size of axis {axis}")
+
+
+def writes_out(function: F, *, stretches: bool = False) -> F:
+    """Return a function with a parameter `out` that writes its result there, if that is an array of a program.
+
+    Functions that NumPy composes of ufuncs stretch the result to the shape of `out`.
+    """
     code = inspect.unwrap(function).__code__
     position = code.co_varnames.index("out")
 
@@ -252,6 +271,11 @@ def writes_out(function: F) -> F:
             args = (*args[:position], None, *args[position + 1 :])
         else:
             kwargs = kwargs | {"out": None}
-        return into(out, function(*args, **kwargs), written.__name__)
+        return into(out, function(*args, **kwargs), written.__name__, stretches=stretches)
 
     return cast(F, written)
+
+
+def stretches_to_out(function: F) -> F:
+    """Return a function that writes its result to `out`, stretched to its shape."""
+    return writes_out(function, stretches=True)
