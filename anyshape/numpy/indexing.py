@@ -13,6 +13,7 @@ import numpy as np
 from anyshape.errors import ArgumentError, DTypeError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.shapes.shape_rules import broadcast_sizes
 from anyshape.graph.sizes import expr
@@ -79,9 +80,11 @@ def _part(x: Any, keys: tuple[Any, ...]) -> Any:
 
 
 def _identity(item: Any) -> Any:
-    """Return what is equal for items of keys that name the same elements."""
+    """Return what is equal for items of keys that name the same elements; its comparison decides nothing."""
     if isinstance(item, Traced):
         return item.value
+    if isinstance(item, SymbolicSize):
+        return item.expr
     if isinstance(item, slice):
         return slice, _identity(item.start), _identity(item.stop), _identity(item.step)
     return item

@@ -330,3 +330,17 @@ def test_an_index_array_without_axes_gives_a_copy():
     x = np.arange(6.0).reshape(2, 3)
     for ours, numpys in zip(anyshape.jit(program)(x, 0), program(x, 0), strict=True):
         np.testing.assert_array_equal(ours, numpys)
+
+
+def test_an_assignment_of_another_part_of_a_row_decides_nothing_about_sizes():
+    def program(x, w, i):
+        y = x.copy()
+        n, m = w.shape
+        y[i, :n] = y[i, :m]
+        return y
+
+    jitted = anyshape.jit(program)
+    x = np.arange(12.0).reshape(3, 4)
+    for shape in ((2, 2), (3, 1), (4, 1), (0, 0)):
+        np.testing.assert_array_equal(jitted(x, np.ones(shape), 1), program(x, np.ones(shape), 1))
+    assert jitted.cache_info().traces == 1
