@@ -103,10 +103,13 @@ def _cond_each_type(
 
 
 def _sized_type(ctx: ShapeGuardContext, x: TensorMeta, *, shape: tuple[Size, ...]) -> TensorMeta:
-    """Return the type of x with these sizes, which it has: the kernel checks that."""
+    """Return the type of x with these sizes, which it has: the kernel checks that.
+
+    It has them as they are written: around a subgraph, these may be another size than the ones that equal them inside.
+    """
     if len(shape) != x.rank:
         raise ctx.fail(f"an array of {x.rank} axes has no shape of {len(shape)}")
-    return TensorMeta(x.dtype, tuple([ctx.resolve(s) for s in shape]))
+    return TensorMeta(x.dtype, tuple([ctx.resolve(s, simplest=False) for s in shape]))
 
 
 # -- definitions -------------------------------------------------------------------------------------------------

@@ -119,7 +119,9 @@ def batched_body(loop, flags, size):
         with derived(loop.body, _types(loop, flags, size).flat(), loop.handle) as (builder, xs):
             inputs = Inputs.of(loop.layout, xs[:count])
             inputs.pieces = moved(inputs.pieces, flags.pieces, (1,), (0,))
-            outputs = loop.outputs(batch(builder, loop.body, inputs.flat(), flags.flat(), size))
+            outputs = loop.outputs(
+                _as_written(loop, batch(builder, loop.body, inputs.flat(), flags.flat(), size), size)
+            )
             carries = [a or b for a, (_, b) in zip(flags.carries, outputs.carries, strict=True)]
             if carries == flags.carries:
                 ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="batching")
@@ -131,6 +133,13 @@ def batched_body(loop, flags, size):
                 ]
                 return builder.finish(ends, loop.body.name), flags, live
         flags = replace(flags, carries=carries)
+
+
+def _as_written(loop, results, size):
+    """Return results of a batch, and whether they carry it, in the sizes that the body writes them in."""
+    ys, flags = zip(*results, strict=True)
+    written = loop.as_written(ys, loop.body.outputs, [(size,) if flag else () for flag in flags])
+    return list(zip(written, flags, strict=True))
 
 
 def carried(ctx, size, y, is_batched, is_wanted):

@@ -7,7 +7,7 @@ no time. Values whose sizes depend on data are not saved: the linear map compute
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from anyshape.autodiff.jvp import inline
@@ -68,7 +68,7 @@ class _Part:
         self.position = {x.value: i for i, x in enumerate(inputs)}
         self.arrays = dict(builder.constants.values())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
-        self.made_again = {x.value: flag for x, flag in zip(inputs, shared, strict=True)}  # of sizes and shared inputs
+        self.made_again = self._made_again(shared)
         self.again = False
         self.saved: dict[Value, int] = {}  # the slot of each saved value
         self.read: set[int] = set()
@@ -85,30 +85,41 @@ class _Part:
             self.read = set(range(len(self.metas)))
         else:
             self.saved = dict.fromkeys(saved, -1)
-            self.read = {i for v in residuals if v not in self.saved for i in self._operands_of(v)}
+            self.read = self._operands_of([v for v in residuals if v not in self.saved])
 
     def _has_sizes_of_inputs(self, meta: TensorMeta) -> bool:
         bound = {s.variable for s in self.graph.dims}
         return meta.sizes is not None and all(v in bound for size in meta.sizes for v in expr.variables(size))
 
+    def _made_again(self, shared: Sequence[bool]) -> set[Value]:
+        """Return the values that the linear map makes again: of shared inputs, constants and sizes alone."""
+        made = {x.value for x, flag in zip(self.inputs, shared, strict=True) if flag} | {*self.arrays}
+        for node in self.builder.nodes:
+            reads_sizes_of_inputs = self.position.keys() >= {*node.sources}
+            if not node.op.makes_sizes and reads_sizes_of_inputs and made.issuperset(node.inputs):
+                made.update(node.outputs)
+        return made
+
     def _is_known(self, value: Value) -> bool:
         """Return whether the linear map has a value without saving it: it is an operand, a constant, or made again."""
-        return value in self.position or value in self.arrays or self._is_made_again(value)
+        return value in self.position or value in self.made_again
 
-    def _is_made_again(self, value: Value) -> bool:
-        if value not in self.made_again:
-            node = self.maker.get(value)
-            is_fit = node is not None and not node.op.makes_sizes and all(v in self.position for v in node.sources)
-            self.made_again[value] = is_fit and node is not None and all(map(self._is_made_again, node.inputs))
-        return self.made_again[value]
+    def _operands_of(self, values: Sequence[Value]) -> set[int]:
+        """Return the positions of the operands that known values are made from."""
+        made = self.makers_of(values)
+        read = {*values}.union(*[node.operands for node in made])
+        return {i for v, i in self.position.items() if v in read}
 
-    def _operands_of(self, value: Value) -> Iterator[int]:
-        """Yield the positions of the operands that a known value is made from."""
-        if value in self.position:
-            yield self.position[value]
-        elif value in self.maker:
-            for operand in self.maker[value].operands:
-                yield from self._operands_of(operand)
+    def makers_of(self, values: Sequence[Value], known: Container[Value] = ()) -> list[Node]:
+        """Return the nodes that make values again, and what these read, in their order; `known` ones need none."""
+        seen, todo, makers = set[Value](), [*values], set[Node]()
+        while todo:
+            value = todo.pop()
+            if value not in seen and value not in known and value in self.maker:
+                makers.add(self.maker[value])
+                todo += self.maker[value].inputs
+            seen.add(value)
+        return [node for node in self.builder.nodes if node in makers]
 
     def take_slots(self, slots: list[TensorMeta]) -> None:
         """Give each saved value a slot of its type that this branch has not taken, or a new one."""
@@ -186,17 +197,16 @@ class _Known:
 
     def handle(self, x: Traced) -> Any:
         """Return the stand-in of a residual: an operand, a saved value, a constant, or a value of sizes made again."""
-        part, value = self.part, x.value
-        if value not in self.env:
-            if value in part.arrays:
-                self.env[value] = self.builder.constant(part.arrays[value])
-            else:
-                self._make(part.maker[value])
+        for node in [] if x.value in self.env else self.part.makers_of([x.value], self.env):
+            self._make(node)
+        return self._value(x.value)
+
+    def _value(self, value: Value) -> Any:
+        if value not in self.env:  # a constant
+            self.env[value] = self.builder.constant(self.part.arrays[value])
         return self.env[value]
 
     def _make(self, node: Node) -> None:
-        for operand in node.inputs:
-            self.handle(self.builder.handle(self.builder, operand))
-        inputs, sources = [self.env[v] for v in node.inputs], [self.env[v] for v in node.sources]
+        inputs, sources = [[*map(self._value, xs)] for xs in (node.inputs, node.sources)]
         outputs = self.builder.emit(node.op, inputs, sources, dict(node.params))
         self.env.update(zip(node.outputs, outputs, strict=True))

@@ -11,12 +11,14 @@ from anyshape.autodiff.control_flow.branch_derivatives import Typed
 from anyshape.autodiff.jvp import inline
 from anyshape.autodiff.subgraph_transforms import batch_element, derived, with_shared_variables
 from anyshape.graph.ir.builder import Builder
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, Value
 from anyshape.graph.ir.subgraph import close, sizes_at
 from anyshape.graph.shapes.array_type import Exact, TensorMeta
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.ops import loops as lp
+from anyshape.ops.control_flow import sized
 from anyshape.ops.core.flop_counts import Shape
 from anyshape.ops.subgraph_call import further_operands
 from anyshape.support.lazy_dataclass import dataclass
@@ -141,6 +143,7 @@ class Loop:
         self.length: Size | None = None if stack is None else ctx.exact(Typed(stack), 0, field="operands")
         self.metas = Inputs.of(layout, [v.meta for v in body.inputs])
         self.varying = lp.varying_variables(body, layout)
+        self.constant = {s.variable for s in body.dims} - self.varying
 
     @property
     def has_mask(self) -> bool:
@@ -161,6 +164,20 @@ class Loop:
     def exact_sizes(self, x: Any) -> Shape | None:
         """Return the exact sizes of an operand or a result, None where it has none."""
         return self.ctx.sizes(Typed(meta_of_operand(x)))
+
+    def as_written(self, xs: Sequence[Any], values: Sequence[Value], batch: Sequence[Shape] = ()) -> list[Any]:
+        """Return what a derived body makes for values of the body in the sizes that these are written in.
+
+        Two sizes may be equal only where there is a trip. Without one, the loop gives the sizes as written. `batch`
+        gives for each the sizes that stand before its own.
+        """
+        triples = zip(xs, values, batch or [()] * len(values), strict=True)
+        return [x if x is None or not self.is_constant(v.meta) else _of_shape(x, v.meta, b) for x, v, b in triples]
+
+    def is_constant(self, meta: TensorMeta) -> bool:
+        """Return whether an array type of the body has exact sizes that are the same in all trips."""
+        sizes = meta.sizes
+        return sizes is not None and all(v in self.constant for size in sizes for v in expr.variables(size))
 
     # -- loops over derived bodies
 
@@ -241,6 +258,12 @@ class Loop:
         mask = results[count] if len(results) > count else None
         own, filled = _apart(graph, [*results[:count], *results[count + 1 :]])
         return Results(Outputs.of(count, joined, own), mask, filled)
+
+
+def _of_shape(x: Any, meta: TensorMeta, batch: Shape) -> Any:
+    """Return a value with the sizes of an array type behind the ones of a batch."""
+    assert meta.sizes is not None  # a constant type has them
+    return sized(x, (*batch, *meta.sizes))
 
 
 def _apart(graph: Graph, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

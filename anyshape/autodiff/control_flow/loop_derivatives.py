@@ -25,6 +25,7 @@ def pushed_body(loop: Loop, active: Inputs) -> tuple[Graph, Inputs, Outputs]:
             primals, live = Inputs.of(metas.layout(), xs[: len(metas.flat())]).split(active)
             tangents = [by_flags(flags, ts) for flags, ts in zip(active.kinds(), live.kinds(), strict=True)]
             outputs, slopes = push(builder, loop.body, primals.flat(), Inputs(*tangents).flat())
+            outputs, slopes = [loop.as_written(ys, loop.body.outputs) for ys in (outputs, slopes)]
             has = loop.outputs([t is not None for t in slopes])
             carries = [a or b for a, b in zip(active.carries, has.carries, strict=True)]
             if carries == active.carries:

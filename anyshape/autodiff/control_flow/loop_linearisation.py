@@ -77,6 +77,7 @@ class _Tape:
         self.wrt = [i for i, flag in enumerate(active.flat()) if flag]
         with derived(loop.body, loop.metas.flat(), loop.handle) as (builder, inputs):
             outputs, self.map = linearise(builder, loop.body, inputs, self.wrt)
+            outputs = loop.as_written(outputs, loop.body.outputs)
         self.builder, self.inputs = builder, [x.value for x in inputs]
         self.outputs = loop.outputs(outputs)
         self.live = loop.outputs([i is not None for i in self.map.live])
@@ -95,8 +96,9 @@ class _Tape:
         exact sizes, as this cannot be saved.
         """
         loop, sources = self.loop, self.sources
-        saved = [v for v in dict.fromkeys(residuals) if not sources.is_made_again(v)]
-        read = set[int]().union(*map(sources.inputs_of, residuals))
+        saved = [v for v in dict.fromkeys(residuals) if v not in sources.again]
+        self.remade = sources.made_again(residuals)
+        read = sources.positions_of(self.remade)
         unsaved = any(x.meta.sizes is None for x in self.map.residuals)
         self.recomputes = unsaved or bool(loop.checkpoint and saved)
         if self.recomputes:
@@ -107,10 +109,9 @@ class _Tape:
 
     def _sort(self, saved: Sequence[Value]) -> None:
         """Tell the saved values that have the same sizes in all trips from others."""
-        constant = self.sources.bound - self.loop.varying
-        self.stacked = [v for v in saved if _has_sizes_over(v, constant)]
+        self.stacked = [v for v in saved if self.loop.is_constant(v.meta)]
         self.pieces = [v for v in saved if v not in self.stacked]
-        self.changing = self._changing_variables(constant)
+        self.changing = self._changing_variables()
 
     def _read_again(self, residuals: Sequence[Value], whole: bool) -> set[int]:
         """Return the positions of the inputs that residuals are computed from again, or the `whole` body.
@@ -121,12 +122,17 @@ class _Tape:
             return set(range(len(self.inputs)))
         return self.sources.ancestors_of(residuals)
 
-    def _changing_variables(self, constant: set[DimVar]) -> list[DimVar]:
+    def _changing_variables(self) -> list[DimVar]:
         """Return the variables of the linear map that differ between trips."""
-        residuals = [] if self.recomputes else [x.value for x in self.map.residuals]
+        residuals = [] if self.recomputes else [*[x.value for x in self.map.residuals], *self._measured_again()]
         metas = [v.meta for v in (*self.inputs[: self.loop.layout.carries], *self.pieces, *residuals)]
         named = [v for meta in metas for size in _sizes(meta) for v in expr.variables(size)]
-        return [v for v in dict.fromkeys(named) if v not in constant]
+        return [v for v in dict.fromkeys(named) if v not in self.loop.constant]
+
+    def _measured_again(self) -> list[Value]:
+        """Return the operands of what the linear map makes again, which may read the sizes of any."""
+        makers = [self.sources.maker[v] for v in self.remade if v in self.sources.maker]
+        return [v for node in dict.fromkeys(makers) for v in node.operands]
 
     def _measure(self) -> None:
         """Find the lengths that are saved: of carriers, of pieces, and of joined outputs that have none yet."""
@@ -243,8 +249,8 @@ class _Tape:
         results = inline(builder, linear.graph, [*tangents, *residuals])
         slopes = [None if i is None else results[i] for i in linear.live]
         ctx = ShapeGuardContext(builder.scope, self.loop.body.name, rule="jvp")
-        columns = zip(outputs, slopes, self.live.flat(), strict=True)
-        return [or_zeros(ctx, y, t) for y, t, flag in columns if flag]
+        filled = [or_zeros(ctx, y, t) if f else None for y, t, f in zip(outputs, slopes, self.live.flat(), strict=True)]
+        return [t for t in self.loop.as_written(filled, self.loop.body.outputs) if t is not None]
 
     def _values_in(self, operands: Inputs) -> dict[Value, Any]:
         """Return the values that the linear map reads as they are: inputs of the body, and what is saved."""
@@ -301,30 +307,34 @@ def _where(live: Any, x: Any, y: Any) -> Any:
 
 
 class _Sources:
-    """Origins of the values of a body: inputs, constants, and nodes that the linear map can make again."""
+    """Origins of the values of a body: inputs, constants, and nodes that the linear map can make again.
+
+    `again` are the values that it reads or makes again: they do not depend on carries, but for sizes.
+    """
 
     def __init__(self, loop: Loop, builder: Builder, inputs: Sequence[Value]) -> None:
         self.position = {v: i for i, v in enumerate(inputs)}
         self.arrays = dict(builder.constants.values())
         self.maker = {v: node for node in builder.nodes for v in node.outputs}
         self.bound = {s.variable for s in loop.body.dims}
-        self.again = {v: i >= loop.layout.carries for i, v in enumerate(inputs)} | dict.fromkeys(self.arrays, True)
+        self.again = {v for i, v in enumerate(inputs) if i >= loop.layout.carries} | {*self.arrays}
+        for node in builder.nodes:
+            if not node.op.makes_sizes and self.again.issuperset(node.inputs):
+                self.again.update([v for v in node.outputs if _has_sizes_over(v, self.bound)])
 
-    def is_made_again(self, value: Value) -> bool:
-        """Return whether the linear map makes a value again: it does not depend on carries, but for sizes."""
-        if value not in self.again:
-            node = self.maker.get(value)
-            is_fit = node is not None and not node.op.makes_sizes and _has_sizes_over(value, self.bound)
-            self.again[value] = is_fit and node is not None and all(map(self.is_made_again, node.inputs))
-        return self.again[value]
+    def made_again(self, values: Sequence[Value]) -> set[Value]:
+        """Return which of these values, and of those that they are made from, the linear map reads or makes again."""
+        seen, todo = set[Value](), [*values]
+        while todo:
+            value = todo.pop()
+            if value not in seen and value in self.again:
+                seen.add(value)
+                todo += self.maker[value].inputs if value in self.maker else ()
+        return seen
 
-    def inputs_of(self, value: Value) -> set[int]:
-        """Return the positions of the inputs that a known value is made from."""
-        if value in self.position:
-            return {self.position[value]}
-        if value in self.arrays or not self.is_made_again(value):
-            return set()
-        return set[int]().union(*[self.inputs_of(v) for v in self.maker[value].inputs])
+    def positions_of(self, values: set[Value]) -> set[int]:
+        """Return the positions of the inputs among values."""
+        return {i for v, i in self.position.items() if v in values}
 
     def ancestors_of(self, values: Sequence[Value]) -> set[int]:
         """Return the positions of the inputs that values are computed from, or have their sizes of."""
@@ -334,7 +344,7 @@ class _Sources:
             if value not in seen and value in self.maker:
                 todo += self.maker[value].operands
             seen.add(value)
-        return {i for v, i in self.position.items() if v in seen}
+        return self.positions_of(seen)
 
 
 class _Remade:

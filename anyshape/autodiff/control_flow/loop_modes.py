@@ -168,7 +168,8 @@ def _pulled(loop: Loop, linear: Inputs, starts: Sequence[Any], seeds: Outputs) -
     results = loop.scan(graph, known.joined(cotangents), lengths, sum(has.pieces), loop.length, not loop.reverse, ends)
     parts = Outputs.of(len(cotangents.carries), sum(has.pieces), results)
     sums, stacks = iter(parts.carries[len(starts) :]), parts.stacked[sum(has.elements) :]
-    captured = [next(sums) if p is None else p.of(known.elements, stacks) for p in products]
+    pairs = zip(products, pulled.captured, strict=True)
+    captured = [next(sums) if p is None else p.of(known.elements, stacks, loop.exact_sizes(x)) for p, x in pairs]
     added = by_flags([*has.elements, *has.pieces], [*parts.stacked[: sum(has.elements)], *parts.joined])
     return [*parts.carries[: len(starts)], *added, *captured]
 

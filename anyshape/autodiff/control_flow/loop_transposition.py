@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.autodiff.control_flow.branch_derivatives import Typed
+from anyshape.autodiff.control_flow.branch_derivatives import Typed, or_zeros
 from anyshape.autodiff.control_flow.loop_calls import Inputs, Loop, Outputs, by_flags, flagged, reordered
 from anyshape.autodiff.linearize_transpose import transpose
-from anyshape.autodiff.rule_tables import add_tangents, zeros_like
+from anyshape.autodiff.rule_tables import add_tangents
 from anyshape.autodiff.subgraph_transforms import derived
 from anyshape.graph.ir.builder import Builder, Traced
 from anyshape.graph.ir.graph import Graph, Value
@@ -24,6 +24,9 @@ from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops.contraction import Axes, dot_general, dot_general_op
+from anyshape.ops.core.apply import meta_of
+from anyshape.ops.core.flop_counts import Shape
+from anyshape.ops.movement import pad_unchecked, strided
 from anyshape.support.lazy_dataclass import dataclass
 
 BOOL = np.dtype(bool)
@@ -53,13 +56,25 @@ class Product:
     contract: tuple[Axes, Axes]
     batch: tuple[Axes, Axes]
 
-    def of(self, known: Sequence[Any], added: Sequence[Any]) -> Any:
-        """Return the sum for these stacks."""
+    def of(self, known: Sequence[Any], added: Sequence[Any], shape: Shape | None) -> Any:
+        """Return the sum for these stacks, in the shape of what it is a cotangent of."""
         x, y = [(known if is_known else added)[i] for is_known, i in self.operands]
         first, second = self.contract
         contract = [0, *[axis + 1 for axis in first]], [0, *[axis + 1 for axis in second]]
         batch = [axis + 1 for axis in self.batch[0]], [axis + 1 for axis in self.batch[1]]
-        return dot_general(x, y, contract=contract, batch=batch)
+        total = dot_general(x, y, contract=contract, batch=batch)
+        return total if shape is None else _fitted(total, shape)
+
+
+def _fitted(x: Traced, shape: Shape) -> Any:
+    """Return an array in a shape that it has where there is a trip: without one, zeros of this shape."""
+    scope, sizes = x.builder.scope, meta_of(x).sizes
+    assert sizes is not None  # products have the sizes of their operands
+    if all(map(scope.same, sizes, shape)):
+        return x
+    least, none = [expr.minimum(a, b) for a, b in zip(sizes, shape, strict=True)], [0] * len(shape)
+    high = [expr.sub(size, low) for size, low in zip(shape, least, strict=True)]
+    return pad_unchecked(strided(x, none, least, [1] * len(shape)), none, high, none)
 
 
 def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, Inputs, list[Product | None]]:
@@ -81,18 +96,23 @@ def transposed_body(loop: Loop, linear: Inputs, live: Outputs) -> tuple[Graph, I
             residuals.flat(),
             [*seeds.carries, *by_flags(live.stacked, seeds.elements), *by_flags(live.joined, seeds.pieces)],
         )
-        cts = Inputs.of(pulled.layout(), results)
+        cts = Inputs.of(pulled.layout(), loop.as_written(results, flagged(loop.body.inputs, linear.flat())))
         ctx = ShapeGuardContext(builder.scope, loop.body.name, rule="transpose")
         pairs = zip(cts.carries, pulled.carries, strict=True)
-        carries = [zeros_like(ctx, Typed(m)) if ct is None else ct for ct, m in pairs]
-        stacks = _Stacks(loop, builder, residuals.elements)
-        products = [None if loop.checkpoint else stacks.product(ct) for ct in cts.captured]
+        carries = [or_zeros(ctx, Typed(m), ct) for ct, m in pairs]
+        stacks, captured = _Stacks(loop, builder, residuals.elements), Inputs.of(pulled.layout(), results).captured
+        products = [None if loop.checkpoint else stacks.product(ct) for ct in captured]
         summed = [i for i, product in enumerate(products) if product is None]
         sums = [builder.input(pulled.captured[i]) for i in summed]
         after = [add_tangents(total, cts.captured[i]) for total, i in zip(sums, summed, strict=True)]
-        added = [[ct for ct in kind if ct is not None] for kind in (cts.elements, cts.pieces)]
-        graph = builder.finish([*carries, *after, *added[0], *stacks.added, *added[1]], loop.body.name)
+        ends = [*carries, *after, *_made(cts.elements), *stacks.added, *_made(cts.pieces)]
+        graph = builder.finish(ends, loop.body.name)
     return with_last_inputs_at(graph, len(metas.carries), len(sums)), cts.map(lambda ct: ct is not None), products
+
+
+def _made(cts: Sequence[Any]) -> list[Any]:
+    """Return the cotangents that are not zero."""
+    return [ct for ct in cts if ct is not None]
 
 
 def _cotangent_types(loop: Loop, pulled: Inputs, live: Outputs) -> Inputs:
@@ -114,20 +134,19 @@ class _Stacks:
     def __init__(self, loop: Loop, builder: Builder, known: Sequence[Traced]) -> None:
         self.known = {x.value: i for i, x in enumerate(known)}
         self.maker = {node.outputs[0]: node for node in builder.nodes}
-        self.builder, self.constant = builder, {s.variable for s in loop.body.dims} - loop.varying
+        self.builder, self.loop = builder, loop
         self.added: list[Traced] = []
 
     def product(self, ct: Traced | None) -> Product | None:
         """Return the product that a cotangent is, None where it is none or its sizes differ between trips."""
         node = None if ct is None else self.maker.get(ct.value)
-        if node is None or node.op is not dot_general_op or not all(map(self._has_constant_sizes, node.inputs)):
+        if node is None or node.op is not dot_general_op or not all(map(self._is_constant, node.inputs)):
             return None
         x, y = [self._stack(v) for v in node.inputs]
         return Product((x, y), **dict(node.params))
 
-    def _has_constant_sizes(self, value: Value) -> bool:
-        sizes = value.meta.sizes
-        return sizes is not None and all(v in self.constant for size in sizes for v in expr.variables(size))
+    def _is_constant(self, value: Value) -> bool:
+        return self.loop.is_constant(value.meta)
 
     def _stack(self, value: Value) -> tuple[bool, int]:
         """Return where the stack of a value is."""

@@ -146,14 +146,17 @@ class ShapeGuardContext:
 
     # -- op-local sizes, and new sizes
 
-    def resolve(self, size: Size) -> ShapeExtent:
-        """Return the extent of an op-local size for the current operands; never stronger than their extents."""
+    def resolve(self, size: Size, simplest: bool = True) -> ShapeExtent:
+        """Return the extent of an op-local size for the current operands; never stronger than their extents.
+
+        It is the `simplest` of equal sizes, or as the operands have it.
+        """
         atom = expr.as_atom(size)
         if isinstance(atom, InputAxis):
             extent = self.metas[atom.operand].extents[atom.axis]
         else:
             extent = bind(size, self._extent_of_leaf)
-        if isinstance(extent, Exact):
+        if simplest and isinstance(extent, Exact):
             extent = Exact(self.scope.simplest(extent.size))
         self.scope.reliance_log.extend((self.primitive, self.rule, "resolve", "", None, extent, self.where))
         return extent

@@ -175,10 +175,13 @@ def same_shape(s: Simplifier, node: Node) -> Replacement:
 
 
 def same_sizes(s: Simplifier, node: Node) -> Replacement:
-    """sized(x) = x where conditions prove the sizes equal. A run checks them before."""
+    """sized(x) = x where conditions prove the sizes equal. A run checks them before.
+
+    A result of the graph stays as it is written: the type of its node may hang on that.
+    """
     x, y = node.inputs[0], node.outputs[0]
     old, new = s.ctx.sizes(x, field="shape"), s.ctx.sizes(y, field="shape")
-    if old is None or new is None:
+    if old is None or new is None or (y in s.graph.outputs and x.meta != y.meta):
         return None
     return x if [s.scope.normal(a) for a in old] == [s.scope.normal(b) for b in new] else None
 

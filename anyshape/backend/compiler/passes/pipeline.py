@@ -16,17 +16,19 @@ from anyshape.backend.compiler.passes.fold_into_contractions import fold_into_co
 from anyshape.backend.compiler.passes.fusion.fuse import fuse
 from anyshape.backend.compiler.passes.fusion.pad_add import fold_pads_into_sums
 from anyshape.backend.compiler.passes.hoist_shape_only import hoist_shape_only
+from anyshape.backend.compiler.passes.metadata_contract import pass_context, pass_scope
 from anyshape.backend.compiler.passes.prune_branches import prune_branches
 from anyshape.backend.compiler.passes.simplify import simplify
 from anyshape.backend.compiler.passes.sink import sink
 from anyshape.backend.compiler.plan import Group, Slot, Step
 from anyshape.backend.runtime.config import checks_enabled, config
 from anyshape.graph.ir.dead_code import remove_dead_code
-from anyshape.graph.ir.graph import Graph, Op, Value, replace_subgraphs
+from anyshape.graph.ir.graph import Graph, Node, Op, Value, replace_subgraphs
 from anyshape.graph.ir.validate import check_sizes_defined
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.ops.control import enter_checkpoint_op, leave_checkpoint_op, stop_gradient_op
+from anyshape.ops.control_flow import sized_op
 from anyshape.ops.custom_rules import (
     custom_argument_op,
     custom_jvp_op,
@@ -84,7 +86,8 @@ def prepare_to_run(graph: Graph) -> Graph:
     """
     plain = _without_custom_rules(graph)
     pairs = to_pairs(_without(plain if plain is graph else optimize(plain), (stop_gradient_op,)))
-    return _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
+    whole = _without(pairs if pairs is graph else optimize(pairs), (enter_checkpoint_op, leave_checkpoint_op))
+    return _without_nodes(whole, _of_proved_sizes(whole))
 
 
 def _without_custom_rules(graph: Graph) -> Graph:
@@ -108,7 +111,22 @@ def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
 
     The first operands of an op with a param `count` are arguments, which no result stands for.
     """
-    marks = [n for n in graph.nodes if n.op in ops]
+    return _without_nodes(graph, [n for n in graph.nodes if n.op in ops])
+
+
+def _of_proved_sizes(graph: Graph) -> list[Node]:
+    """Return the nodes that state sizes which are proved. A run that has a plan needs no types."""
+    marks = [n for n in graph.nodes if n.op is sized_op]
+    if not marks:
+        return []
+    scope = pass_scope(graph)
+    ctx = pass_context(scope, "lower")
+    sizes = {n: [ctx.sizes(v, field="sources") for v in (n.inputs[0], n.outputs[0])] for n in marks}
+    return [n for n, (x, y) in sizes.items() if x and y and [*map(scope.normal, x)] == [*map(scope.normal, y)]]
+
+
+def _without_nodes(graph: Graph, marks: Sequence[Node]) -> Graph:
+    """Return the graph with the operands of these nodes in place of their results."""
     operand = {v: x for n in marks for v, x in zip(n.outputs, n.inputs[dict(n.params).get("count", 0) :], strict=True)}
     if not operand:
         return graph
@@ -121,7 +139,8 @@ def _without(graph: Graph, ops: tuple[Op, ...]) -> Graph:
     def follow_all(values: tuple[Value, ...]) -> tuple[Value, ...]:
         return tuple(map(follow, values))
 
-    nodes = [n for n in graph.nodes if n.op not in ops]
+    removed = {*marks}
+    nodes = [n for n in graph.nodes if n not in removed]
     nodes = [replace(n, inputs=follow_all(n.inputs), sources=follow_all(n.sources)) for n in nodes]
     return replace(graph, nodes=tuple(nodes), outputs=follow_all(graph.outputs))
 
