@@ -10,7 +10,7 @@ import numpy as np
 from anyshape.backend.numpy.control_flow import run_branch, run_each_branch
 from anyshape.backend.numpy.loops import run_scan, run_while
 from anyshape.backend.numpy.reruns import run_rerun
-from anyshape.graph.ir.graph import Graph, Op, Value
+from anyshape.graph.ir.graph import Graph, Node, Op, Value
 from anyshape.graph.shapes.array_type import tensor
 from anyshape.graph.signature.dim_equations import SizeBinding, input_axes
 from anyshape.graph.signature.solve_binding import read_input, solve_binding
@@ -27,16 +27,20 @@ def evaluate(graph: Graph, arrays: Sequence[np.ndarray]) -> list[Any]:
     array_of: dict[Value, Any] = dict(zip(graph.inputs, [*passed, *_hidden_inputs(graph, passed)], strict=True))
     array_of.update(graph.constants)
     for node in graph.nodes:
-        operands = [array_of[v] for v in node.inputs]
-        params = resolve(dict(node.params), [array_of[v] for v in node.operands])
-        run_subgraphs = _RUN_SUBGRAPHS.get(node.op)
-        if run_subgraphs is not None:
-            results = run_subgraphs(operands, **params)
-        else:
-            result = KERNELS[node.op].run(*operands, **params)
-            results = list(result) if len(node.outputs) > 1 else [result]
-        array_of.update({v: np.asarray(r) for v, r in zip(node.outputs, results, strict=True)})
+        array_of.update(zip(node.outputs, evaluate_node(node, [array_of[v] for v in node.operands]), strict=True))
     return [np.array(array_of[v]) for v in graph.outputs]
+
+
+def evaluate_node(node: Node, operands: Sequence[Any]) -> list[np.ndarray]:
+    """Return the outputs of a node, for its inputs and the sources of its sizes."""
+    inputs, params = operands[: len(node.inputs)], resolve(dict(node.params), operands)
+    run_subgraphs = _RUN_SUBGRAPHS.get(node.op)
+    if run_subgraphs is not None:
+        results = run_subgraphs(inputs, **params)
+    else:
+        result = KERNELS[node.op].run(*inputs, **params)
+        results = list(result) if len(node.outputs) > 1 else [result]
+    return [np.asarray(r) for r in results]
 
 
 # How an op with subgraphs runs so that the evaluator runs these too.

@@ -20,6 +20,7 @@ _NUMPY_NAMES = {
     "while": "while_loop",
     "while_each": "while_loop",
     "convert": "astype",
+    "decide": "bool",
     "custom_argument": "custom_jvp",
     "custom_vjp_tangent": "custom_vjp",
     "cummax": "maximum.accumulate",

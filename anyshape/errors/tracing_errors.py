@@ -143,6 +143,23 @@ class CarryMismatchError(AnyshapeError, TypeError):
         super().__init__(f"{messages.operation(function, where)}: {problem}\n  {advice}")
 
 
+class DecisionError(AnyshapeError, ValueError):
+    """Raised where one program cannot follow a decision of Python on a value.
+
+    `turn` counts the decisions before it, and `answers` are two that differ: of examples of a batch, or of the trace
+    and a call of a program that has one path.
+    """
+
+    where: object = None
+
+    def __init__(self, turn: int, answers: Sequence[bool | int], problem: str = "") -> None:
+        self.turn, self.answers = turn, list(answers)
+        self.problem = problem or "examples of a batch decide differently"
+        text = f"{self.problem}: {' and '.join(map(str, answers))}"
+        advice = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
+        super().__init__(f"{text}\n  {advice}")
+
+
 class MutationError(AnyshapeError, TypeError):
     """Raised for a write to memory that a program may not change: of an argument, of a constant, of a read-only view.
 

@@ -2,6 +2,7 @@
 
 - stop_gradient makes it a constant of every derivative.
 - check raises unless all of it is true.
+- decide leaves the program where its operand is not the answer that Python was given while it was traced.
 - warn warns if any of it is true; warn_below, which has no operand, if a size is too small.
 - enter_checkpoint and leave_checkpoint mark a region whose values reverse mode recomputes.
 """
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import Node
 from anyshape.graph.shapes.array_type import TensorMeta, tensor
 from anyshape.graph.shapes.shape_context import ShapeGuardContext
 from anyshape.graph.sizes import expr
@@ -20,6 +22,7 @@ from anyshape.ops.core import param_kinds as kinds
 from anyshape.ops.core.apply import Operand, apply, localise
 from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, define
 from anyshape.ops.core.flop_counts import MOVES, per_operand
+from anyshape.support.true_types import has_type
 
 POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
 
@@ -44,6 +47,18 @@ def _warn_below_type(ctx: ShapeGuardContext, *, size: Size, least: Size, message
     ctx.resolve(size)
     ctx.resolve(least)
     return tensor(np.dtype(bool), ())
+
+
+def _decide_type(ctx: ShapeGuardContext, x: TensorMeta, *, answer: bool | int, turn: int) -> TensorMeta:
+    if x.dtype.kind not in "biu":
+        raise ctx.bad_dtype(f"a decision is on {x.dtype}", "compare it, or convert it to integers")
+    return x
+
+
+def _is_answer(node: Node, param: Any) -> bool:
+    """Accept a bool for a decision on a bool, and an int for one on an integer."""
+    kind = node.inputs[0].meta.dtype.kind
+    return has_type(param, bool) if kind == "b" else has_type(param, int) and not has_type(param, bool)
 
 
 def _enter_type(ctx: ShapeGuardContext, x: TensorMeta, *, keep: str, turn: int) -> TensorMeta:
@@ -87,6 +102,16 @@ warn_below_op = define(
     cost=MOVES,
     raises=True,
 )
+decide_op = define(
+    "decide",
+    _decide_type,
+    params={"answer": _is_answer, "turn": kinds.count},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=per_operand(1),
+    raises=True,
+)
 enter_checkpoint_op = define(
     "enter_checkpoint",
     _enter_type,
@@ -115,6 +140,11 @@ def stop_gradient(x: Operand) -> Any:
 def check(x: Operand, message: str) -> Any:
     """Return x; the program raises unless all of it is true. Dead code elimination keeps checks."""
     return apply(check_op, x, message=message)
+
+
+def decide(x: Operand, answer: bool | int, turn: int) -> Any:
+    """Return x; the run leaves the program unless all of it is the answer of this turn that Python was given."""
+    return apply(decide_op, x, answer=answer, turn=turn)
 
 
 def warn(x: Operand, message: str) -> Any:

@@ -16,10 +16,10 @@ from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
 from anyshape.backend.runtime.config import config
-from anyshape.backend.runtime.outcome import GUARD_FAILED
-from anyshape.errors import ArgumentError, SizeMismatchError
+from anyshape.backend.runtime.outcome import GUARD_FAILED, PathLeft
+from anyshape.errors import ArgumentError, DecisionError, SizeMismatchError
 from anyshape.graph.ir.builder import active_builders
-from anyshape.graph.ir.graph import Graph
+from anyshape.graph.ir.graph import Graph, decisions_of
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.signature.guards import guard_predicate
@@ -285,7 +285,7 @@ class Program:
         read = self._read
         exact = None if read is None else read(args, kwargs)
         if exact is not None and not self.needs_guard_check:
-            outputs = self.run(*exact)
+            outputs = self._outputs(exact)
             if outputs is GUARD_FAILED:
                 self._raise_failed_guard(exact)
             return self.result(outputs)
@@ -303,10 +303,21 @@ class Program:
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run on the leaves of the arguments, which the caller has checked."""
-        outputs = self.run(*leaves)
+        outputs = self._outputs(leaves)
         if outputs is GUARD_FAILED:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
+
+    def _outputs(self, leaves: Sequence[Any]) -> Any:
+        """Run on leaves; raise DecisionError where the function would take another path than that of the program."""
+        try:
+            return self.run(*leaves)
+        except PathLeft as left:
+            node = decisions_of(self.trace.graph)[left.turn]
+            problem = "the program has one path, and Python would take another one for this call"
+            error = DecisionError(left.turn, [dict(node.params)["answer"], left.answer], problem)
+            error.locate(node.where)
+            raise error from None
 
     @cached_property
     def result(self) -> Callable[[Any], Any]:

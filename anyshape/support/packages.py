@@ -115,8 +115,10 @@ if TYPE_CHECKING:
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
     from anyshape.program import pytree_json as pytree_json
+    from anyshape.tracing import decisions as value_decisions
     from anyshape.transforms import profiler as profiler
     from anyshape.transforms.caching import explanation as explanation
+    from anyshape.transforms.caching import paths as paths
     from anyshape.transforms.control_flow import cumulative_functions as cumulative_functions
 else:
     traced_program = Package("anyshape.program.program")  # with the compiler: plans and their code
@@ -137,6 +139,8 @@ else:
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")
     pytree_json = Package("anyshape.program.pytree_json")
+    paths = Package("anyshape.transforms.caching.paths")  # of a function that decides on values
+    value_decisions = Package("anyshape.tracing.decisions")  # of Python, with the naive evaluator
     explanation = Package("anyshape.transforms.caching.explanation")  # reports
     cumulative_functions = Package("anyshape.transforms.control_flow.cumulative_functions")  # of associative_scan
     explain_text = Package("anyshape.inspect.explain.text")

@@ -27,7 +27,7 @@ from anyshape.numpy.sizes.symdim import symdim
 from anyshape.support.garbage import collection_deferred
 from anyshape.support.interruption import restores_thread
 from anyshape.support.lazy_dataclass import dataclass
-from anyshape.support.packages import optree
+from anyshape.support.packages import optree, value_decisions
 from anyshape.support.progress import phase
 from anyshape.tracing.pytrees import NAMESPACE, Order, flatten, is_array, named, readable, scalar_kind, unflatten
 
@@ -130,14 +130,46 @@ Prepared: TypeAlias = tuple[Builder, Sequence[TensorMeta]]
 
 
 def trace_call(
-    function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None
-) -> tuple[Trace, Scope]:
+    function: Callable[..., Any], name: str, leaves: Leaves, names: Sequence[str], prepared: Prepared | None = None,
+    strict: bool = False,
+) -> tuple[Trace, Scope]:  # fmt: skip
     """Trace with every axis of every leaf unknown, or as prepared; return the trace and its scope.
 
-    Decisions are answered from the actual sizes and guarded. `names` are the names of the positional parameters.
+    Decisions are answered from the actual sizes and values, and checked by each run; `strict` refuses those on values.
+    `names` are the names of the positional parameters.
     """
     builder, metas = prepared if prepared is not None else any_sizes(leaves, names)
-    return trace_in(builder, function, name, metas, leaves, names), builder.scope
+    answers = _Answers(builder, leaves.arrays, strict)
+    builder.answer = answers
+    try:
+        trace = trace_in(builder, function, name, metas, leaves, names)
+        answers.require_checked(trace.graph)
+    finally:
+        answers.forget()
+    return trace, builder.scope
+
+
+class _Answers:
+    """Answers to decisions on values by the arguments of one call; what computes them is loaded at the first one."""
+
+    def __init__(self, builder: Builder, arrays: Sequence[Any], strict: bool) -> None:
+        self.start: tuple[Any, ...] = builder, arrays, strict
+        self.decisions: Any = None
+
+    def __call__(self, x: Traced, asked: str) -> bool | int:
+        if self.decisions is None:
+            self.decisions = value_decisions.Decisions(*self.start)
+        answer: bool | int = self.decisions.answer(x, asked)
+        return answer
+
+    def require_checked(self, graph: Graph) -> None:
+        """Raise an error unless the program checks each answer."""
+        if self.decisions is not None:
+            self.decisions.require_checked(graph)
+
+    def forget(self) -> None:
+        """Release the values of the call."""
+        self.start, self.decisions = (), None
 
 
 def any_sizes(leaves: Leaves, names: Sequence[str]) -> Prepared:
@@ -231,15 +263,18 @@ class InnerTrace:
 
 def trace_inner(
     outer: Builder, function: Callable[[list[Any]], tuple[Any, Any]], name: str, like: Sequence[Any],
-    metas: Sequence[TensorMeta] | None = None, whole: bool = False, is_batched: bool = False,
+    metas: Sequence[TensorMeta] | None = None, whole: bool = False, is_batched: bool = False, at_like: bool = False,
 ) -> InnerTrace:  # fmt: skip
     """Trace `function`, from flat inputs to (result, aux), in a graph inside `outer`.
 
     The inputs have the array types of `like`, or `metas`. With `whole`, operations on values of enclosing graphs alone
     belong to the new graph too. Traced values in `aux` are not captured: only results can be used outside. A graph that
-    will be batched says so by `is_batched`.
+    will be batched says so by `is_batched`. With `at_like`, the graph is used at the values of `like`, or
+    at each row of them if it is batched: so Python can decide on values in it.
     """
     builder = Builder(outer.scope, parent=outer, handle=Array, whole=whole, is_batched=is_batched)
+    builder.arguments = [(x.builder, x.value) for x in like] if at_like else None
+    builder.takes_rows = is_batched
     metas = [x.meta for x in like] if metas is None else metas
     handles = [_input(builder, m, _kind(x, m)) for m, x in zip(metas, like, strict=True)]
     with activate(builder):

@@ -59,6 +59,6 @@ def _emit_checkpoint(function: Callable[..., Any], name: str, keep: str, args: A
         positional, keywords = unflatten(tree, [next(remaining) if isinstance(x, Traced) else x for x in leaves])
         return function(*positional, **keywords), None
 
-    inner = trace_inner(builder, run, name, traced, whole=True)
+    inner = trace_inner(builder, run, name, traced, whole=True, at_like=True)
     outputs = graph_jvp.inline(builder, inner.graph, [enter_checkpoint(x, keep) for x in (*traced, *inner.captured)])
     return unflatten(inner.out_tree, [leave_checkpoint(y, keep) for y in outputs])

@@ -157,7 +157,7 @@ def _value_and_grad(
         check_scalar(name, split_aux(name, result)[0] if has_aux else result)
         return result, None
 
-    inner = trace_inner(builder, run, name, wrt.leaves)
+    inner = trace_inner(builder, run, name, wrt.leaves, at_like=True)
     outputs, derivative = linearize_transpose.linearise(
         builder, inner.graph, [*wrt.leaves, *inner.captured], range(len(wrt.leaves))
     )
@@ -237,7 +237,9 @@ def _jvp_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def transformed(primals: Any, tangents: Any) -> Any:
         builder = active_builder()
         xs, tree = _operands(primals)
-        inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
+        inner = trace_inner(
+            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=True
+        )
         ts = match_tangents(name, primals, xs, tangents)
         captured = list(inner.captured)
         outputs, out_tangents = graph_jvp.push(builder, inner.graph, [*xs, *captured], [*ts, *[None] * len(captured)])
@@ -341,7 +343,9 @@ def _linearize_of(function: Callable[..., Any], name: str, *, linear: bool = Fal
         wrt = [i for i, x in enumerate(xs) if is_inexact(x.dtype)]
         if linear:
             xs = [zeros(builder, x) if is_inexact(x.dtype) else x for x in xs]  # a linear function needs no values
-        inner = trace_inner(builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs)
+        inner = trace_inner(
+            builder, lambda handles: (function(*unflatten(tree, handles)), None), name, xs, at_like=not linear
+        )
         outputs, derivative = linearize_transpose.linearise(builder, inner.graph, [*xs, *inner.captured], wrt)
         if linear:
             require_linear(builder, name, [xs[i] for i in wrt], derivative)

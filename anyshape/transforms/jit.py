@@ -21,8 +21,7 @@ from anyshape.graph.prover.scope import Scope
 from anyshape.inspect.explain.data import CacheInfo, Explanation
 from anyshape.support.fork_lock import Lock
 from anyshape.support.interruption import restores_thread
-from anyshape.support.lazy_namedtuple import NamedTuple
-from anyshape.support.packages import explanation, traced_program
+from anyshape.support.packages import explanation, paths, traced_program
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.draws import refuse_draws
 from anyshape.tracing.pytrees import (
@@ -43,7 +42,7 @@ from anyshape.tracing.trace import Leaves, Trace, trace_call
 from anyshape.transforms.arguments.dynamic_shapes import dynamic_shapes_of
 from anyshape.transforms.arguments.options import Options
 from anyshape.transforms.arguments.static_args import static_arguments, with_static
-from anyshape.transforms.caching.cache import Cache, CacheEntry
+from anyshape.transforms.caching.cache import Cache, CacheEntry, Call, TracedCall
 from anyshape.transforms.caching.cache_miss import Arguments, Key, ReasonList, leaf_key
 from anyshape.transforms.caching.sent_programs import pack_programs, receive, received_entry
 from anyshape.transforms.function_pickle import StoredMethod, is_packing, reduce_function
@@ -108,7 +107,9 @@ class Jitted:
                 if guards_hold is None or guards_hold(*leaves):
                     try:
                         outputs = entry.program.run(*leaves)
-                    except BaseException:
+                    except BaseException as error:
+                        if entry.path:
+                            return paths.leave(self, self._read(args, kwargs), entry, error)
                         cache.count_hit(entry)
                         raise
                     if outputs is not GUARD_FAILED:
@@ -133,9 +134,11 @@ class Jitted:
             self._cache.hits += 1
             if not self.options.static:
                 self._cache.add_fast_path(call.key)
+        if entry.path:
+            return paths.follow(self, call, entry)
         return entry.program.call_flat(call.arrays)
 
-    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Return the leaves of the arguments as arrays, with their key."""
         static: dict[int | str, Any] = {}
         if self.options.static:
@@ -155,7 +158,7 @@ class Jitted:
             kinds.append(leaf_key(array, scalar_kind(x)))
         frozen = self.options.static.key(static) if static else ()
         key = Key(tree, frozen, tuple(kinds), frozen_keys(tree), self.order)
-        return _Call(args, kwargs, static, raw, arrays, key)
+        return Call(args, kwargs, static, raw, arrays, key)
 
     def _leaf(self, x: Any, i: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> np.ndarray:
         """Return leaf i of the arguments as an array; an error names its path."""
@@ -170,17 +173,24 @@ class Jitted:
 
     # -- traces
 
-    def _entry_for(self, call: _Call) -> tuple[CacheEntry, bool]:
-        """Return an entry that serves the call, and whether it was traced for it."""
-        entry = self._cache.find(call.key, call.arrays)
+    def _entry_for(self, call: Call, on_path: bool = False) -> tuple[CacheEntry, bool]:
+        """Return an entry that serves the call, and whether it was traced for it.
+
+        A run of it may leave its path, unless that is to be the path of the call.
+        """
+        entry = self._find(call, on_path)
         if entry is not None:
             return entry, False
         with self._lock:
-            entry = self._cache.find(call.key, call.arrays)  # another thread may have traced it meanwhile
+            entry = self._find(call, on_path)  # another thread may have traced it meanwhile
             entry = self._received(call) if entry is None else entry
             return (self._trace(call), True) if entry is None else (entry, False)
 
-    def _received(self, call: _Call) -> CacheEntry | None:
+    def _find(self, call: Call, on_path: bool) -> CacheEntry | None:
+        entry = self._cache.find(call.key, call.arrays)
+        return paths.on_path(self._cache, call, entry) if on_path and entry is not None and entry.path else entry
+
+    def _received(self, call: Call) -> CacheEntry | None:
         """Return an entry for a program that came with the function, None if none serves the call."""
         if not self._cache.received:
             return None
@@ -192,9 +202,23 @@ class Jitted:
         """Return the program of a trace."""
         return traced_program.Program(trace, self.options.max_bytes, self.options.optimize)
 
-    @restores_thread
-    def _trace(self, call: _Call) -> CacheEntry:
+    def _trace(self, call: Call) -> CacheEntry:
         """Trace a program for the call and add it to the cache; nothing is added after an error."""
+        started, number = perf_counter(), self._cache.added + 1
+        trace, scope, made_for, reasons, static_state = self._traced(call)
+        restored = self._cache.restore(call.key, trace, reasons, static_state)
+        if restored is not None:
+            _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)
+            return restored
+        program, sizes, state = self._program(trace), scope.hints or {}, self._cache.state
+        entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
+        self._cache.add(entry)
+        _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
+        return entry
+
+    @restores_thread
+    def _traced(self, call: Call) -> TracedCall:
+        """Trace the function for a call."""
         names = parameter_names(self)
         leaves = call.leaves(self.name, names)
         state = self._cache.state or CapturedState(self.__wrapped__, self.name)
@@ -202,33 +226,25 @@ class Jitted:
 
         def traced() -> tuple[Trace, Scope]:
             prepared = None if shapes is None else shapes.prepare(leaves, names, self.__wrapped__)
-            return trace_call(function, self.name, leaves, names, prepared)
+            return trace_call(function, self.name, leaves, names, prepared, shapes is not None and shapes.strict)
 
         made_for = Arguments(call.key, leaves.arrays, call.static, names)
         static_state = made_for.static_state(state)
-        reasons, number, started = self._cache.explain_miss(made_for), self._cache.added + 1, perf_counter()
-        _LOG.debug("%s: program %d is needed; %s", self.name, number, ReasonList(reasons))
+        reasons = self._cache.explain_miss(made_for)
+        _LOG.debug("%s: program %d is needed; %s", self.name, self._cache.added + 1, ReasonList(reasons))
         with self._cache.tracing(state, static_state) as things:
             trace, scope = refuse_draws(self.name, traced, things)
-        restored = self._cache.restore(call.key, trace, reasons, static_state)
-        if restored is not None:
-            _LOG.debug("%s: program %d serves again, as a trace gives the same", self.name, restored.number)
-            return restored
-        program, sizes = self._program(trace), scope.hints or {}
-        entry = CacheEntry(program, state, made_for, number, sizes, reasons, scope.reliance_log, static_state)
-        self._cache.add(entry)
-        _LOG.debug("%s: program %d took %.1f ms", self.name, number, 1e3 * (perf_counter() - started))
-        return entry
+        return TracedCall(trace, scope, made_for, reasons, static_state)
 
     def optimise_for(self, *args: Any, **kwargs: Any) -> None:
         """Make the optimised plan for these arguments now; a missing program is traced."""
         call = self._read(args, kwargs)
-        entry, _ = self._entry_for(call)
+        entry, _ = self._entry_for(call, on_path=True)
         entry.program.optimise_flat(call.arrays)
 
     def timed(self, timers: Timers, *args: Any, **kwargs: Any) -> Jitted:
         """Return a copy with only the program for these arguments, whose runs record their times in `timers`."""
-        entry, _ = self._entry_for(self._read(args, kwargs))
+        entry, _ = self._entry_for(self._read(args, kwargs), on_path=True)
         timed = Jitted(self.function, self.name, self.__wrapped__, self.options)
         timed._cache.state, timed._cache.state_holds = self._cache.state, self._cache.state_holds
         timed._cache.add(entry.timed(timers))
@@ -251,7 +267,7 @@ class Jitted:
     def explain_call(self, *args: Any, **kwargs: Any) -> Explanation:
         """Explain the cache and the program for these arguments, which is traced if it is missing and not run."""
         call = self._read(args, kwargs)
-        entry, traced = self._entry_for(call)
+        entry, traced = self._entry_for(call, on_path=True)
         return explanation.explain_entry(self.name, self._cache, entry, call.arrays, traced)
 
     def clear_cache(self) -> None:
@@ -361,23 +377,6 @@ class Jitted:
         return name if value is self else ""
 
 
-class _Call(NamedTuple):
-    """Arguments of one call without static ones, the static ones, the leaves, and the key of the cache."""
-
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    static: dict[int | str, Any]
-    raw: list[Any]
-    arrays: list[Any]
-    key: Key
-
-    def leaves(self, name: str, names: Sequence[str]) -> Leaves:
-        """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
-        paths = leaf_paths(self.args, self.kwargs)
-        checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
-        return Leaves(checked, [scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
-
-
 def jit(
     function: Callable[..., Any] | None = None,
     *,
@@ -398,7 +397,7 @@ def jit(
       range. AUTO declares nothing, STATIC makes a program for each size, and DYNAMIC is an error where the size is
       bound to one value. An integer argument that is given a name or a Dim is a size by its value.
     - `on_decision="guard"` guards a decision of Python on sizes, and another answer traces again. With "error" it is a
-      SpecializationError, on all axes but AUTO and STATIC ones.
+      SpecializationError, on all axes but AUTO and STATIC ones. A decision on a value is a ConcretizationError then.
     - `max_bytes` bounds the arrays of a call, beside its arguments. A call that might take more recomputes cheap values
       instead of keeping them. If that is not enough, it raises MemoryLimitError before it allocates.
     - `optimize` says when the optimised plan is made: "now" with the first, "auto" when the calls so far show that it

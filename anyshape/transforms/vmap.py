@@ -80,7 +80,7 @@ def _vmap(
         return function(*inner_args, **inner_kwargs), None
 
     metas = [TensorMeta(x.dtype, x.meta.extents[1:]) for x in fronted]
-    inner = trace_inner(builder, run, name, fronted, metas, is_batched=True)
+    inner = trace_inner(builder, run, name, fronted, metas, is_batched=True, at_like=True)
     flags = [True] * len(fronted) + [False] * len(inner.captured)
     outputs = graph_vmap.batch(builder, inner.graph, [*fronted, *inner.captured], flags, size)
     result_axes = flatten_prefix(out_axes, unflatten(inner.out_tree, [y for y, _ in outputs]), name, "out_axes")

@@ -93,15 +93,15 @@ def tangent_shape():
 
 @mistake(
     """x.sum() > 0: bool() needs the value of a traced array bool[], which is not known while tracing at model.py
-  write a choice with np.where, or move this code outside the traced function"""
+  write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"""
 )
 def bool_of_an_array():
-    jit(lambda x: x if x.sum() > 0 else -x)(ones(3))
+    trace(lambda x: x if x.sum() > 0 else -x)(ShapeDtypeStruct("n"))
 
 
 @mistake(
     """float(x.sum()): float() needs the value of a traced array f64[], which is not known while tracing at model.py
-  write a choice with np.where, or move this code outside the traced function"""
+  compute with the array itself: a Python float would be a constant of every derivative"""
 )
 def float_of_an_array():
     jit(lambda x: float(x.sum()))(ones(3))

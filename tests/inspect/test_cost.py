@@ -94,6 +94,7 @@ COUNTED = {
         lambda x, indices, updates, **numbers: updates.size,
     ),
     "check": lambda x, message: x.size,
+    "decide": lambda x, answer, turn: x.size,
     "warn": lambda x, message: x.size,
     "index_bounds": lambda positions, **bounds: positions.size,
     "window_bounds": lambda positions, **bounds: positions.size,

@@ -5,6 +5,7 @@ from anyshape.ops import control as ct
 
 zero(ct.stop_gradient_op)
 zero(ct.check_op)
+zero(ct.decide_op)
 zero(ct.warn_op)
 zero(ct.warn_below_op)
 linear(ct.enter_checkpoint_op, lambda ctx, dy, x, *, keep, turn: ct.leave_checkpoint(dy, keep))
@@ -12,5 +13,5 @@ linear(ct.leave_checkpoint_op, lambda ctx, dy, x, *, keep: ct.enter_checkpoint(d
 
 # -- shifts of operands
 
-no_shift(ct.stop_gradient_op, ct.check_op, ct.warn_op, ct.warn_below_op)
+no_shift(ct.stop_gradient_op, ct.check_op, ct.decide_op, ct.warn_op, ct.warn_below_op)
 no_shift(ct.enter_checkpoint_op, ct.leave_checkpoint_op)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from anyshape.backend.runtime.fp_warnings import warn_caller
-from anyshape.errors import CheckError, DivisionCheckError
+from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.errors import CheckError, DecisionError, DivisionCheckError
 from anyshape.errors.size_errors import DIVISIONS
 from anyshape.ops import control as ct
 from anyshape.ops.core.apply import kernel
@@ -18,6 +19,29 @@ def _check(x, *, message):
         first = ", ".join(map(str, wrong[0]))
         raise error(message, f"{len(wrong)} of {x.size} elements that are False, the first at [{first}]")
     return x
+
+
+def _decide(x, *, answer, turn):
+    first = x.flat[0].item() if x.ndim and x.size else answer if x.ndim else x.item()
+    if x.ndim and not np.all(x == first):
+        raise DecisionError(turn, [x.flat[0].item(), x[x != first].flat[0].item()])
+    if first != answer:
+        raise PathLeft(turn, first)
+    return x
+
+
+def _leave(x, turn):
+    raise PathLeft(turn, x.item())
+
+
+def _inline_decide(site):
+    """Inline the test of a number: it takes no call."""
+    if site.metas[0].rank:
+        return None
+    (x,), answer, turn = site.operands, site.params["answer"], site.params["turn"]
+    test = {True: f"not {x}", False: x}[answer] if type(answer) is bool else f"{x} != {answer}"
+    leave = site.bind(_leave)
+    return [f"{site.target} = {x}", f"if {test}:", f"    {leave}({x}, {turn})"]
 
 
 def _warn(x, *, message):
@@ -47,6 +71,7 @@ def _inline_warn_below(site):
 
 kernel(ct.stop_gradient_op, lambda x: x)
 kernel(ct.check_op, _check)
+kernel(ct.decide_op, _decide, inline=_inline_decide)
 kernel(ct.warn_op, _warn, inline=_inline_warn)
 kernel(ct.warn_below_op, _warn_below, inline=_inline_warn_below)
 kernel(ct.enter_checkpoint_op, lambda x, *, keep, turn: x)

@@ -22,10 +22,11 @@ class Config:
     - `reassociate`: whether sums of products of floating-point numbers become contractions. BLAS adds these up in its
       own order, not pairwise. The setting applies to plans made afterwards.
     - `optimize`: when optimised plans are made, for programs whose `jit` does not say it: "now", "auto" or "off".
+    - `max_paths`: programs that a function keeps for its decisions on values, for arguments of one kind.
     - `shape_cache_bytes`: bound of the bytes that programs cache of shape-only arrays, such as masks; 0 caches none.
     """
 
-    __slots__ = ("_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes")
+    __slots__ = ("_max_paths", "_num_threads", "_optimize", "_reassociate", "_shape_cache_bytes")
 
     def __init__(
         self,
@@ -33,9 +34,10 @@ class Config:
         reassociate: bool = False,
         shape_cache_bytes: int = 1 << 25,
         optimize: str = DEFAULT_MODE,
+        max_paths: int = 256,
     ) -> None:
         self.num_threads, self.reassociate, self.shape_cache_bytes = num_threads, reassociate, shape_cache_bytes
-        self.optimize = optimize
+        self.optimize, self.max_paths = optimize, max_paths
 
     @property
     def num_threads(self) -> int:
@@ -44,6 +46,14 @@ class Config:
     @num_threads.setter
     def num_threads(self, number: int) -> None:
         self._num_threads = _at_least(1, number, "num_threads", "threads")
+
+    @property
+    def max_paths(self) -> int:
+        return self._max_paths
+
+    @max_paths.setter
+    def max_paths(self, number: int) -> None:
+        self._max_paths = _at_least(0, number, "max_paths", "programs")
 
     @property
     def shape_cache_bytes(self) -> int:
@@ -72,7 +82,7 @@ class Config:
         self._optimize = checked_mode(mode, "config")
 
     def __repr__(self) -> str:
-        names = ("num_threads", "reassociate", "shape_cache_bytes", "optimize")
+        names = ("max_paths", "num_threads", "reassociate", "shape_cache_bytes", "optimize")
         return f"Config({', '.join([f'{name}={getattr(self, name)!r}' for name in names])})"
 
 

@@ -1,4 +1,4 @@
-"""Outcome of a generated function that did not run because a guard of its program fails."""
+"""Outcomes of a function that does not serve a call: a guard fails, or Python would have taken another path."""
 
 from __future__ import annotations
 
@@ -14,3 +14,14 @@ class GuardOutcome(enum.Enum):
 
 GUARD_FAILED: Final = GuardOutcome.GUARD_FAILED
 Outputs = list[Any] | GuardOutcome
+
+
+class PathLeft(BaseException):
+    """Raised by a run in which Python would have got another answer, in the turn of its decision, than in the trace.
+
+    No handler of the user's functions, and none that translates errors, may take it for an error.
+    """
+
+    def __init__(self, turn: int, answer: bool | int) -> None:
+        self.turn, self.answer = turn, answer
+        super().__init__(f"decision {turn} is {answer}")

@@ -108,6 +108,11 @@ class Builder:
         self.verdicts = scope.verdicts()  # at its beginning
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.is_batched: bool = is_batched or (parent is not None and parent.is_batched)
+        # answers decisions on values; None where these have no values
+        self.answer: Callable[[Traced, str], bool | int] | None = None if parent is None else parent.answer
+        # the values of enclosing graphs that its inputs stand for, or rows of them; None: its inputs stand for many
+        self.arguments: Sequence[tuple[Builder, Value]] | None = None
+        self.takes_rows = False
         self.closed = False
         self.inputs: list[Value] = []
         self.roots: dict[Value, str] = {}  # values that no node makes: "input" or "constant"

@@ -254,6 +254,17 @@ def walk(graph: Graph) -> Iterator[Node]:
             yield from walk(inner)
 
 
+def decisions_of(graph: Graph) -> list[Node]:
+    """Return the nodes that check decisions of Python on values, one for each, in the order of the decisions."""
+    checks = {dict(node.params)["turn"]: node for node in walk(graph) if node.op.name == "decide"}
+    return [checks[turn] for turn in sorted(checks)]
+
+
+def asked(decision: Node) -> str:
+    """Return the expression of the user on whose value Python decided."""
+    return getattr(decision.where, "expression", "") or "a value"
+
+
 def applies(node: HasParams, accepts: Callable[[Op], bool]) -> bool:
     """Return whether a node, or a node of its subgraphs, applies an op that the predicate accepts."""
     if accepts(node.op):

@@ -33,7 +33,7 @@ class CacheInfo(NamedTuple):
 class Reason:
     """Reason why a program was not used for a call.
 
-    - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank" or "guard".
+    - `kind` names the difference: "structure", "order" (of keys), "static", "dtype", "rank", "guard" or "decision".
     - "number" is a plain number in place of an array, and "name" is captured state that changed. "evicted" means that
       the program would serve the call and had been evicted, "received" that another process traced it.
     - `subject` is the argument, name or claim; `before` and `now` are its values for the program and for the call.
@@ -67,6 +67,7 @@ _SUBJECTS = {
     "number": "{}",
     "name": "{}",
     "guard": "{}",
+    "decision": "{}",
     "evicted": "it was evicted, as {} programs are kept at most",
     "received": "it came with the function from another process",
 }
@@ -136,11 +137,24 @@ class DecisionInfo:
 
 
 @dataclass(frozen=True)
+class PathInfo:
+    """Decision of Python on a value: the expression, the answer on the path of the program, and the line."""
+
+    asked: str
+    answer: bool | int
+    where: SourceLine | None
+
+    def __str__(self) -> str:
+        return f"{self.asked} is {self.answer}"
+
+
+@dataclass(frozen=True)
 class ProgramInfo:
     """Program of the cache.
 
     - `because` says why it was traced, `retraces` for which calls it does not serve.
     - `stale` lists captured state that changed: the program serves no call any more.
+    - `path` are its decisions on values, each checked by every run, and `calls` counts those that took this path.
     - `watched` are the paths of its captured state, and `unwatched` says what of it can change unnoticed.
     """
 
@@ -158,6 +172,8 @@ class ProgramInfo:
     stale: tuple[str, ...]
     unwatched: tuple[str, ...] = ()
     plan: TierInfo | None = None
+    path: tuple[PathInfo, ...] = ()
+    calls: int = 0
     _relied: Sequence[Any] = field(default=(), repr=False, compare=False)
     _graph: Graph | None = field(default=None, repr=False, compare=False)
     _words: DisplayNames | None = field(default=None, repr=False, compare=False)

@@ -10,6 +10,7 @@ from anyshape.support.lazy_namedtuple import NamedTuple
 WIDTH = 100
 _COMPARED = 3  # programs that were not used for a call
 _LISTED = 12  # sizes, conditions and arguments of one program; evicted programs
+_PRINTED = 100  # lines of a tree of decisions
 _CHECKED = ("assertion", "constraint")
 
 
@@ -56,7 +57,34 @@ def report(explanation: Any) -> Report:
     programs = [_program(name, program, explanation.verbose) for program in explanation.programs]
     evicted = few([_evicted(e) for e in explanation.evicted[::-1]])
     counts = _counts(explanation.cache, explanation.revalidations)
-    return Report(f"{name}: {counts}", list(_call(explanation)), programs, evicted)
+    notes = [*_call(explanation), *_paths(explanation.programs)]
+    return Report(f"{name}: {counts}", notes, programs, evicted)
+
+
+def _paths(programs: Sequence[Any]) -> Iterator[str]:
+    """Yield the trees of the decisions on values, one for each kind of arguments, with the calls of each path."""
+    trees: dict[Any, list[Any]] = {}
+    for program in programs:
+        if program.path and not program.stale:
+            arguments = [_argument(a) for a in program.arguments] + [f"{k}={v}" for k, v in program.static.items()]
+            trees.setdefault((program.structure, ", ".join(arguments)), []).append(program)
+    for (_, arguments), tree in trees.items():
+        yield f"decisions of Python on values of ({cut(arguments)}), with the calls that took each path"
+        yield from few(list(_branches(tree, 0, "  ")), _PRINTED)
+
+
+def _branches(programs: Sequence[Any], turn: int, indent: str) -> Iterator[str]:
+    """Yield the lines of the programs that agree about the answers before a turn."""
+    ends = [p for p in programs if len(p.path) == turn]
+    yield from [f"{indent}program {p.number}: {p.calls} call{'' if p.calls == 1 else 's'}" for p in ends]
+    branches: dict[Any, list[Any]] = {}
+    for p in programs:
+        if len(p.path) > turn:
+            branches.setdefault(p.path[turn], []).append(p)
+    inner = f"{indent}  " if len(branches) > 1 or ends else indent
+    for decision, branch in branches.items():
+        yield f"{indent}{decision}{'' if decision.where is None else f'  # {decision.where}'}"
+        yield from _branches(branch, turn + 1, inner)
 
 
 def _call(explanation: Any) -> Iterator[str]:

@@ -37,12 +37,15 @@ from anyshape.graph.ir.graph import Value
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.array_methods import (
+    as_float,
     axes_or_sizes,
     binary,
-    from_sizes,
+    decided,
+    item,
     method,
     missing,
     mutating,
+    rounded,
     unary,
     valueless,
     weakly,
@@ -195,18 +198,21 @@ class Array(MemoryAttributes, Traced):
 
     # -- operations that need values, and in-place changes
 
-    __bool__ = from_sizes("bool()", bool)
-    __float__ = from_sizes("float()", float)
-    __int__ = from_sizes("int()", int, _COUNT_ADVICE)
-    __floor__ = from_sizes("math.floor()", math.floor)
-    __ceil__ = from_sizes("math.ceil()", math.ceil)
-    __trunc__ = from_sizes("math.trunc()", math.trunc)
+    __bool__ = decided("bool()", bool)
+    __int__ = decided("int()", int, _COUNT_ADVICE)
+    __float__ = as_float
+    __floor__ = rounded("math.floor()", math.floor, "floor")
+    __ceil__ = rounded("math.ceil()", math.ceil, "ceil")
+    __trunc__ = rounded("math.trunc()", math.trunc, "trunc")
     __complex__ = valueless("complex()")
 
     def __index__(self) -> int:
         if self.builder.closed:
             raise self.leaked()
-        instead = _SIZE_ADVICE if self.dtype.kind in "iub" else _FRACTION_ADVICE
+        is_integer = self.dtype.kind in "iub"
+        if is_integer and self.builder.answer is not None and not self.ndim:
+            return int(self)
+        instead = _SIZE_ADVICE if is_integer else _FRACTION_ADVICE
         error = ConcretizationError("a Python int", describe(self), user_line(), instead)
         record_refusal(self, error)
         raise error
@@ -227,7 +233,7 @@ class Array(MemoryAttributes, Traced):
                 record_hidden(error)
             raise
 
-    item = valueless("item()")
+    item = item
     tolist = valueless("tolist()")
     tobytes = valueless("tobytes()")
     view = valueless("view()")

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from anyshape.errors import ConcretizationError, MutationError, UnsupportedFunctionError
+from anyshape.errors import ArgumentError, ConcretizationError, MutationError, UnsupportedFunctionError
 from anyshape.graph.ir.builder import Traced, user_line
 from anyshape.graph.prover.scope import SymbolicSize
 from anyshape.numpy.arrays.dispatch import NAMESPACE
@@ -22,6 +22,8 @@ from anyshape.support.true_types import has_type
 _DIVISIONS = ("divide", "floor_divide", "remainder", "divmod")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 _EXACT = ("divide", *_COMPARISONS)
+_CHOICE_ADVICE = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
+_FLOAT_ADVICE = "compute with the array itself: a Python float would be a constant of every derivative"
 _NO_OPERANDS = (str, bytes, dict, set, type(None))
 
 
@@ -136,10 +138,78 @@ def valueless(request: str, instead: str = "") -> Callable[..., Any]:
     return method
 
 
-def from_sizes(request: str, of_sizes: Callable[[Any], Any], instead: str = "") -> Callable[..., Any]:
-    """Return a method that needs the value, which a size or a quotient of sizes has."""
-    refuse = valueless(request, instead)
-    return lambda self: refuse(self) if self.exact is None else of_sizes(self.exact)
+def decided(request: str, python_type: type, instead: str = "") -> Callable[..., Any]:
+    """Return a method that needs a value which a size has, or which Python decides on: see `tracing.decisions`."""
+    refuse = valueless(request, instead or _CHOICE_ADVICE)
+    convert = _as_bool if python_type is bool else _as_integer
+
+    def method(self: Any) -> Any:
+        if self.exact is not None:
+            return python_type(self.exact)
+        if self.builder.closed or self.builder.answer is None:
+            return refuse(self)
+        return python_type(self.builder.answer(convert(_alone(self, request), refuse), request))
+
+    return method
+
+
+def _alone(x: Any, request: str) -> Any:
+    """Return the one element of an array; as in NumPy, an array of another size has no value."""
+    if not x.ndim:
+        return x
+    if x.size != 1:
+        few = "is ambiguous for an empty array" if x.size == 0 else "is ambiguous for more than one element"
+        raise ArgumentError(request, "the value", few, "write x.any(), x.all() or the element that you mean")
+    return NAMESPACE["reshape"](x, ())
+
+
+def _as_bool(x: Any, refuse: Callable[..., Any]) -> Any:
+    return x if x.dtype.kind == "b" else NAMESPACE["not_equal"](x, 0)
+
+
+def _as_integer(x: Any, refuse: Callable[..., Any]) -> Any:
+    """Return a scalar as an integer; the fraction of a float is cut off, as `int` does."""
+    if x.dtype.kind in "biu":
+        return x
+    if x.dtype.kind == "c":
+        raise TypeError("int() argument must be a real number, not 'complex'")
+    if not bool(NAMESPACE["isfinite"](x)):
+        if bool(NAMESPACE["isnan"](x)):
+            raise ValueError("cannot convert float NaN to integer")
+        raise OverflowError("cannot convert float infinity to integer")
+    if not bool(NAMESPACE["absolute"](x) < 2.0**62):
+        return refuse(x)
+    return NAMESPACE["astype"](x, int)
+
+
+def rounded(request: str, of_sizes: Callable[[Any], int], name: str) -> Callable[..., int]:
+    """Return a method that rounds to an int, on whose value Python decides."""
+
+    def method(self: Any) -> int:
+        if self.exact is not None:
+            return of_sizes(self.exact)
+        return int(self if self.dtype.kind in "biu" else NAMESPACE[name](self))
+
+    return method
+
+
+def item(self: Any, *position: Any) -> Any:
+    """Return the value of an integer or of a bool as one of Python, on which Python may decide; floats are refused."""
+    if position:
+        return NAMESPACE["reshape"](self, -1)[position[0]].item() if len(position) == 1 else self[position].item()
+    if self.dtype.kind not in "biu":
+        return _float_item(self)
+    return (bool if self.dtype.kind == "b" else int)(self)
+
+
+def as_float(self: Any) -> float:
+    """Return the value of an integer, on which Python decides, or of a size; other floats are refused."""
+    if self.exact is not None:
+        return float(self.exact)
+    return float(int(self)) if self.dtype.kind in "biu" else float(_refuse_float(self))
+
+
+_refuse_float, _float_item = (valueless(request, _FLOAT_ADVICE) for request in ("float()", "item()"))
 
 
 def missing(name: str, instead: str) -> Callable[..., Any]:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anyshape.graph.ir.graph import asked, decisions_of
+from anyshape.graph.prover.scope import Scope
 from anyshape.graph.sizes.expr import DimVar
 from anyshape.inspect.explain.data import CacheInfo, Reason
 from anyshape.program.pytree_codegen import Reader, reader
 from anyshape.support.lazy_namedtuple import NamedTuple
+from anyshape.support.packages import value_decisions
 from anyshape.tracing.captured.state import CapturedState
 from anyshape.tracing.display_names import DisplayNames
-from anyshape.tracing.trace import Trace
+from anyshape.tracing.pytrees import as_leaf, leaf_paths, named, scalar_kind
+from anyshape.tracing.trace import Leaves, Trace
 from anyshape.transforms.caching.cache_miss import Arguments, Key, different_arguments, distance, failed_guard
 
 if TYPE_CHECKING:
@@ -29,6 +33,33 @@ _MAX_REMEMBERED = 64  # evicted entries that explanations still mention
 _MAX_STALE = 16  # entries of earlier captured state whose programs may serve again
 
 
+class Call(NamedTuple):
+    """Arguments of one call without static ones, the static ones, the leaves, and the key of the cache."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    static: dict[int | str, Any]
+    raw: list[Any]
+    arrays: list[Any]
+    key: Key
+
+    def leaves(self, name: str, names: Sequence[str]) -> Leaves:
+        """Return the leaves that a trace starts from, each checked; `names` are the positional parameters."""
+        paths = leaf_paths(self.args, self.kwargs)
+        checked = [as_leaf(x, named(path, names), name) for x, path in zip(self.arrays, paths, strict=True)]
+        return Leaves(checked, [scalar_kind(x) for x in self.raw], self.key.tree, paths, self.key.order)
+
+
+class TracedCall(NamedTuple):
+    """Trace for a call, with what the cache needs to know of it."""
+
+    trace: Trace
+    scope: Scope
+    made_for: Arguments
+    reasons: list[Reason]
+    static_state: CapturedState | None
+
+
 class CacheEntry:
     """Program in the cache.
 
@@ -40,8 +71,8 @@ class CacheEntry:
     """
 
     __slots__ = (
-        "_names", "guards_hold", "key", "made_for", "number", "program", "reasons", "reliance_log", "result",
-        "sizes", "state", "static_state", "used", "visible",
+        "_names", "calls", "guards_hold", "key", "made_for", "number", "path", "program", "reasons", "reliance_log",
+        "result", "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +87,10 @@ class CacheEntry:
         static_state: CapturedState | None = None,
     ) -> None:
         self.static_state = static_state
-        self.program, self.state, self.result = program, state, program.result
+        self.program, self.state = program, state
+        self.path = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
+        self.calls = 0  # which took this path, if it has decisions
+        self.result = self._counted(program.result) if self.path else program.result
         self.guards_hold = program.accepts if program.needs_guard_check else None
         self.key, self.number, self.sizes, self.reasons = made_for.key, number, dict(sizes), tuple(reasons)
         self.made_for = Arguments(made_for.key, (), made_for.static, made_for.names)  # references no array
@@ -64,6 +98,18 @@ class CacheEntry:
         self._names: DisplayNames | None = None
         self.visible = _visible(program.trace, state)
         self.used = False  # since it was added, or since the last eviction
+
+    def _counted(self, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def count(outputs: Any) -> Any:
+            self.calls += 1
+            return result(outputs)
+
+        return count
+
+    def serves(self, leaves: Sequence[Any]) -> bool:
+        """Return whether the program takes the leaves of a call of its key: a run may still leave its path."""
+        static_holds = self.static_state is None or self.static_state.holds()
+        return static_holds and self.program.accepts(*leaves)
 
     def timed(self, timers: Timers) -> CacheEntry:
         """Return an entry for the same calls whose runs record their times in `timers`."""
@@ -111,7 +157,16 @@ class CacheEntry:
             return list(different_arguments(self.number, self.program, self.made_for, call))
         if self.is_stale():
             return self.state_changes()
-        return list(failed_guard(self.number, self.program, self.names, self.sizes, call.arrays))
+        failed = list(failed_guard(self.number, self.program, self.names, self.sizes, call.arrays))
+        return failed or list(self._other_answer(call))
+
+    def _other_answer(self, call: Arguments) -> Iterator[Reason]:
+        graph = self.program.trace.graph
+        left = value_decisions.path_left(graph, call.arrays) if self.path else None
+        if left is not None:
+            node = decisions_of(graph)[left.turn]
+            before, now = str(self.path[left.turn]), str(left.answer)
+            yield Reason("decision", asked(node), before, now, self.number, node.where)
 
 
 class EvictedEntry(NamedTuple):
@@ -171,6 +226,7 @@ class Cache:
         self.stale: deque[CacheEntry] = deque(maxlen=_MAX_STALE)
         self.added = self.traces = self.hits = self.evictions = self.revalidations = 0
         self.evicted: deque[EvictedEntry] = deque(maxlen=_MAX_REMEMBERED)
+        self.said_full = False  # that paths of decisions on values are not kept any more
         self.received: dict[str, Any] = {}  # programs that came with the function from other processes, by digest
 
     def clear(self) -> None:
@@ -188,8 +244,7 @@ class Cache:
                 return None
             self.state_holds = self.state.test()
         for entry in self.by_key.get(key, ()):
-            static_holds = entry.static_state is None or entry.static_state.holds()
-            if static_holds and entry.program.accepts(*leaves):
+            if entry.serves(leaves):
                 entry.used = True
                 return entry
         return None
@@ -204,6 +259,12 @@ class Cache:
             return [reason for entry in same_key[-_MAX_COMPARED:] for reason in entry.mismatches(call)]
         others = [entry.mismatches(call) for entry in reversed(self.entries()[-_MAX_COMPARED:])]
         return min(others, key=distance, default=[])
+
+    def prefer(self, entry: CacheEntry) -> None:
+        """Try an entry before the others of its key: the next call may take the same path."""
+        entries = self.by_key.get(entry.key, [])
+        if entry in entries[1:]:
+            entries[:] = [entry, *[e for e in entries if e is not entry]]
 
     def count_hit(self, entry: CacheEntry) -> None:
         """Count a call that an entry served."""

@@ -7,11 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from anyshape.graph.ir.graph import Graph, asked, decisions_of
 from anyshape.graph.prover.constraints import Condition
 from anyshape.graph.prover.scope import Scope
 from anyshape.graph.shapes.array_type import TensorMeta
 from anyshape.graph.sizes import expr
-from anyshape.inspect.explain.data import ArgumentInfo, ConditionInfo, EvictedInfo, Explanation, ProgramInfo, SizeInfo
+from anyshape.inspect.explain.data import (
+    ArgumentInfo,
+    ConditionInfo,
+    EvictedInfo,
+    Explanation,
+    PathInfo,
+    ProgramInfo,
+    SizeInfo,
+)
 from anyshape.tracing.display_names import DisplayNames, show_call, show_tree
 from anyshape.transforms.caching.cache import Cache, CacheEntry
 from anyshape.transforms.caching.cache_miss import broken_claims, describe_number, shorten
@@ -55,10 +64,17 @@ def _program(entry: CacheEntry) -> ProgramInfo:
         stale=tuple(map(str, entry.state_changes())),
         unwatched=tuple([str(u) for state in entry.states for u in state.unwatched()]),
         plan=program.tier,
+        path=path_infos(program.trace.graph),
+        calls=entry.calls,
         _relied=entry.reliance_log,
         _graph=program.trace.graph,
         _words=names,
     )
+
+
+def path_infos(graph: Graph) -> tuple[PathInfo, ...]:
+    """Return the decisions of a graph on values."""
+    return tuple([PathInfo(asked(n), dict(n.params)["answer"], n.where) for n in decisions_of(graph)])
 
 
 def _sizes(entry: CacheEntry) -> Iterator[SizeInfo]:

@@ -6,7 +6,7 @@ from anyshape.ops import control as ct
 
 CONTROL = OPAQUE._replace(alias=Alias.VIEW, recomputable=True)
 
-declare(CONTROL, ct.stop_gradient_op, ct.check_op, ct.warn_op)
+declare(CONTROL, ct.stop_gradient_op, ct.check_op, ct.decide_op, ct.warn_op)
 declare(OPAQUE, ct.warn_below_op)
 declare(
     CONTROL._replace(algebra=NO_ALGEBRA._replace(identities=(identities.of_literal,))),

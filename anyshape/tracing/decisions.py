@@ -1,0 +1,188 @@
+"""Decisions of Python on values: each is answered from the current call while tracing, and checked by every run.
+
+The values of a call are computed on demand, node by node as the naive evaluator does, and each once. A value inside of
+`grad` is that of the primal, one inside of `vmap` that of the first example: a run compares it with the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anyshape.backend.interpreter import evaluate, evaluate_node
+from anyshape.backend.runtime.outcome import PathLeft
+from anyshape.errors import ConcretizationError
+from anyshape.graph.ir.builder import Builder, Traced, user_line
+from anyshape.graph.ir.graph import Graph, Node, Value, decisions_of
+from anyshape.graph.prover.constraints import SourceLine
+from anyshape.ops.control import decide_op
+from anyshape.ops.core.apply import describe
+
+_MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
+_INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
+_Key: TypeAlias = tuple[Builder, Value]
+
+
+def path_left(graph: Graph, arrays: Sequence[Any]) -> PathLeft | None:
+    """Return where a call leaves the path of a graph by its naive evaluation, None where it does not."""
+    read: set[Value] = set()
+    nodes: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.op is decide_op or not read.isdisjoint(node.outputs):
+            nodes.append(node)
+            read.update(node.operands)
+    try:
+        evaluate_quietly(replace(graph, nodes=tuple(reversed(nodes)), outputs=()), arrays)
+    except PathLeft as left:
+        return left
+    except Exception:  # of the call itself: the run has raised it too
+        return None
+    return None
+
+
+def evaluate_quietly(graph: Graph, arrays: Sequence[Any]) -> list[Any]:
+    """Return the outputs of a graph by the naive evaluator, without warnings."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return evaluate(graph, arrays)
+
+
+class Decisions:
+    """Decisions of one trace. `strict` refuses them, as `on_decision="error"` demands."""
+
+    def __init__(self, builder: Builder, arrays: Sequence[np.ndarray], strict: bool = False) -> None:
+        self.values, self.strict = _Values(builder, arrays), strict
+        self.answers: dict[_Key, bool | int] = {}
+        self.without_examples = 0
+
+    def answer(self, x: Traced, asked: str) -> bool | int:
+        """Return the value of a scalar in this call, and make the program check it."""
+        key = x.builder, x.value
+        answer = self.answers.get(key)
+        if answer is None:
+            where = user_line()
+            answer = self._computed(x, asked, where)
+            if self.strict:
+                raise ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')
+            turn = len(self.answers)
+            self.answers[key] = answer
+            x.builder.emit(decide_op, [x], (), {"answer": answer, "turn": turn})
+        return answer
+
+    def _computed(self, x: Traced, asked: str, where: SourceLine | None) -> bool | int:
+        try:
+            value = self.values.of((x.builder, x.value))
+        except _NoValueError:
+            raise ConcretizationError(asked, describe(x), where, _INSTEAD) from None
+        except _NoExampleError:
+            self.without_examples += 1
+            if self.without_examples > _MOST_WITHOUT_EXAMPLES:
+                raise ConcretizationError(asked, describe(x), where, "give vmap at least one example") from None
+            return False if x.dtype.kind == "b" else 0
+        answer: bool | int = value.item()
+        return answer
+
+    def require_checked(self, graph: Graph) -> None:
+        """Raise an error unless the program checks each answer."""
+        checked = {dict(node.params)["turn"] for node in decisions_of(graph)}
+        for turn, (builder, value) in enumerate(self.answers):
+            if turn not in checked:
+                node = next(n for n in builder.nodes if n.op is decide_op and n.inputs[0] is value)
+                x = Traced(builder, value)
+                raise ConcretizationError("a decision", describe(x), node.where, _INSTEAD)
+
+
+class _NoValueError(Exception):
+    """Raised for a value that depends on more than the arguments of the call: in the body of a loop, or of a branch."""
+
+
+class _NoExampleError(Exception):
+    """Raised for a value of one example of a batch that has none."""
+
+
+class _Values:
+    """Values of one call, computed on demand."""
+
+    def __init__(self, root: Builder, arrays: Sequence[np.ndarray]) -> None:
+        self.root, self.arrays = root, arrays
+        self.known: dict[_Key, np.ndarray] = {}
+        self.makers: dict[Builder, tuple[int, dict[Value, Node]]] = {}
+
+    def of(self, key: _Key) -> np.ndarray:
+        """Return the value of a graph under construction."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            todo = [key]
+            while todo:
+                missing = [k for k in self._read(todo[-1]) if k not in self.known]
+                if missing:
+                    todo += missing
+                    continue
+                self._compute(todo.pop())
+        return self.known[key]
+
+    def _read(self, key: _Key) -> Iterator[_Key]:
+        """Yield the values that a value is computed from."""
+        builder, value = key
+        if key in self.known:
+            return
+        node = self._maker(builder, value)
+        if node is not None:
+            yield from ((builder, v) for v in node.operands)
+        elif builder is not self.root:
+            argument = self._argument(builder, value)
+            if argument is not None:
+                yield argument[0]
+
+    def _compute(self, key: _Key) -> None:
+        builder, value = key
+        if key in self.known:
+            return
+        node = self._maker(builder, value)
+        if node is None:
+            self.known[key] = self._input(builder, value)
+            return
+        results = evaluate_node(node, [self.known[builder, v] for v in node.operands])
+        self.known |= {(builder, v): result for v, result in zip(node.outputs, results, strict=True)}
+
+    def _maker(self, builder: Builder, value: Value) -> Node | None:
+        """Return the node that makes a value, None for inputs, constants and captured values."""
+        count, makers = self.makers.get(builder, (0, {}))
+        if count < len(builder.nodes):
+            makers |= {v: node for node in builder.nodes[count:] for v in node.outputs}
+            self.makers[builder] = len(builder.nodes), makers
+        return makers.get(value)
+
+    def _argument(self, builder: Builder, value: Value) -> tuple[_Key, bool] | None:
+        """Return the value of an enclosing graph that an input stands for, and whether it stands for a row of it."""
+        if builder.arguments is None:
+            return None
+        for outer, (handle, inner) in builder.captured.items():
+            if inner is value:
+                return (handle.builder, outer), False
+        if value in builder.inputs:
+            return builder.arguments[builder.inputs.index(value)], builder.takes_rows
+        return None
+
+    def _input(self, builder: Builder, value: Value) -> np.ndarray:
+        constant = next((array for v, array in builder.constants.values() if v is value), None)
+        if constant is not None:
+            return np.asarray(constant)
+        if builder is self.root:
+            position = builder.inputs.index(value)
+            if position < len(self.arrays):
+                return np.asarray(self.arrays[position])
+            ((variable, _),) = value.meta.variable_axes()
+            return np.zeros((builder.scope.hints or {})[variable], bool)
+        argument = self._argument(builder, value)
+        if argument is None:
+            raise _NoValueError
+        outer, is_row = argument
+        array = self.known[outer]
+        if is_row and not len(array):
+            raise _NoExampleError
+        return np.asarray(array[0]) if is_row else array
