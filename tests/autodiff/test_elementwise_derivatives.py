@@ -276,5 +276,6 @@ def test_like_makes_arrays_where_numpy_hands_over_its_arguments():
     ):  # fmt: skip
         np.testing.assert_array_equal(anyshape.jit(f)(3, x), f(3, x), strict=True)
     with pytest.raises(ConcretizationError, match=r"anyshape\.numpy\.zeros\(k\)"):
-        anyshape.jit(lambda k, x: np.zeros(k, like=x))(3, x)
+        anyshape.trace(lambda k, x: np.zeros(k, like=x))(anyshape.ShapeDtypeStruct("", int), x)
+    np.testing.assert_array_equal(anyshape.jit(lambda k, x: np.zeros(k, like=x))(3, x), np.zeros(3), strict=True)
     np.testing.assert_array_equal(anyshape.jit(lambda k, x: anp.zeros(k, like=x))(3, x), np.zeros(3), strict=True)

@@ -230,10 +230,13 @@ def test_rounded_quotients_are_sizes_in_specifications():
         assert [y.shape for y in program(np.ones(n))] == [(math.ceil(n / 2),), (round(n / 2),)]
 
 
-def test_a_quotient_combined_with_other_numbers_has_no_value_while_tracing():
+def test_a_quotient_combined_with_other_numbers_is_a_value_that_python_decides_on():
     for function in (lambda x: int(x.shape[0] / 2 * 1.5), lambda x: 1 if x.shape[0] / x.sum() > 1 else 2):
+        run = jit(function)
+        for x in (np.ones(3), np.ones(4), np.ones(5) / 2, np.ones(3)):
+            assert run(x) == function(x)
         with pytest.raises(errors.ConcretizationError):
-            jit(function)(np.ones(3))
+            trace(function)(ShapeDtypeStruct("n"))
 
 
 def test_numpy_reduces_a_shape_that_begins_with_numbers():
