@@ -45,9 +45,11 @@ def pytest_collection_finish(session):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests marked slow run when they are asked for by name: `pytest -m slow`."""
+    """Tests marked slow run when they are asked for by name: `pytest -m slow`.
+
+    They are deselected. To report that ten thousand of them are skipped took half a minute.
+    """
     if "slow" not in config.option.markexpr:
-        skip = pytest.mark.skip(reason="slow; run with -m slow")
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(skip)
+        slow = [item for item in items if "slow" in item.keywords]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if "slow" not in item.keywords]

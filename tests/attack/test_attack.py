@@ -26,7 +26,10 @@ def test_the_table_has_many_functions():
     assert len(FUNCTIONS) >= 150
 
 
-@pytest.mark.parametrize("op", ["tanh", "slice", "concatenate", "reduce_sum"])
+SLOW = [pytest.param(op, marks=pytest.mark.slow) for op in ("concatenate", "reduce_sum")]
+
+
+@pytest.mark.parametrize("op", ["tanh", "slice", *SLOW])
 def test_a_wrong_kernel_is_found_and_its_finding_repeats(op, monkeypatch):
     row = KERNELS[OPS[op]]
 

@@ -3,11 +3,13 @@
 import importlib
 import itertools
 import pkgutil
+import zlib
 from functools import cache, lru_cache
 from types import SimpleNamespace
 
 import numpy as np
 import optree
+import pytest
 
 import anyshape
 import anyshape.numpy as anp
@@ -37,6 +39,35 @@ def cases(dtypes=None):
 def label(case):
     family, row, *dtype = case
     return "-".join([family, row.name.replace(" ", "_"), *dtype])
+
+
+def in_gate(check, case, one_in):
+    """Return True for one in so many cases, the same in every run: each check has another part. The rest is slow."""
+    return zlib.crc32(f"{check} {label(case)}".encode()) % one_in == 0
+
+
+def gate_part(check, select, one_in):
+    """Return the cases as parameters of a check; one in so many is not slow."""
+    marks = {True: (), False: pytest.mark.slow}
+    return [pytest.param(c, id=label(c), marks=marks[in_gate(check, c, one_in)]) for c in select]
+
+
+def programs_at(row, dtype, choices):
+    """Yield (arrays, the program that serves them) for each choice of sizes that NumPy accepts.
+
+    The programs have first plans alone, for checks that read graphs.
+    """
+    jitted = anyshape.jit(lambda *xs: row.function(anp, *xs), optimize="off")
+    for sizes in choices:
+        xs = arrays_of(row, sizes, dtype)
+        if not is_error(outcome(jitted, *xs)):
+            yield xs, next(p for p in jitted.programs() if p.accepts(*xs))
+
+
+@cache  # a hundred megabytes for all rows
+def first_program(row):
+    """Return the program of a row at the first sizes that NumPy accepts, None if there are none."""
+    return next((program for _, program in programs_at(row, row.dtypes[0], few_combinations(row))), None)
 
 
 def combinations(row, limit=LIMIT):

@@ -156,7 +156,7 @@ def infer_again(graph, metas):
     return env
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(programs(), st.integers(0, 8), st.sampled_from(["unknown", "bound"]))
 def test_no_rule_makes_a_weak_extent_strong(program, axis, kind):
     """An axis of an input is made weaker. No later extent may then be exact in the size that nobody knows."""
@@ -215,7 +215,7 @@ def check_gradient(program):
         assert loss.cache_info().traces == 1
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(programs(**SMOOTH))
 def test_gradients_agree_with_differences_at_every_size(program):
     check_gradient(program)

@@ -1,5 +1,6 @@
 """The examples run as scripts, trace once, and are what the command line is shown on."""
 
+import functools
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "ANYSHAPE_CHECK": "1", "COLUMNS": "120"}
 
 
+@functools.cache  # several tests read what one run of an example prints
 def run(*arguments):
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=ENVIRONMENT, timeout=300)
