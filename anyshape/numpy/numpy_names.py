@@ -7,12 +7,14 @@ its counterpart, or refused by name.
 from __future__ import annotations
 
 import functools
+import types
 from typing import Any
 
 import numpy as np
 
-from anyshape.graph.ir.builder import Traced
 from anyshape.numpy.arrays.counterparts import call_counterpart
+from anyshape.numpy.operands.promotion import is_traced
+from anyshape.support.packages import further
 
 _READ_MEMORY = ("frombuffer", "from_dlpack")  # without NumPy's protocol
 
@@ -27,8 +29,16 @@ def named(name: str) -> Any:
     """Return what a name of NumPy stands for; raise AttributeError for names that it does not have."""
     if (name.startswith("_") and name != "__version__") or not hasattr(np, name):
         raise AttributeError(f"module 'anyshape.numpy' has no attribute {name!r}", name=name)
+    if name in further.NAMESPACES:
+        return further.NAMESPACES[name]
     member = getattr(np, name)
-    return _served(member) if hasattr(member, "_implementation") or name in _READ_MEMORY else member
+    takes_arrays = hasattr(member, "_implementation") or name in _READ_MEMORY
+    return _served(member) if takes_arrays or _has_counterpart(member) else member
+
+
+def _has_counterpart(member: Any) -> bool:
+    """Return whether a function of NumPy has a counterpart for symbolic sizes, though NumPy asks no operand for one."""
+    return isinstance(member, types.FunctionType) and member in further.FUNCTIONS
 
 
 def _served(function: Any) -> Any:
@@ -36,14 +46,9 @@ def _served(function: Any) -> Any:
 
     @functools.wraps(function)
     def served(*args: Any, **kwargs: Any) -> Any:
-        if _holds_array([*args, *kwargs.values()]):
+        if is_traced(*args, *kwargs.values()):
             return call_counterpart(function, args, kwargs)
         return function(*args, **kwargs)
 
     served.__module__ = "anyshape.numpy"
     return served
-
-
-def _holds_array(xs: Any) -> bool:
-    """Return whether a traced array is among arguments or in lists of them."""
-    return any(isinstance(x, Traced) or (isinstance(x, (list, tuple)) and _holds_array(x)) for x in xs)

@@ -104,6 +104,7 @@ from anyshape.ops.elementwise import (
     tanh,
     trunc,
 )
+from anyshape.ops.fourier import fft, irfft, rfft
 from anyshape.ops.gathering import gather, index_add, index_max, index_min, index_mul, index_update, scatter
 from anyshape.ops.indexing import put_add, put_add_along_axis, put_add_at, take, take_along_axis, take_at
 from anyshape.ops.linalg import (
@@ -202,6 +203,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "fft",
     "floor",
     "floor_divide",
     "fmax",
@@ -225,6 +227,7 @@ __all__ = [
     "inv",
     "invert",
     "iota",
+    "irfft",
     "isfinite",
     "isinf",
     "isnan",
@@ -281,6 +284,7 @@ __all__ = [
     "rerun",
     "reshape",
     "rev",
+    "rfft",
     "right_shift",
     "rint",
     "round",

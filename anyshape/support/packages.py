@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from anyshape.inspect.explain import text as explain_text
     from anyshape.inspect.profile import data as profiles
     from anyshape.numpy import numpy_names as numpy_names
+    from anyshape.numpy.arrays import further as further
     from anyshape.program import file as program_file
     from anyshape.program import loop_slots as loop_slots
     from anyshape.program import program as traced_program
@@ -135,6 +136,7 @@ else:
     one_variable = Package("anyshape.graph.prover.solvers.one_variable")  # of open questions about sizes
     sampled_points = Package("anyshape.graph.prover.solvers.sampled_points")
     small_sizes = Package("anyshape.graph.prover.solvers.small_sizes")
+    further = Package("anyshape.numpy.arrays.further")  # functions of NumPy that few programs use
     numpy_names = Package("anyshape.numpy.numpy_names")  # names of NumPy without a counterpart
     loop_slots = Package("anyshape.program.loop_slots")  # loops under a memory limit
     program_file = Package("anyshape.program.file")

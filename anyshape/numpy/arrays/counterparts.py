@@ -8,13 +8,14 @@ from anyshape.errors import UnsupportedFunctionError
 from anyshape.graph.ir.builder import user_line
 from anyshape.numpy.arrays import writes
 from anyshape.numpy.arrays.dispatch import FUNCTIONS
+from anyshape.support.packages import further
 
 COMPOSE_ADVICE = "write it with other NumPy functions, or call it outside the traced function"
 
 
 def call_counterpart(function: Any, args: Any, kwargs: Any) -> Any:
     """Call the function that stands for one of NumPy's on traced arrays."""
-    counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function)
+    counterpart = writes.FUNCTIONS.get(function) or FUNCTIONS.get(function) or further.FUNCTIONS.get(function)
     if counterpart is None:
         name = f"{function.__module__}.{function.__name__}"
         raise UnsupportedFunctionError(name, "has no counterpart on traced arrays", COMPOSE_ADVICE, user_line())

@@ -1,0 +1,7 @@
+"""Traits of Fourier transforms: whole lines at a time."""
+
+from anyshape.backend.compiler import scratch
+from anyshape.backend.compiler.op_traits import OPAQUE, declare
+from anyshape.ops import fourier as fo
+
+declare(OPAQUE._replace(scratch=scratch.like_first_operand(3)), fo.fft_op, fo.rfft_op, fo.irfft_op)

@@ -1,0 +1,23 @@
+"""Map NumPy's functions that few programs use to their counterparts; loaded at the first use of one."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from anyshape.numpy import fft
+
+# the modules of anyshape.numpy that stand for modules of NumPy, by name
+NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
+
+_HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = ((fft, np.fft),)
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    getattr(home, name): f
+    for module, home in _HOMES
+    for name, f in vars(module).items()
+    if name[0] != "_" and getattr(f, "__module__", "") == module.__name__ and hasattr(home, name)
+}

@@ -1,0 +1,131 @@
+"""Discrete Fourier transforms along one axis, which has an element or more.
+
+`fft` takes complex numbers. `rfft` takes real ones, whose transform is known by its first half; `irfft` takes that half
+and the number of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anyshape.graph.prover.constraints import at_least
+from anyshape.graph.shapes.array_type import Exact, TensorMeta
+from anyshape.graph.shapes.shape_context import ShapeGuardContext
+from anyshape.graph.sizes import expr
+from anyshape.graph.sizes.expr import Size
+from anyshape.ops.core import param_kinds as kinds
+from anyshape.ops.core.apply import Operand, apply, localise
+from anyshape.ops.core.definition import PROBE_ZEROS, define
+from anyshape.ops.core.flop_counts import Applied, OpCost, Shape, ceil_log2, elements
+
+NORMS = ("backward", "ortho", "forward")  # the direction that divides by the number of points; both by its root
+REAL, COMPLEX = "fdg", "FDG"  # dtypes of operands, as characters
+
+
+def _points(ctx: ShapeGuardContext, x: TensorMeta, axis: int, dtypes: str) -> Size:
+    """Require an operand of one of the dtypes, and return its size along the axis."""
+    if x.dtype.char not in dtypes:
+        raise ctx.bad_dtype(f"the operand is {x.dtype}", "convert it with astype")
+    return ctx.exact(x, axis, field="operands")
+
+
+def _require_points(ctx: ShapeGuardContext, count: Size) -> None:
+    """Require a point or more to transform."""
+    ctx.require(at_least(count, 1), f"the number of points is {count}, and must be 1 or more")
+
+
+def _along(x: TensorMeta, axis: int, size: Size) -> tuple[Any, ...]:
+    """Return the extents of x with another size along the axis."""
+    return (*x.extents[:axis], Exact(size), *x.extents[axis + 1 :])
+
+
+def _fft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str, inverse: bool) -> TensorMeta:
+    _require_points(ctx, _points(ctx, x, axis, COMPLEX))
+    return x
+
+
+def _rfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str) -> TensorMeta:
+    count = _points(ctx, x, axis, REAL)
+    _require_points(ctx, count)
+    return TensorMeta(_complex(x), _along(x, axis, half_of(count)))
+
+
+def _irfft_type(ctx: ShapeGuardContext, x: TensorMeta, *, axis: int, norm: str, length: Size) -> TensorMeta:
+    mine, count = _points(ctx, x, axis, COMPLEX), ctx.bind(length, field="length")
+    _require_points(ctx, count)
+    needed = half_of(count)
+    ctx.require_equal(mine, needed, f"{count} results need {needed} elements of their transform, not {mine}")
+    return TensorMeta(_real(x), _along(x, axis, count))
+
+
+def _complex(x: TensorMeta) -> np.dtype:
+    """Return the dtype of complex numbers of the precision of x."""
+    return np.dtype(x.dtype.char.upper())
+
+
+def _real(x: TensorMeta) -> np.dtype:
+    """Return the dtype of real numbers of the precision of x."""
+    return np.dtype(x.dtype.char.lower())
+
+
+def half_of(count: Size) -> Size:
+    """Return the number of elements that determine the transform of so many real ones."""
+    return expr.add(expr.floordiv(count, 2), 1)
+
+
+def _butterflies(points: Callable[[Applied], Shape]) -> OpCost:
+    """Count 5 n log2(n) operations for each line of n points, as is usual, in the array with the points."""
+
+    def flops(a: Applied) -> Size:
+        shape = points(a)
+        return expr.mul(5, expr.mul(elements(shape), ceil_log2(shape[a.params["axis"]])))
+
+    return OpCost(flops)
+
+
+fft_op = define(
+    "fft",
+    _fft_type,
+    params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "inverse": kinds.flag},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=_butterflies(lambda a: a.inputs[0]),
+)
+rfft_op = define(
+    "rfft",
+    _rfft_type,
+    params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS)},
+    jointly=None,
+    claims=None,
+    probe=PROBE_ZEROS,
+    cost=_butterflies(lambda a: a.inputs[0]),
+)
+irfft_op = define(
+    "irfft",
+    _irfft_type,
+    params={"axis": kinds.axis, "norm": kinds.one_of(*NORMS), "length": kinds.size},
+    jointly=None,
+    claims=None,
+    probe=None,
+    cost=_butterflies(lambda a: a.outputs[0]),
+)
+
+
+def fft(x: Operand, axis: int, norm: str = "backward", *, inverse: bool = False) -> Any:
+    """Return the discrete Fourier transform of complex x along the axis, or the inverse transform."""
+    return apply(fft_op, x, axis=axis, norm=norm, inverse=inverse)
+
+
+def rfft(x: Operand, axis: int, norm: str = "backward") -> Any:
+    """Return the first n // 2 + 1 elements of the discrete Fourier transform of n real numbers along the axis."""
+    return apply(rfft_op, x, axis=axis, norm=norm)
+
+
+def irfft(x: Operand, axis: int, length: Size, norm: str = "backward") -> Any:
+    """Return the `length` real numbers along the axis whose transform has the first elements x."""
+    local, sources = localise(length, (x,))
+    return apply(irfft_op, x, sources=sources, axis=axis, norm=norm, length=local)
