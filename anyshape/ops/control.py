@@ -24,6 +24,7 @@ from anyshape.ops.core.definition import PROBE_ONES, PROBE_ZEROS, define
 from anyshape.ops.core.flop_counts import MOVES, per_operand
 from anyshape.support.true_types import has_type
 
+_MOST_LIVE = 2**16  # values of a program that a decision hands over where its path is left
 POLICIES: dict[str, tuple[str, ...]] = {"": (), "contractions": ("contraction",)}  # families that checkpoints keep
 
 
@@ -49,7 +50,7 @@ def _warn_below_type(ctx: ShapeGuardContext, *, size: Size, least: Size, message
     return tensor(np.dtype(bool), ())
 
 
-def _decide_type(ctx: ShapeGuardContext, x: TensorMeta, *, answer: bool | int, turn: int) -> TensorMeta:
+def _decide_type(ctx: ShapeGuardContext, x: TensorMeta, *live: TensorMeta, answer: bool | int, turn: int) -> TensorMeta:
     if x.dtype.kind not in "biu":
         raise ctx.bad_dtype(f"a decision is on {x.dtype}", "compare it, or convert it to integers")
     return x
@@ -105,6 +106,7 @@ warn_below_op = define(
 decide_op = define(
     "decide",
     _decide_type,
+    operands=(1, _MOST_LIVE),
     params={"answer": _is_answer, "turn": kinds.count},
     jointly=None,
     claims=None,

@@ -288,6 +288,18 @@ def test_an_error_of_the_wrong_path_is_none_of_the_call():
         function(eye * 0, np.ones(2))
 
 
+def test_sizes_that_one_path_alone_demands():
+    @jit
+    def function(x, w, k):
+        return np.sum(x + w) if k > 0 else np.sum(x) * np.sum(w)
+
+    for _ in range(6):
+        assert function(np.ones(3), np.ones(3), 1) == 6
+        assert function(np.ones(3), np.ones(2), -1) == 6
+        with pytest.raises(ValueError, match=r"x \+ w"):
+            function(np.ones(3), np.ones(2), 1)
+
+
 def test_no_warning_of_a_path_that_is_left(recwarn):
     run = jit(lambda x: np.log(x) if x > 0 else x)
     with np.errstate(all="warn"):
@@ -457,3 +469,99 @@ def test_the_arguments_of_a_call_are_not_kept_alive():
         assert alive() is None
     finally:
         gc.enable()
+
+
+# -- paths that share a beginning --------------------------------------------------------------------------------
+
+
+def seen(x):
+    logging.getLogger("tests.decisions").warning("seen")  # a list would be captured state that changes
+    return np.tanh(x)
+
+
+def beginning(x):
+    return anyshape.pure_callback(seen, ShapeDtypeStruct(f"{x.shape[0]}"), x)
+
+
+def test_what_comes_before_a_decision_runs_once_for_either_path(caplog):
+    @jit
+    def function(x):
+        y = beginning(x)
+        if y.sum() > 0:
+            return y * 2
+        if y.sum() < -2:
+            return y - x, x
+        return -y
+
+    def check(x):
+        y = np.tanh(x)
+        result = function(x)
+        if y.sum() >= -2:
+            np.testing.assert_array_equal(result, y * 2 if y.sum() > 0 else -y)
+        else:
+            np.testing.assert_array_equal(result[0], y - x)
+
+    inputs = [np.ones(3), -np.ones(1), np.full(4, -0.9), np.zeros(0), np.full(2, 0.3), np.full(2, -9.0)]
+    for _ in range(8):
+        for x in inputs:
+            check(x)
+    traces = function.cache_info().traces
+    caplog.clear()
+    for x in inputs:
+        check(x)
+    assert len(caplog.records) <= len(inputs) + 2 and function.cache_info().traces == traces == 3
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_paths_that_share_their_beginning_give_what_they_gave_alone(function):
+    shared, rng = jit(value_and_grad(function)), np.random.default_rng(3)
+    inputs = [rng.normal(size=n) * scale for n in SIZES for scale in (0.4, 1, 2)]
+    expected = [(function(x), grad(function)(x)) for x in inputs]
+    for k in rng.permutation(np.repeat(np.arange(len(inputs)), 12)):
+        value, gradient = shared(inputs[k])
+        np.testing.assert_allclose(value, expected[k][0], rtol=1e-12)
+        np.testing.assert_allclose(gradient, expected[k][1], rtol=1e-10, atol=1e-14)
+
+
+def test_state_that_changes_after_paths_were_shared():
+    state = {"scale": np.array([2.0, 3.0])}
+    function = jit(
+        lambda x: np.sum(x * state["scale"]) if np.sum(np.sin(x) * state["scale"]) > 0 else x @ state["scale"] * 5
+    )
+    plain = function.function
+    for step in range(4):
+        for x in [np.ones(2), -np.ones(2)] * 8:
+            np.testing.assert_allclose(function(x), plain(x), rtol=1e-14)
+        if step % 2:
+            state["scale"] = np.array([5.0, step])
+        else:
+            state["scale"][0] += 1
+
+
+def test_a_decision_that_shares_serves_other_sizes_and_guards():
+    @jit
+    def function(x):
+        y = np.exp(x) - 1
+        if y.sum() > 0:
+            return y * 3 if x.shape[0] > 2 else y
+        return -y if x.shape[0] % 2 else y * 0.5
+
+    plain = function.function
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        x = rng.normal(size=rng.integers(0, 6))
+        np.testing.assert_allclose(function(x), plain(x), rtol=1e-14)
+
+
+def test_an_error_behind_a_shared_beginning_is_raised_as_ever():
+    @jit
+    def function(x, index):
+        y = np.cos(x)
+        return y[index] if y.sum() > 0 else y * 2
+
+    for _ in range(8):
+        function(np.zeros(3), 1)
+        function(np.full(3, np.pi), 7)
+    with pytest.raises(IndexError):
+        function(np.zeros(3), 7)
+    np.testing.assert_allclose(function(np.zeros(3), 2), 1)

@@ -21,27 +21,26 @@ def _check(x, *, message):
     return x
 
 
-def _decide(x, *, answer, turn):
+def _decide(x, *live, answer, turn):
     first = x.flat[0].item() if x.ndim and x.size else answer if x.ndim else x.item()
     if x.ndim and not np.all(x == first):
-        raise DecisionError(turn, [x.flat[0].item(), x[x != first].flat[0].item()])
+        raise DecisionError(turn, [first, x[x != first].flat[0].item()])
     if first != answer:
-        raise PathLeft(turn, first)
+        raise PathLeft(turn, first, [np.asarray(v) for v in live])
     return x
 
 
-def _leave(x, turn):
-    raise PathLeft(turn, x.item())
+def _leave(x, turn, *live):
+    raise PathLeft(turn, x.item() if isinstance(x, (np.generic, np.ndarray)) else x, [np.asarray(v) for v in live])
 
 
 def _inline_decide(site):
     """Inline the test of a number: it takes no call."""
     if site.metas[0].rank:
         return None
-    (x,), answer, turn = site.operands, site.params["answer"], site.params["turn"]
+    (x, *live), answer, turn = site.operands, site.params["answer"], site.params["turn"]
     test = {True: f"not {x}", False: x}[answer] if type(answer) is bool else f"{x} != {answer}"
-    leave = site.bind(_leave)
-    return [f"{site.target} = {x}", f"if {test}:", f"    {leave}({x}, {turn})"]
+    return [f"{site.target} = {x}", f"if {test}:", f"    {site.bind(_leave)}({', '.join([x, str(turn), *live])})"]
 
 
 def _warn(x, *, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Any, Final
 
 
@@ -19,9 +20,10 @@ Outputs = list[Any] | GuardOutcome
 class PathLeft(BaseException):
     """Raised by a run in which Python would have got another answer, in the turn of its decision, than in the trace.
 
-    No handler of the user's functions, and none that translates errors, may take it for an error.
+    No handler of the user's functions, and none that translates errors, may take it for an error. `live` are values
+    with which the call can go on.
     """
 
-    def __init__(self, turn: int, answer: bool | int) -> None:
-        self.turn, self.answer = turn, answer
+    def __init__(self, turn: int, answer: bool | int, live: Sequence[Any] = ()) -> None:
+        self.turn, self.answer, self.live = turn, answer, live
         super().__init__(f"decision {turn} is {answer}")

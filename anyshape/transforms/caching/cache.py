@@ -71,8 +71,8 @@ class CacheEntry:
     """
 
     __slots__ = (
-        "_names", "calls", "guards_hold", "key", "made_for", "number", "path", "program", "reasons", "reliance_log",
-        "result", "sizes", "state", "static_state", "used", "visible",
+        "_names", "calls", "detours", "guards_hold", "key", "made_for", "number", "path", "program", "reasons",
+        "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +89,7 @@ class CacheEntry:
         self.static_state = static_state
         self.program, self.state = program, state
         self.path = tuple([dict(node.params)["answer"] for node in decisions_of(program.trace.graph)])
+        self.detours: Any = None  # to other paths that share a beginning with this one
         self.calls = 0  # which took this path, if it has decisions
         self.result = self._counted(program.result) if self.path else program.result
         self.guards_hold = program.accepts if program.needs_guard_check else None

@@ -23,6 +23,7 @@ from anyshape.tracing.decisions import path_left
 from anyshape.tracing.trace import Trace
 from anyshape.transforms.caching.cache import Cache, CacheEntry, Call
 from anyshape.transforms.caching.cache_miss import Key
+from anyshape.transforms.caching.shared_prefixes import by_detour, count_switch
 
 _LOG = logging.getLogger("anyshape.trace")
 
@@ -37,7 +38,12 @@ def follow(function: Any, call: Call, entry: CacheEntry) -> Any:
 
 def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) -> Any:
     """Return the result of a call whose run of an entry ended by `error`, on the path that it takes."""
-    cache, tried = function._cache, [entry]
+    cache, tried, first = function._cache, [entry], None
+    if isinstance(error, PathLeft):
+        first = error
+        served = by_detour(cache, entry, error, call.arrays)
+        if served is not None:
+            return _served(cache, *served)
     while True:
         left = error if isinstance(error, PathLeft) else path_left(entry.program.trace.graph, call.arrays)
         if left is None:  # Python raises it on this path too
@@ -53,8 +59,17 @@ def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) ->
             entry, error = other, other_error
             continue
         cache.prefer(other)
-        cache.count_hit(other)
-        return other.result(outputs)
+        if first is not None and function._lock.acquire(blocking=False):
+            try:
+                count_switch(tried[0], first, other, function._program)
+            finally:
+                function._lock.release()
+        return _served(cache, other, outputs)
+
+
+def _served(cache: Cache, entry: CacheEntry, outputs: Any) -> Any:
+    cache.count_hit(entry)
+    return entry.result(outputs)
 
 
 def _run(entry: CacheEntry, arrays: Sequence[Any]) -> Any:
