@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from anyshape.backend.compiler.codegen.execute import Run, log_calls
+from anyshape.backend.compiler.codegen.execute import Run, log_calls, logs_calls
 from anyshape.backend.compiler.codegen.timers import Timers
 from anyshape.backend.compiler.passes.pipeline import Tier
 from anyshape.backend.compiler.plan import Plan
@@ -74,12 +74,18 @@ class Program:
             run = self._first_run()
         else:
             self.tiers = Tiers(self.name, mode, why, self._make_for_pattern, lambda *xs: patterns.of_call(xs))
-            run = self.specializer = Specializer(patterns, self._compile, self.tiers)
+            serve = None if logs_calls() else self._serve
+            self.specializer = Specializer(patterns, self._compile, self.tiers, serve)
+            run = self.specializer.dispatch if serve is not None else self.specializer.run_latest
         self.run: Run = run if timers is not None else self._logged(run)
 
     def timed(self, timers: Timers) -> Program:
         """Return a copy whose runs record their times in `timers`, with the plans of this program."""
         return Program(self.trace, self.max_bytes, self.optimize, planner=self.planner, timers=timers)
+
+    def _serve(self, run: Run) -> None:
+        """Have a function serve the next call, without a function that calls it."""
+        self.run = run
 
     def _logged(self, run: Run) -> Run:
         return log_calls(run, self.name, self.prologue.names)

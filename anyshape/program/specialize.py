@@ -229,18 +229,30 @@ class Compile(Protocol):
 class Specializer:
     """Function of a program that has plans for patterns.
 
-    A call goes to the function of the last pattern, which passes calls of other patterns to `dispatch`. If sizes
-    choose contraction paths, each call is dispatched.
+    A call goes to the function of the last pattern, which passes calls of other patterns to `dispatch`. Before there is
+    one, it goes to the function of the first plan. If sizes choose contraction paths, each call is dispatched.
+
+    `serve` takes the function for the next call; it is None where `run_latest` serves all calls.
     """
 
-    def __init__(self, patterns: CallPatterns, compile_graph: Compile, tiers: Tiers) -> None:
-        self.patterns, self.compile, self.tiers = patterns, compile_graph, tiers
+    def __init__(
+        self, patterns: CallPatterns, compile_graph: Compile, tiers: Tiers, serve: Callable[[Run], None] | None = None
+    ) -> None:
+        self.patterns, self.compile, self.tiers, self.serve = patterns, compile_graph, tiers, serve
         self.runs: dict[BroadcastPattern, Run] = {}
         self.first_runs: dict[Paths, Run] = {}
         self.latest: Run = self.dispatch
 
-    def __call__(self, *arrays: Any) -> Any:
+    def run_latest(self, *arrays: Any) -> Any:
+        """Run the function of the last pattern."""
         return self.latest(*arrays)
+
+    def _select(self, run: Run) -> None:
+        """Have a function serve the next call, unless each call is dispatched."""
+        if not self.patterns.paths:
+            self.latest = run
+            if self.serve is not None:
+                self.serve(run)
 
     def dispatch(self, *arrays: Any) -> Any:
         """Run the function for the pattern of these arrays."""
@@ -248,17 +260,16 @@ class Specializer:
         run = self.runs.get(pattern)
         if run is None:
             run = self._missing(pattern)
-        elif not self.patterns.paths:
-            self.latest = run
+        else:
+            self._select(run)
         return run(*arrays)
 
     def _missing(self, pattern: BroadcastPattern) -> Run:
-        """Return the function for a pattern without an optimised plan, which is made now if it pays."""
+        """Return the function for a pattern without an optimised plan: of the first plan, which counts its calls."""
         if self.tiers.first is Tier.OPTIMISED:
             self.make(pattern)()
             return self.runs[pattern]
-        first = self.first_runs.get(pattern.paths) or self._first(pattern.paths)
-        return self.runs.get(pattern, first) if self.tiers.count_small(pattern) else first
+        return self.first_runs.get(pattern.paths) or self._first(pattern.paths)
 
     def _first(self, paths: Paths) -> Run:
         """Return the function of the first plan with these contraction paths."""
@@ -270,6 +281,8 @@ class Specializer:
             self.tiers.made_first(clocks.clock() - started, len(graph.nodes))
             _drop_oldest(self.first_runs)
             self.first_runs[paths] = run
+            if not self.runs:
+                self._select(run)
         return run
 
     def _run_default_paths(self, *arrays: Any) -> Any:
@@ -293,7 +306,7 @@ class Specializer:
         def install() -> None:
             for dropped in _drop_oldest(self.runs):
                 self.tiers.made.pop(dropped, None)
-            self.runs.setdefault(pattern, run)
+            self._select(self.runs.setdefault(pattern, run))
 
         entry_guards = [EntryGuard(patterns.claims(pattern), self.dispatch)] if patterns.sizes else []
         over_limit = None if pattern == default else run_default_paths

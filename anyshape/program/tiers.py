@@ -23,9 +23,9 @@ from anyshape.inspect.explain.data import TierInfo
 from anyshape.support.fork_lock import Lock
 
 _PLAN = logging.getLogger("anyshape.plan")
-SAVED_SHARE = 0.5  # of the time of calls, which optimised plans save where they save much
+SAVED_SHARE = 0.5  # of the time of calls with large arrays, which optimised plans save where they save much
+SAVED_SHARE_OF_SMALL = 0.2  # of that of calls with small ones: nothing is stretched at run time
 COST_RATIO = 2.0  # between the time of making an optimised plan and a first one
-SECONDS_PER_STEP = 1e-6  # of a step on small arrays: the call of a NumPy function
 SECONDS_PER_ELEMENT = 1e-9  # of a step on large arrays
 MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no first plan runs: it has no tiles
 
@@ -47,9 +47,11 @@ class Tiers:
     ) -> None:
         self.name, self.mode, self.why, self.make = name, mode, why, make
         self.first = Tier.OPTIMISED if mode == "now" else Tier.FIRST  # of the plan for a first call
+        self.has_patterns = pattern_of is not None
         self.pattern_of = (lambda *arrays: None) if pattern_of is None else pattern_of
         self.steps, self.cost = 1, 0.0
         self.calls, self.seconds = 0, 0.0  # of first plans, since the last optimised plan was made
+        self.saving = 0.0  # seconds that optimised plans would have saved of these
         self.made: dict[Hashable, TierInfo] = {}
         self.making: dict[Hashable, int] = {}  # with the process: a fork has no thread that goes on
         self.failed: dict[Hashable, str] = {}
@@ -58,7 +60,7 @@ class Tiers:
 
     def meter(self, instead: Callable[..., Any]) -> Meter | None:
         """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""
-        return Meter(self.begin, self.end, instead) if self.mode == "auto" else None
+        return Meter(self.measure, instead, self.has_patterns) if self.mode == "auto" else None
 
     def made_first(self, seconds: float, steps: int) -> None:
         """Note how long the first plan took, and its steps."""
@@ -66,34 +68,23 @@ class Tiers:
 
     # -- calls of first plans
 
-    def begin(self, elements: int, *arrays: Any) -> float | None:
-        """Return the time at which a call with a large array begins, or None if the optimised plan is to serve it."""
+    def measure(
+        self, run: Callable[..., Any], instead: Callable[..., Any], calls: int, elements: int, *arrays: Any
+    ) -> Any:
+        """Run the optimised plan if it is there or pays by now. Else measure a call of the first one.
+
+        The call stands for so many `calls`. Its largest array has so many `elements`.
+        """
         pattern = self.pattern_of(*arrays)
-        if pattern in self.made:
-            return None
-        if self._pays(elements) and self._is_due_now() and self.optimise(pattern):
-            return None
-        return clock()
-
-    def end(self, started: float) -> None:
-        """Count a call of the first plan that began then."""
-        self.calls += 1
-        self.seconds += clock() - started
-
-    def count_small(self, pattern: Hashable) -> bool:
-        """Count a call with any arrays, as if they were small; return True if its pattern now has an optimised plan."""
-        if pattern in self.made or self.mode != "auto":
-            return pattern in self.made
-        self.calls += 1
-        self.seconds += self.steps * SECONDS_PER_STEP
-        if SAVED_SHARE * self.seconds < self.cost:  # as most calls find, so no further functions are called
-            return False
-        return self._is_due_now() and self.optimise(pattern)
-
-    @property
-    def saving(self) -> float:
-        """Seconds that optimised plans would have saved of the calls so far."""
-        return SAVED_SHARE * self.seconds
+        if pattern in self.made or (self._pays(elements) and self._is_due_now() and self.optimise(pattern)):
+            return instead(*arrays)
+        started = clock()
+        outputs = run(*arrays, _measured=True)
+        taken = calls * (clock() - started)
+        self.calls += calls
+        self.seconds += taken
+        self.saving += (SAVED_SHARE if calls == 1 else SAVED_SHARE_OF_SMALL) * taken
+        return outputs
 
     def _pays(self, elements: int = 0) -> bool:
         """Return True if an optimised plan pays for the calls so far, or for one with so large an array alone."""
@@ -132,7 +123,7 @@ class Tiers:
         with self.lock:
             install()
             self.made[pattern] = self._info("optimised", f"made in {_time(taken)}, {self._so_far('had taken')}")
-            self.calls, self.seconds, self.waits = 0, 0.0, False
+            self.calls, self.seconds, self.saving, self.waits = 0, 0.0, 0.0, False
         _PLAN.debug("%s: the optimised plan is %s", self.name, self.made[pattern].why)
         return True
 

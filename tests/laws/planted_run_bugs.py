@@ -331,8 +331,8 @@ RUN_BUGS = (
     Bug(
         "programs that were used are evicted first",
         "anyshape/transforms/caching/cache.py",
-        "if not e.used)",
-        "if e.used)",
+        "if not (e.used or e.hits))",
+        "if e.used or e.hits)",
         ("tests/transforms/test_jit.py", "-k", "evict"),
     ),
     Bug(

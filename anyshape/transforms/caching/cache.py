@@ -71,7 +71,7 @@ class CacheEntry:
     """
 
     __slots__ = (
-        "_names", "calls", "detours", "guards_hold", "key", "made_for", "number", "path", "program", "reasons",
+        "_names", "calls", "detours", "guards_hold", "hits", "key", "made_for", "number", "path", "program", "reasons",
         "reliance_log", "result", "sizes", "state", "static_state", "used", "visible",
     )  # fmt: skip
 
@@ -98,7 +98,8 @@ class CacheEntry:
         self.reliance_log = reliance_log
         self._names: DisplayNames | None = None
         self.visible = _visible(program.trace, state)
-        self.used = False  # since it was added, or since the last eviction
+        self.hits = 0  # since it was added, or since the last eviction; the cache adds them to its own
+        self.used = False  # by a call without a fast path, since then
 
     def _counted(self, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def count(outputs: Any) -> Any:
@@ -267,10 +268,10 @@ class Cache:
         if entry in entries[1:]:
             entries[:] = [entry, *[e for e in entries if e is not entry]]
 
-    def count_hit(self, entry: CacheEntry) -> None:
-        """Count a call that an entry served."""
-        entry.used = True
-        self.hits += 1
+    def _collect_hits(self, entry: CacheEntry) -> None:
+        """Add the hits of an entry to the hits of the cache; it counts as unused from here on."""
+        self.hits += entry.hits
+        entry.hits, entry.used = 0, False
 
     def add_fast_path(self, key: Key) -> None:
         """Add the fast path of a key in front, if the key has a reader and no fast path yet."""
@@ -292,7 +293,7 @@ class Cache:
     def _keep(self, entry: CacheEntry) -> None:
         self.by_key.setdefault(entry.key, []).append(entry)
         while len(every := self.entries()) > self.limit:
-            self._evict(next((e for e in every[:-1] if not e.used), every[0]))
+            self._evict(next((e for e in every[:-1] if not (e.used or e.hits)), every[0]))
 
     # -- captured state
 
@@ -325,6 +326,7 @@ class Cache:
             changes = "; ".join(map(str, entry.state_changes()))
             self.evicted.append(EvictedEntry(entry.number, entry.reasons, changes, entry.key))
             self.by_key[entry.key].remove(entry)
+            self._collect_hits(entry)
         self.stale += stale
         if self.state is not None and not self.state.holds():
             self.state.renew()
@@ -358,9 +360,11 @@ class Cache:
             del self.by_key[entry.key]
             self.fast_paths = tuple([path for path in self.fast_paths if path.entries is not entries])
             self.readers.pop(entry.key, None)
-        for other in self.entries():
-            other.used = False
+        for other in (entry, *self.entries()):
+            self._collect_hits(other)
 
     def info(self) -> CacheInfo:
         """Return the numbers of traces, hits, entries and evictions, and the limit."""
-        return CacheInfo(self.traces, self.hits, len(self.entries()), self.evictions, self.limit)
+        entries = self.entries()
+        hits = self.hits + sum(entry.hits for entry in entries)
+        return CacheInfo(self.traces, hits, len(entries), self.evictions, self.limit)

@@ -43,11 +43,11 @@ def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) ->
         first = error
         served = by_detour(cache, entry, error, call.arrays)
         if served is not None:
-            return _served(cache, *served)
+            return _served(*served)
     while True:
         left = error if isinstance(error, PathLeft) else path_left(entry.program.trace.graph, call.arrays)
         if left is None:  # Python raises it on this path too
-            cache.count_hit(entry)
+            entry.hits += 1
             raise error
         other = _next(cache, entry, left, call, tried)
         if other is None:
@@ -64,11 +64,11 @@ def leave(function: Any, call: Call, entry: CacheEntry, error: BaseException) ->
                 count_switch(tried[0], first, other, function._program)
             finally:
                 function._lock.release()
-        return _served(cache, other, outputs)
+        return _served(other, outputs)
 
 
-def _served(cache: Cache, entry: CacheEntry, outputs: Any) -> Any:
-    cache.count_hit(entry)
+def _served(entry: CacheEntry, outputs: Any) -> Any:
+    entry.hits += 1
     return entry.result(outputs)
 
 

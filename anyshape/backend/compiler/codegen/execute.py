@@ -76,10 +76,11 @@ def compile_plan(
     - `entry_guards`: claims that the function checks first.
     - `timers`: record each run. Without them, the function has no trace of timing.
     - `threads`: the most threads that run a group. Groups then run in tiles whatever the strides of their operands.
-    - `meter`: measures calls with large arrays.
+    - `meter`: measures calls of a first plan.
     """
     _PLAN.debug("%s", plan)
-    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter if meters.may_gain(plan) else None)
+    meter = meter if meters.may_gain(plan) else None
+    writer = _PlanSource(plan, budget, entry_guards, timers, threads, meter)
     texts = writer.texts()
     source = "".join(texts)
     file = f"<anyshape plan {plan.name or 'program'} {id(plan):x}>"
@@ -90,6 +91,8 @@ def compile_plan(
         define(text, file, line, namespace)
         line += text.count("\n")
     run: Run = compiled(texts[0], file, 1, namespace)
+    if meter is not None:
+        namespace |= meters.names(meter, run)
     if plan.shape_constants:
         constants = ShapeConstants(namespace["make_constants"])
         namespace |= {"_cached": constants.values.get, "_new": constants.new}
@@ -97,12 +100,17 @@ def compile_plan(
     return run
 
 
+def logs_calls() -> bool:
+    """Return True if calls of functions that are made now are logged."""
+    return _RUN.isEnabledFor(logging.DEBUG)
+
+
 def log_calls(run: Run, program: str, names: Sequence[str]) -> Run:
     """Return a function that logs the sizes and the time of each call, if calls are logged.
 
     That is decided here, once: without logging the function is `run` itself.
     """
-    if not _RUN.isEnabledFor(logging.DEBUG):
+    if not logs_calls():
         return run
 
     @functools.wraps(run)
@@ -156,8 +164,7 @@ class _PlanSource(StepSource):
         plan = self.plan
         self._write_prologue()
         if self.meter is not None:
-            self.names |= meters.names(self.meter)
-            self.lines += meters.begin_lines(plan, [f"({self.text(n)})" for n in self.largest])
+            self.lines += meters.lines(plan, self.meter, [f"({self.text(n)})" for n in self.largest])
         if plan.shape_constants:
             self._write_shape_constants()
         if self.timers is not None:
@@ -171,15 +178,14 @@ class _PlanSource(StepSource):
                 self._write_group(group, steps)
         if self.timers is not None:
             self.lines.append(end_line(tuple(self.size_locals.values())))
-        if self.meter is not None:
-            self.lines += meters.END_LINES
         outputs = [self._output(o, c) for o, c in zip(plan.outputs, plan.copied, strict=True)]
         self.lines.append(f"return [{', '.join(outputs)}]")
         run = chunked("run", self.lines, self.marks, first, plan.inputs)
         self.lines, self.marks = run.lines, run.marks
         self.functions += run.chunks
         body = "\n        ".join(self.lines)
-        head = f"def run({', '.join(plan.inputs)}):\n    try:\n        "
+        parameters = [*plan.inputs, *([] if self.meter is None else [f"{meters.MEASURED}=False"])]
+        head = f"def run({', '.join(parameters)}):\n    try:\n        "
         text = f"{head}{body}\n    except Exception as error:\n        raise _translated(error)\n"
         return [text, *[f"{f.text}\n" for f in self.functions]]
 

@@ -1,11 +1,13 @@
-"""Meters: lines of a first plan that measure calls with large arrays, or leave such a call to the optimised plan.
+"""Meters: lines of a first plan that measure its calls, or leave a call to the optimised plan.
 
-A call with small arrays compares sizes with a number and reads no clock, but for a plan with a loop: its trips take any
-time.
+Each call with large arrays is measured, and each of a plan with a loop: its trips take any time. Other calls compare
+sizes with a number. Where an optimised plan saves time for small arrays too, one in COUNTED of these calls is measured.
+The rest advance a counter.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -20,21 +22,23 @@ from anyshape.ops.loops import LOOPS
 from anyshape.support.lazy_dataclass import dataclass
 
 LARGE = 4 * MIN_ELEMENTS  # elements of an array below which no group runs in tiles
+COUNTED = 32  # calls with small arrays that one measured call stands for
+MEASURED = "_measured"  # the parameter of a function that is being measured
 _MAX_COMPARED = 4  # numbers of elements that a call compares with LARGE
 
 
 @dataclass(frozen=True)
 class Meter:
-    """Functions that a first plan calls where arrays are large.
+    """Functions that a first plan calls for a call that is measured.
 
-    - `begin` takes the elements of the largest array and the inputs. It returns the time at which the call starts, or
-      None where `instead` is to run.
-    - `end` takes that time when the call ends.
+    `measure` takes the function of the plan, `instead`, how many calls this one stands for, the elements of the
+    largest array, and the inputs. It returns what one of the functions gives. `counts_small` says whether calls with
+    small arrays are counted.
     """
 
-    begin: Callable[..., float | None]
-    end: Callable[[float], None]
+    measure: Callable[..., Any]
     instead: Callable[..., Any]
+    counts_small: bool
 
 
 def may_gain(plan: Plan) -> bool:
@@ -72,22 +76,20 @@ def _variables(number: Size) -> set[Any]:
     return set(variables_in((number,)))
 
 
-def begin_lines(plan: Plan, elements: Iterable[str]) -> list[str]:
+def lines(plan: Plan, meter: Meter, elements: Iterable[str]) -> list[str]:
     """Return the lines before the first step, for texts of the numbers of elements of the largest arrays."""
     texts, arrays = list(elements), ", ".join(plan.inputs)
-    test = " or ".join([f"{text} >= {LARGE}" for text in texts if not has_loop(plan)]) or "True"
     largest = f"max({', '.join(texts)})" if len(texts) > 1 else "".join(texts) or "0"
-    return [
-        "_started = None",
-        f"if {test}:",
-        f"    _started = _begin({largest}, {arrays})",
-        f"    if _started is None: return _instead({arrays})",
-    ]
+    if has_loop(plan):
+        return [f"if not {MEASURED}: return _measure(1, {largest}, {arrays})"]
+    is_large = " or ".join([f"{text} >= {LARGE}" for text in texts]) or "False"
+    if not meter.counts_small:
+        return [f"if ({is_large}) and not {MEASURED}: return _measure(1, {largest}, {arrays})"]
+    calls = f"1 if {is_large} else {COUNTED}"
+    return [f"if ({is_large} or _is_counted()) and not {MEASURED}: return _measure({calls}, {largest}, {arrays})"]
 
 
-END_LINES = ("if _started is not None: _end(_started)",)
-
-
-def names(meter: Meter) -> dict[str, Any]:
-    """Return the objects that names in these lines are bound to."""
-    return {"_begin": meter.begin, "_end": meter.end, "_instead": meter.instead}
+def names(meter: Meter, run: Callable[..., Any]) -> dict[str, Any]:
+    """Return the objects that names in these lines are bound to, for the function of the plan."""
+    counter = itertools.cycle((*[False] * (COUNTED - 1), True))
+    return {"_measure": functools.partial(meter.measure, run, meter.instead), "_is_counted": counter.__next__}
