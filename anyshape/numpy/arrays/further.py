@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from anyshape.numpy import fft
+from anyshape.numpy import fft, polynomials, signals
 
 # the modules of anyshape.numpy that stand for modules of NumPy, by name
 NAMESPACES: Mapping[str, types.ModuleType] = {"fft": fft}
 
-_HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = ((fft, np.fft),)
+_HOMES: tuple[tuple[types.ModuleType, types.ModuleType], ...] = (
+    (fft, np.fft),
+    (signals, np),
+    (polynomials, np),
+)
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     getattr(home, name): f

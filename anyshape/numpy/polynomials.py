@@ -1,0 +1,180 @@
+"""Define NumPy's functions of polynomials, whose coefficients stand in a vector, that of the highest power first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anyshape.errors import ArgumentError
+from anyshape.graph.prover.constraints import at_least, equal
+from anyshape.graph.sizes import expr
+from anyshape.numpy import creation, joining, movement, reduction
+from anyshape.numpy.contraction import matmul, outer
+from anyshape.numpy.linalg import least_squares, solving
+from anyshape.numpy.operands.promotion import as_traced, is_traced, new_size, sizes, static_int
+from anyshape.ops import creation as cr
+from anyshape.ops import elementwise as ew
+from anyshape.ops import movement as mv
+from anyshape.ops.control import warn
+from anyshape.ops.core.apply import context_of
+
+
+def _coefficients(name: str, p: Any) -> Any:
+    """Return a vector of coefficients."""
+    row = as_traced(p)
+    if row.ndim != 1:
+        raise context_of(name, row).fail(f"the coefficients must be a vector, and have {row.ndim} axes")
+    return row
+
+
+def _order(name: str, m: Any) -> int:
+    """Return how often to differentiate or to integrate."""
+    order = static_int(m, name, "the order")
+    if order < 0:
+        raise ArgumentError(name, f"m={order}", "is negative", "write a number from 0 on")
+    return order
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """Return the values of the polynomial with coefficients `p` at x.
+
+    The number of coefficients decides the number of steps, so a program is made for each.
+    """
+    if not is_traced(p, x):
+        return np.polyval(p, x)
+    points = as_traced(x)
+    value = creation.zeros_like(points)
+    for coefficient in as_traced(p):
+        value = value * points + coefficient
+    return value
+
+
+def polyder(p: Any, m: Any = 1) -> Any:
+    """Return the coefficients of the m-th derivative of a polynomial."""
+    if not is_traced(p):
+        return np.polyder(p, m)
+    row = _coefficients("polyder", p)
+    for _ in range(_order("polyder", m)):
+        row = row[:-1] * creation.arange(row.shape[0] - 1, 0, -1)
+    return row
+
+
+def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
+    """Return the coefficients of the m-th integral of a polynomial; `k` has the constants, 0 by default."""
+    if not is_traced(p, k):
+        return np.polyint(p, m, k)
+    row, order = _coefficients("polyint", p), _order("polyint", m)
+    constants = _constants(k, order)
+    for position in range(order):
+        row = joining.concatenate([row / creation.arange(row.shape[0], 0, -1), constants[position : position + 1]])
+    return row
+
+
+def _constants(k: Any, order: int) -> Any:
+    """Return the constants of integrals; one serves for all."""
+    if k is None:
+        return creation.zeros(order)
+    row = as_traced(k)
+    row = row if row.ndim else mv.reshape(row, (1,))
+    ctx, (count,) = context_of("polyint", row), sizes(row)
+    if order > 1 and ctx.scope.ask(equal(count, 1, f"number of constants {count} == 1"), ctx.where):
+        return row * creation.ones(order)
+    ctx.require(at_least(count, order), f"{count} constants for {order} integrals")
+    return row
+
+
+def _sum(name: str, a1: Any, a2: Any, sign: int) -> Any:
+    """Return the sum or the difference of polynomials, with zeros before the coefficients of the shorter one."""
+    rows = [_coefficients(name, movement.atleast_1d(as_traced(a))) for a in (a1, a2)]
+    longest = expr.maximum(*[sizes(row)[0] for row in rows])
+    first, second = (mv.pad_unchecked(row, (expr.sub(longest, sizes(row)[0]),), (0,), (0,)) for row in rows)
+    return first + second if sign > 0 else first - second
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """Return the coefficients of the sum of two polynomials."""
+    return _sum("polyadd", a1, a2, 1) if is_traced(a1, a2) else np.polyadd(a1, a2)
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    """Return the coefficients of the difference of two polynomials."""
+    return _sum("polysub", a1, a2, -1) if is_traced(a1, a2) else np.polysub(a1, a2)
+
+
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    """Return the matrix of powers of the elements of a vector, N columns from power N - 1 down to 0.
+
+    N is the number of elements by default, and may be symbolic. With `increasing` the powers go up.
+    """
+    if not is_traced(x, N):
+        return np.vander(x, N, increasing)
+    row = _coefficients("vander", x)
+    (count,) = sizes(row)
+    columns = count if N is None else new_size(N, "vander")
+    row = ew.convert(row, np.promote_types(row.dtype, int))
+    some = expr.minimum(columns, 1)
+    ones = cr.full((count, some), 1, row.dtype)
+    others = mv.broadcast_in_dim(row, (count, expr.sub(columns, some)), (0,))
+    powers = reduction.cumprod(mv.concatenate([ones, others], 1), 1)
+    return powers if increasing else mv.rev(powers, (1,))
+
+
+# -- fits --------------------------------------------------------------------------------------------------------
+
+
+def _fit_operand(name: str, x: Any, ranks: tuple[int, ...]) -> Any:
+    """Return a floating operand of a fit."""
+    array = as_traced(x) + 0.0
+    if array.ndim not in ranks:
+        raise context_of("polyfit", array).fail(f"{name} has {array.ndim} axes")
+    return array
+
+
+def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+    """Return the coefficients of the polynomial of degree `deg` through points (x, y) with the least squares.
+
+    x is a vector, and y a vector or a matrix with a column for each polynomial. `w` weights the points. With `full`,
+    the residuals, rank, singular values and `rcond` follow. With `cov` the covariance matrix follows, "unscaled" where
+    weights are 1 over the errors. The degree is an int.
+    """
+    if not is_traced(x, y, rcond, w):
+        return np.polyfit(x, y, deg, rcond, full, w, cov)
+    order = static_int(deg, "polyfit", "the degree") + 1
+    if order < 1:
+        raise ArgumentError("polyfit", f"deg={deg}", "is negative", "write a number from 0 on")
+    points, values = _fit_operand("x", x, (1,)), _fit_operand("y", y, (1, 2))
+    ctx, (count,) = context_of("polyfit", points, values), sizes(points)
+    ctx.require(at_least(count, 1), "there are no points")
+    ctx.require_equal(count, sizes(values)[0], f"{count} points have {sizes(values)[0]} values")
+    left, right = vander(points, order), values
+    if w is not None:
+        weights = _fit_operand("w", w, (1,))
+        ctx.require_equal(count, sizes(weights)[0], f"{count} points have {sizes(weights)[0]} weights")
+        left = left * weights[:, None]
+        right = right * (weights[:, None] if right.ndim == 2 else weights)
+    if rcond is None:
+        rcond = ew.convert(cr.size_value(count), np.float64) * float(np.finfo(points.dtype).eps)
+    scale = ew.sqrt((left * left).sum(axis=0))
+    solution, residuals, rank, singular = least_squares.lstsq(left / scale, right, rcond)
+    coefficients = (solution.T / scale).T
+    if full:
+        return coefficients, residuals, rank, singular, rcond
+    warn(ew.ne(rank, ew.lift(order, rank)), "Polyfit may be poorly conditioned")
+    if cov is False or (not isinstance(cov, str) and not cov):
+        return coefficients
+    return coefficients, _covariance(left, scale, residuals, values, order, cov)
+
+
+def _covariance(left: Any, scale: Any, residuals: Any, values: Any, order: int, cov: Any) -> Any:
+    """Return the covariance matrix of the coefficients, one for each column of values."""
+    scaled = left / scale
+    base = solving.inv(matmul(scaled.T, scaled)) / outer(scale, scale)
+    if isinstance(cov, str) and cov == "unscaled":
+        return base if values.ndim == 1 else base[:, :, None]
+    (count, _) = sizes(left)
+    too_few = f"{count} points do not exceed the number of coefficients {order}"
+    context_of("polyfit", values).require(at_least(count, order + 1), too_few)
+    degrees = ew.convert(cr.size_value(expr.sub(count, order)), residuals.dtype)
+    factor = residuals / degrees
+    return base * factor if values.ndim == 1 else base[:, :, None] * factor
