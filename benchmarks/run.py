@@ -28,6 +28,7 @@ from benchmarks import (
     chain,
     comparison,
     compiling,
+    decisions,
     dynamic,
     first_calls,
     importing,
@@ -49,7 +50,9 @@ try:
 except ImportError:
     Console = Table = None  # type: ignore[assignment, misc]
 
-MODULES = (importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops)
+MODULES = (
+    importing, sizes, solving, compiling, first_calls, calls, small, speed, chain, dynamic, attention, loops, decisions,
+)  # fmt: skip
 SECTIONS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 QUICK_SCALE = 0.01  # of the arrays in the section speed
 SMALLER: dict[str, dict[str, Any]] = {  # in a quick run

@@ -6,6 +6,7 @@ The values of a call are computed on demand, node by node as the naive evaluator
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,9 @@ from anyshape.graph.prover.constraints import SourceLine
 from anyshape.ops.control import decide_op
 from anyshape.ops.core.apply import describe
 
+_LOG = logging.getLogger("anyshape.trace")
+_MANY_IN_A_ROW = 8  # decisions on one line
+_NAMED: set[tuple[str, int]] = set()  # lines of loops that the log has named
 _MOST_WITHOUT_EXAMPLES = 64  # decisions of a batch of no examples, whose answer is False or 0
 _INSTEAD = "write the choice with np.where or anyshape.cond, and the loop with anyshape.while_loop"
 _Key: TypeAlias = tuple[Builder, Value]
@@ -57,7 +61,8 @@ class Decisions:
     def __init__(self, builder: Builder, arrays: Sequence[np.ndarray], strict: bool = False) -> None:
         self.values, self.strict = _Values(builder, arrays), strict
         self.answers: dict[_Key, bool | int] = {}
-        self.without_examples = 0
+        self.without_examples = self.in_a_row = 0
+        self.line: tuple[str, int] | None = None
 
     def answer(self, x: Traced, asked: str) -> bool | int:
         """Return the value of a scalar in this call, and make the program check it."""
@@ -68,10 +73,21 @@ class Decisions:
             answer = self._computed(x, asked, where)
             if self.strict:
                 raise ConcretizationError(asked, describe(x), where, f'{_INSTEAD}; or give jit on_decision="guard"')
+            self._count_repeats(where)
             turn = len(self.answers)
             self.answers[key] = answer
             x.builder.emit(decide_op, [x], (), {"answer": answer, "turn": turn})
         return answer
+
+    def _count_repeats(self, where: SourceLine | None) -> None:
+        """Say once where a loop of Python goes on by a value: each number of its trips is a path."""
+        line = None if where is None else (where.file, where.line)
+        self.in_a_row = self.in_a_row + 1 if line == self.line else 1
+        self.line = line
+        if self.in_a_row == _MANY_IN_A_ROW and line is not None and line not in _NAMED:
+            _NAMED.add(line)
+            text = "%s: a loop of Python goes on by a value, and each number of its trips is a program of its own\n  %s"
+            _LOG.warning(text, where, "write anyshape.while_loop, which makes it one program")
 
     def _computed(self, x: Traced, asked: str, where: SourceLine | None) -> bool | int:
         try:

@@ -421,7 +421,6 @@ VALUES = {
     "item": lambda x: x.sum().item(),
     "tolist": lambda x: x.tolist(),
     "math": lambda x: __import__("math").sin(x.sum()),
-    "in": lambda x: 1.0 in x,
     "format": lambda x: f"{x.sum():.3f}",
     "element of an array": writes_an_element,
     "mask of an array": masks_a_concrete_array,
@@ -437,6 +436,7 @@ DECISIONS = {
     "int": lambda x: int(x.sum()),
     "index of a list": lambda x: [1, 2, 3][x.sum().astype(int)],
     "index of an array": lambda x: X[x.sum().astype(int)],
+    "in": lambda x: 1.0 in x,
     "range": lambda x: list(range(x.sum().astype(int))),
 }
 

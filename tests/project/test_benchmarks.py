@@ -18,6 +18,7 @@ from benchmarks import (
     chain,
     comparison,
     compiling,
+    decisions,
     dynamic,
     first_call,
     first_calls,
@@ -73,6 +74,10 @@ def test_the_hand_written_logistic_gradient_is_a_derivative():
 def test_small_programs_agree_with_numpy():
     assert len(small.ten_elements(QUICK)) >= 1
     assert all(math.isfinite(r.value) for r in small.replay(QUICK, blocks=2))
+
+
+def test_decisions_take_the_path_of_python():
+    assert [r.limit for r in decisions.run(QUICK)] == [1.25, 1.2, 1.2, 1.2, 1.2]
 
 
 def test_the_chain_has_the_gradient_written_by_hand():

@@ -387,6 +387,26 @@ def test_a_bound_on_paths(caplog):
         anyshape.config.max_paths = -1
 
 
+def test_a_loop_that_goes_on_by_a_value_is_named_once(caplog):
+    def halves(x):
+        while x > 1:
+            x = x * 0.5
+        return x
+
+    run = jit(halves)
+    with caplog.at_level(logging.WARNING, "anyshape.trace"):
+        assert run(50.0) == halves(50.0) and "while_loop" not in caplog.text
+        assert run(1000.0) == halves(1000.0) and run(5000.0) == halves(5000.0)
+    (record,) = [r.getMessage() for r in caplog.records if "while_loop" in r.getMessage()]
+    assert "test_decisions.py" in record and "goes on by a value" in record
+
+
+def test_elements_of_an_array():
+    run = jit(lambda x, v: x if v in x else -x)
+    for x, v in (([1.0, 2.0], 2.0), ([1.0, 2.0], 3.0), ([], 1.0), ([1.0], 1.0)):
+        np.testing.assert_array_equal(run(np.array(x), v), np.array(x) * (1 if v in x else -1))
+
+
 def test_the_tree_is_printed():
     run = jit(chooses_elsewhere)
     for x in (np.ones(2), -np.ones(2), np.ones(2), np.array([0.7, 0.1]), np.full(2, 0.45)):

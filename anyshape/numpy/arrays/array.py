@@ -459,7 +459,9 @@ class NDArray(Array):
         for i in range(count):
             yield self[i]
 
-    __contains__ = valueless("`in`")
+    def __contains__(self, x: Any) -> bool:
+        return bool(NAMESPACE["any"](self == x))
+
     __setitem__ = writes.setitem
     __delitem__ = mutating("del x[...]", "write the part to keep: x[:k]")
 
