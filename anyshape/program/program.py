@@ -28,7 +28,6 @@ from anyshape.graph.sizes.expr import DimVar, Size
 from anyshape.inspect import cost
 from anyshape.inspect.cost import ProgramCost
 from anyshape.inspect.explain.data import TierInfo
-from anyshape.program import tiers
 from anyshape.program.inline import call_inside, check_meta, is_symbolic
 from anyshape.program.planner import Planner
 from anyshape.program.pytree_codegen import Reader, maker, reader
@@ -116,9 +115,9 @@ class Program:
 
     def _first_run(self) -> Run:
         """Compile the plan that serves the first call."""
-        started, meter = tiers.clock(), self.tiers.meter(self._run_optimised)
-        run: Run = self._compile(self.graph, tier=self.tiers.first, meter=meter)
-        self.tiers.made_first(tiers.clock() - started, len(self.graph.nodes))
+        meter = self.tiers.meter(self._run_optimised)
+        with self.tiers.making_first(len(self.graph.nodes)):
+            run: Run = self._compile(self.graph, tier=self.tiers.first, meter=meter)
         return run
 
     def _run_optimised(self, *arrays: Any) -> Any:

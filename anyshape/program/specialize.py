@@ -35,7 +35,6 @@ from anyshape.graph.sizes.evaluate import evaluate, may_divide_by_zero, values_f
 from anyshape.graph.sizes.expr import Atom, Call, DimVar, Size
 from anyshape.graph.sizes.substitute import substitute
 from anyshape.numpy.arrays.array import Array
-from anyshape.program import tiers as clocks
 from anyshape.program.contraction_choice import ContractionPaths, Paths
 from anyshape.program.tiers import Tiers
 from anyshape.support.interruption import restores_thread
@@ -276,9 +275,9 @@ class Specializer:
         run = self.first_runs.get(paths)
         if run is None:
             over_limit = None if paths == self.patterns.paths.default else self._run_default_paths
-            started, graph, meter = clocks.clock(), self.patterns.graph_along(paths), self.tiers.meter(self.dispatch)
-            run = self.compile(graph, (), over_limit, tier=Tier.FIRST, meter=meter)
-            self.tiers.made_first(clocks.clock() - started, len(graph.nodes))
+            meter = self.tiers.meter(self.dispatch)
+            with self.tiers.making_first(len(self.patterns.graph.nodes)):
+                run = self.compile(self.patterns.graph_along(paths), (), over_limit, tier=Tier.FIRST, meter=meter)
             _drop_oldest(self.first_runs)
             self.first_runs[paths] = run
             if not self.runs:

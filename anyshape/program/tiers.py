@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Hashable
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -26,6 +28,7 @@ _PLAN = logging.getLogger("anyshape.plan")
 SAVED_SHARE = 0.5  # of the time of calls with large arrays, which optimised plans save where they save much
 SAVED_SHARE_OF_SMALL = 0.2  # of that of calls with small ones: nothing is stretched at run time
 COST_RATIO = 2.0  # between the time of making an optimised plan and a first one
+SECONDS_PER_PLANNED_STEP = 1.5e-4  # of making a first plan
 SECONDS_PER_ELEMENT = 1e-9  # of a step on large arrays
 MAX_ELEMENTS = 1 << 27  # in all steps, a gigabyte of float64, beyond which no first plan runs: it has no tiles
 
@@ -62,9 +65,18 @@ class Tiers:
         """Return what a first plan calls, with what runs instead of it; None where no plan takes its place."""
         return Meter(self.measure, instead, self.has_patterns) if self.mode == "auto" else None
 
-    def made_first(self, seconds: float, steps: int) -> None:
-        """Note how long the first plan took, and its steps."""
-        self.cost, self.steps = COST_RATIO * seconds, max(1, steps)
+    @contextmanager
+    def making_first(self, steps: int) -> Iterator[None]:
+        """Note how long the block takes to make a first plan with so many steps.
+
+        The first program of a process also loads modules, which is no cost of a second plan.
+        """
+        started, modules = clock(), len(sys.modules)
+        yield
+        seconds, self.steps = clock() - started, max(1, steps)
+        if len(sys.modules) > modules:
+            seconds = min(seconds, self.steps * SECONDS_PER_PLANNED_STEP)
+        self.cost = COST_RATIO * seconds
 
     # -- calls of first plans
 
