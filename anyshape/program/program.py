@@ -296,6 +296,7 @@ class Program:
             return self.result(outputs)
         leaves = self._flat(args, kwargs)
         if active_builders() and any(map(is_symbolic, leaves)):
+            self._require_no_decisions()
             return self.result(call_inside(self.graph, leaves, self.labels))
         arrays = self._checked(leaves)
         if not self.accepts(*arrays):
@@ -312,6 +313,12 @@ class Program:
         if outputs is GUARD_FAILED:
             self._raise_failed_guard(leaves)
         return self.result(outputs)
+
+    def _require_no_decisions(self) -> None:
+        """Raise ArgumentError if the program has one path of several: a trace around it could not take the others."""
+        if decisions_of(self.trace.graph):
+            problem = f"decides on values, and the program {self.name} has one path of it"
+            raise ArgumentError(self.name, "the function", problem, "call the function itself inside of a trace")
 
     def _outputs(self, leaves: Sequence[Any]) -> Any:
         """Run on leaves; raise DecisionError where the function would take another path than that of the program."""

@@ -428,6 +428,19 @@ def test_a_program_taken_out_of_the_cache_has_one_path():
     assert program(np.ones(3)) == 3
     with pytest.raises(errors.DecisionError, match=r"True and False at .*test_decisions.py"):
         program(-np.ones(3))
+    for around in (jit(lambda x: program(x) * 2), grad(program)):
+        with pytest.raises(errors.ArgumentError, match="has one path of it"):
+            around(np.ones(3))
+
+
+def test_a_saved_program_has_one_path(tmp_path):
+    run = jit(chooses)
+    run(np.ones(2))
+    run.programs()[0].save(tmp_path / "one")
+    program = anyshape.load(tmp_path / "one")
+    assert program(np.ones(3)) == 3
+    with pytest.raises(errors.DecisionError, match="True and False"):
+        program(-np.ones(3))
 
 
 def test_programs_of_paths_travel_with_the_function():
